@@ -5,7 +5,7 @@
 | ``z`` | whitened rows: mean 0, covariance I | (N, m) | hyvarinen2000 |
 | ``s`` | ``W z``, components; W orthogonal | (N, m) | |
 | ``g`` | ``tanh``, of the contrast ``log cosh`` | | |
-| ``W⁺`` | ``E g(s) zᵀ − diag(E g'(s)) W``, made orthogonal: ``(W⁺ W⁺ᵀ)^{−1/2} W⁺`` | (N, N) | hyvarinen2000, section 6.2 |
+| ``W⁺`` | ``E g(s) zᵀ − diag(E g'(s)) W``, made orthogonal: ``(W⁺ W⁺ᵀ)^{−1/2} W⁺`` | (N, N) | hyvarinen2000 |
 | ``o_kl`` | ``sgn(τ_k) E s_l g(s_k)`` | (N, N) | |
 | ``τ_k`` | ``E s_k g(s_k) − E g'(s_k)``; 0 of a Gaussian component | (N,) | Tichavský, Koldovský and Oja 2006 |
 | ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | the same |
@@ -18,12 +18,12 @@ lead to the one that has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditor.plugin import Array, NotApplicable
+from auditor.plugin import Array, Indices, NotApplicable
 
 MOST_ROWS = 20_000
 """Rows that components are estimated from."""
@@ -172,7 +172,7 @@ def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED
 def contrast(s: Array) -> float:
     """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal: how far components of shape (N, m) are from Gaussian.
 
-    Source: hyvarinen2000, equation 25, each component alike.
+    Source: hyvarinen2000's approximation of negentropy, each component alike.
     """
     far = np.abs(s)
     log_cosh = (far + np.log1p(np.exp(-2.0 * far))).mean(axis=1) - np.log(2.0)
@@ -212,13 +212,28 @@ def _sums(tau: Array) -> Array:
     return np.asarray(np.maximum(np.abs(tau)[:, None] + np.abs(tau), 1e-100))
 
 
-def some_rows(blocks: Iterable[Array], rng: np.random.Generator) -> Array:
-    """Return at most ``MOST_ROWS`` rows, in order: those with the least of random numbers, so that block by block no more need be held."""
+def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: Callable[[list[Array]], Array] = np.hstack) -> Array:
+    """Return what is made of the copies of at most ``MOST_ROWS`` records, in order: of those with the least of random numbers.
+
+    Block by block no more need be held, and of other records nothing is made.
+
+    Parameters
+    ----------
+    blocks : iterable of sequences of k ndarrays of shape (b, N)
+    of : callable
+        From some records' copies to as many rows.
+    """
     rows, keys = np.empty((0, 0)), np.empty(0)
-    for block in blocks:
-        rows = np.concatenate([rows, block]) if len(rows) else np.array(block)
-        keys = np.concatenate([keys, rng.random(len(block))])
-        if len(rows) > MOST_ROWS:
-            kept = np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS])
-            rows, keys = rows[kept], keys[kept]
+    for copies in blocks:
+        drawn = rng.random(len(copies[0]))
+        here = _least(drawn)
+        found = of([copy[here] for copy in copies])
+        rows, keys = np.concatenate([rows, found]) if len(rows) else np.array(found), np.concatenate([keys, drawn[here]])
+        kept = _least(keys)
+        rows, keys = rows[kept], keys[kept]
     return rows
+
+
+def _least(keys: Array) -> Indices:
+    """Return the places of the ``MOST_ROWS`` least, in order."""
+    return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS]) if len(keys) > MOST_ROWS else np.arange(len(keys))

@@ -103,7 +103,7 @@ class IndependentComponents(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the unmixing and the map from components to attributes."""
         rows: Generator = partial(stream, view.seed, self.name, "rows")
-        y = some_rows((np.hstack(copies) for copies in blocks), rows())
+        y = some_rows(blocks, rows())
         if y.shape[1] < view.width:
             raise NotApplicable(f"{y.shape[1]} columns cannot be unmixed into {view.width} attributes")
         found = Unmixing.of(y, view.width, stream(view.seed, self.name, "start"))
@@ -165,7 +165,7 @@ class Theory:
 
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return theory's ``‖x̂ − x‖²`` of true records, given the true rows whose copies the attack was fitted to, block by block."""
-        x = some_rows(seen, self.rows())
+        x = some_rows(([block] for block in seen), self.rows())
         s = (x - x.mean(axis=0)) @ self.guide.directions.T
         if leak_deviation((s / s.std(axis=0)).T).max() > HOPELESS_LEAK:
             return None

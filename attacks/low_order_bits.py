@@ -9,7 +9,7 @@ have been looked at. What is left is weighed by Bayes' rule, and copies of a coa
 | ``p_c`` | their prior: normal with the data's moments, or the sample's shares; learnt from the copies by 5 steps of EM | (C,) | |
 | ``f_c`` | density of the copies at c by the law of their noise | (b, C) | |
 | ``r_ic`` | what copy i's last digits say of c: 0 if no noise of the generator's makes ``y_i`` of it | (b, C) | ``ratio`` |
-| ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012, section 4 |
+| ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012 |
 | ``x̂`` | ``Σ q_c c`` | (b,) | |
 
 Which generator made each copy's noise is found out: the one under which the released values are likeliest, and none where a smooth law,
@@ -62,7 +62,7 @@ class LowOrderBits(RowAttack):
     name = "low-order-bits"
     attack_kind = "last digits"
     combines = True
-    reference = "mironov2012, section 4"
+    reference = "mironov2012"
     knowledge = ("perfect", "estimated", "known-sample")
     cost = Cost(0.004, 1.2e-5)
     assumes = "The adversary knows the law of the noise, and of what step originals are multiples, or a sample of their values."
@@ -88,7 +88,7 @@ class LowOrderBits(RowAttack):
         priors = [prior_of(view, j, step) for j, step in enumerate(steps)]
         if all(prior is None for prior in priors):
             raise NotApplicable("every attribute may have more than 4,096 values, or has one alone; state a coarser step, if any")
-        rows = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         held = by_attribute(np.split(rows, len(view.copies), axis=1))
         columns = []
         for j, (prior, channel, copies) in enumerate(zip(priors, found, held, strict=True)):

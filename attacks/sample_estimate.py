@@ -104,7 +104,7 @@ class SampleEstimate(RowAttack):
         records = (known - seen.mu) @ seen.pencil.inverse.T
         if self.parameters.bandwidth is not None:
             return _OverSample(seen, Kernel(records, seen.pencil.share, self.parameters.bandwidth))
-        u = some_rows((seen.coordinates(copies) for copies in blocks), stream(view.seed, self.name, "rows"))[:JUDGING_ROWS]
+        u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)[:JUDGING_ROWS]
         kernels = [Kernel(records, seen.pencil.share, bandwidth) for bandwidth in BANDWIDTHS]
         return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
 
@@ -118,7 +118,7 @@ class SampleEstimate(RowAttack):
 
         if bandwidth is not None:
             return over(bandwidth)
-        rows = some_rows((np.hstack(copies) for copies in blocks), stream(view.seed, self.name, "rows"))
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         judging = np.split(rows[:: max(1, len(rows) // JUDGING_POINTS)], len(view.copies), axis=1)
         return max(map(over, BANDWIDTHS), key=lambda kernel: kernel.log_likelihood(judging))
 

@@ -192,7 +192,8 @@ class Filtered(Reconstruction):
         around = scipy.linalg.matmul_toeplitz(r, flat).reshape(self.taps.shape)  # Σ_k r_{h−k} g_k
         passed[np.ix_(self.used, self.used)] = np.einsum("hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around)
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
-        return np.asarray(((self._passed(x) - x) ** 2).sum(axis=1) + noise)
+        lost = self._passed(x) - x
+        return np.asarray(np.einsum("td,td->t", lost, lost) + noise)
 
     def _passed(self, y: Array) -> Array:
         c = (y - self.mu) @ self.pencil.inverse.T

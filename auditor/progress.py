@@ -1,7 +1,7 @@
 """How far a run is, as it goes: a line that moves in a terminal or a notebook, a few calm lines in a log file.
 
-Told are the cells done of how many (a cell here is a task: some replicates of one scheme at one sweep point), one that is under way, and
-the time left at the pace so far.
+A line has how many cells of how many are done (a cell here is a task: some replicates of one scheme at one sweep point), one that is under
+way, and the time left at the pace so far. rich is imported by whoever shows one, for start-up.
 """
 
 from __future__ import annotations

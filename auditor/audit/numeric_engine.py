@@ -13,7 +13,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.handed_back import check_real
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
@@ -27,9 +27,12 @@ from auditor.audit.measures.error_bounds import attack_bound_records, floor_reco
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
+from auditor.audit.measures.known_alone import number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
+from auditor.audit.measures.released_as_is import shown_records
+from auditor.audit.measures.taught import taught_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
@@ -139,7 +142,8 @@ class Session:
                 for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells.append(found)
                     spreads += spread
-        return Measurements.concatenated([*cells, beyond_the_part(self.opened, self.context)]), spreads
+        more = beyond_the_part(self.opened, self.context) + without_a_law(self.opened, self.context)
+        return Measurements.concatenated([*cells, more]), spreads
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
@@ -204,6 +208,8 @@ class Session:
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
             cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
+        if knowledge.in_clear:
+            cells += number_records(context, use.id, knowledge, release.moments.covariance)
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -252,6 +258,19 @@ def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
     whole = opened.release.table.whole
     copies = opened.release.scheme.handed_in(opened.release.table)
     return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
+
+
+def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
+    """Return which values copies show that nobody states a whole law of, and what the originals teach whoever knows as much as it says."""
+    release, table, law = opened.release, opened.release.table, opened.law
+    stated = law is not None and law.distribution != "unstated"
+    if stated or not opened.gathered.copies.joint or release.transformed is not None or table.streamed:
+        return []
+    copies = release.whole_copies()
+    found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
+    if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
+        found += taught_records(context, table.values, copies, opened.coalitions)
+    return found
 
 
 def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Literal, NoReturn, Union, get_args, get_origin, get_type_hints, is_typeddict
 
-from auditor.results.measurements import Coded, Measurements
+import numpy as np
+
+from auditor.results.measurements import NUMBERS, Coded, Measurements, numbers
 from auditor.results.records import Measurement
 
 Convert = Callable[[Any], Any]
@@ -180,18 +182,38 @@ def _table(declared: Any) -> tuple[Convert, Convert]:
 
 
 def _measurements() -> tuple[Convert, Convert]:
-    """The table of measurements: what is read is what a list of its records would be."""
-    hints, (_, decode) = get_type_hints(Measurement), _table(Measurement)
+    """The table of measurements, whose columns stay columns: thousands of rows are no records on their way."""
+    hints = get_type_hints(Measurement)
+    parts = {field: codec(hints[field]) for field in Measurement._fields}
 
     def encoded(table: Measurements) -> Any:
         if not len(table):
             return []
         return [
-            [list(map(codec(hints[field])[0], column.values)), column.places.tolist()] if isinstance(column, Coded) else table.column(field)
+            [list(map(parts[field][0], column.values)), column.places.tolist()] if isinstance(column, Coded) else table.column(field)
             for field, column in table.columns.items()
         ]
 
-    return encoded, lambda value: Measurements.of(decode(value))
+    def decoded(value: Any) -> Any:
+        if not _list(value):
+            return Measurements.of([])
+        if len(value) != len(parts):
+            _fail(f"{len(parts)} columns", value)
+        columns: dict[str, Any] = {}
+        for (field, (_, decode)), column in zip(parts.items(), value, strict=True):
+            if field in NUMBERS:
+                for kind in {each.__class__: each for each in _list(column)}.values():
+                    decode(kind)  # one of every type there is
+                columns[field] = numbers(column)
+            else:
+                distinct, places = _coded(column, decode)
+                known = Coded.of(distinct)
+                columns[field] = Coded(known.places[np.array(places, dtype=np.intp)], known.values)
+        if len({len(column if field in NUMBERS else column.places) for field, column in columns.items()}) != 1:
+            _fail("columns of one length", value)
+        return Measurements(columns)
+
+    return encoded, decoded
 
 
 def _column(declared: Any) -> tuple[Convert, Convert]:
@@ -207,15 +229,20 @@ def _column(declared: Any) -> tuple[Convert, Convert]:
         return [list(map(encode, distinct.values())), [places[key] for key in keys]]
 
     def decoded(value: Any) -> Any:
-        if len(_list(value)) != 2:
-            _fail("values and places", value)
-        distinct = [decode(item) for item in _list(value[0])]
-        index = _list(value[1])
-        if not all(type(place) is int for place in index) or (index and not 0 <= min(index) <= max(index) < len(distinct)):
-            _fail("places", value)
-        return [distinct[place] for place in index]
+        distinct, places = _coded(value, decode)
+        return [distinct[place] for place in places]
 
     return encoded, decoded
+
+
+def _coded(value: Any, decode: Convert) -> tuple[list[Any], list[int]]:
+    """Return a column's distinct values, and by row the place of its own among them."""
+    if len(_list(value)) != 2:
+        _fail("values and places", value)
+    distinct, places = [decode(item) for item in _list(value[0])], _list(value[1])
+    if not set(map(type, places)) <= {int} or (places and not 0 <= min(places) <= max(places) < len(distinct)):
+        _fail("places", value)
+    return distinct, places
 
 
 def _mapping(by_text: bool, key: tuple[Convert, Convert], item: tuple[Convert, Convert]) -> tuple[Convert, Convert]:

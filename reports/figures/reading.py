@@ -227,9 +227,11 @@ def lowest(found: Iterable[Figure]) -> Figure | None:
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
+    least = 0.0
     for shown in ordered:
-        if best is None or ceiling(shown) < ceiling(best) - 1e-9 * max(1e-9, abs(ceiling(best))):
-            best = shown
+        here = ceiling(shown)
+        if best is None or here < least - 1e-9 * max(1e-9, abs(least)):
+            best, least = shown, here
     return best
 
 

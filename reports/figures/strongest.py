@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from reports.figures.figures import Figure
 from reports.figures.guesses import guesses_categories, losses
@@ -66,6 +67,7 @@ def _settings(reading: Reading) -> list[Setting]:
     return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
 
 
+@lru_cache(maxsize=1)  # a page asks for it ten times, and it goes through every coalition
 def leader(reading: Reading) -> Setting | None:
     """Return the setting that charts open with: the strongest attack under perfect knowledge over schemes not rebuilt exactly."""
     ranked = []

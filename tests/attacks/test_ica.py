@@ -242,13 +242,13 @@ def test_theory_is_of_the_rows_that_were_learnt_from(monkeypatch):
 
 def test_rows_are_chosen_alike_however_they_come():
     values = np.arange(50_000.0)[:, None]
-    whole = some_rows([values], np.random.default_rng(1))
-    parts = some_rows(iter(np.array_split(values, 13)), np.random.default_rng(1))
+    whole = some_rows([[values]], np.random.default_rng(1))
+    parts = some_rows(([part] for part in np.array_split(values, 13)), np.random.default_rng(1))
     assert np.array_equal(whole, parts)
     assert (len(whole), len(np.unique(whole))) == (20_000, 20_000)
     assert (np.diff(whole[:, 0]) > 0).all()
     assert abs(whole.mean() - 24_999.5) < 4.5 * 14434 * np.sqrt(0.6 / 20_000)
-    assert np.array_equal(some_rows([values[:7]], np.random.default_rng(1)), values[:7])
+    assert np.array_equal(some_rows([[values[:7]]], np.random.default_rng(1)), values[:7])
 
 
 def test_a_gaussian_attribute_may_have_a_fixed_point_on_either_sign_and_theory_takes_the_one_that_was_found(

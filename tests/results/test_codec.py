@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import auditor
 from auditor.audit.base.outcome import ReleaseAudit
 from auditor.results.codec import CodecError, codec
+from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement
 from auditor.runs.schedule import carry_out, plan
 from auditor.scenario.read import read_scenario
@@ -104,3 +105,38 @@ def test_a_message_names_types_and_no_value():
     with pytest.raises(CodecError) as refused:
         codec(list[float])[1](["secret"])
     assert "secret" not in str(refused.value)
+
+
+TABLE = [RECORD, RECORD._replace(coalition=(2,), value=None, theory=0.1 + 0.2), RECORD._replace(coalition=(2,), sweep={"data.rows": 1})]
+
+
+def test_a_table_of_measurements_comes_back_as_its_records():
+    back = through(Measurements, Measurements.of(TABLE))
+    assert shape(list(back)) == shape(TABLE)
+    assert len(through(Measurements, Measurements.of([]))) == 0
+
+
+def test_equal_values_that_stand_in_a_column_twice_are_one_when_they_come_back():
+    table = Measurements.of(TABLE)
+    twice = table.replaced(reason=table.columns["reason"].put([0], "why").put([1], "why"))
+    assert through(Measurements, twice).cells().tolist() == table.cells().tolist()
+    assert through(Measurements, twice).columns["reason"].values == [None, "why"]
+
+
+@pytest.mark.parametrize("field", Measurement._fields)
+@pytest.mark.parametrize("wrong", [["text", None, None], [True, 1.0, 2.0], [[{"x": [1]}], [0, 0, 0]], [[None], [0, 0, 1]], [[None], [True, 0, 0]], 3, [[None]]])
+def test_a_table_that_is_none_is_refused(field, wrong):
+    encode, decode = codec(Measurements)
+    plain = json.loads(json.dumps(encode(Measurements.of(TABLE))))
+    if field == "sweep" and wrong == [[{"x": [1]}], [0, 0, 0]]:
+        wrong = [[[1]], [0, 0, 0]]  # that was a sweep point
+    plain[Measurement._fields.index(field)] = wrong
+    with pytest.raises(CodecError):
+        decode(plain)
+
+
+@pytest.mark.parametrize("damaged", [lambda plain: plain[:-1], lambda plain: [*plain[:-1], [[], []]], lambda plain: {"sweep": plain[0]}])
+def test_a_table_with_columns_missing_or_short_is_refused(damaged):
+    encode, decode = codec(Measurements)
+    with pytest.raises(CodecError):
+        decode(damaged(json.loads(json.dumps(encode(Measurements.of(TABLE))))))

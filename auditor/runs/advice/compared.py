@@ -46,7 +46,7 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
         retains = isinstance(scheme, UniformScheme) and scheme.by_retention
         if not (gaussian or retains or isinstance(scheme, MultilevelProcess)):
             known = ", ".join(dict.fromkeys(ADDED + GUARANTEED + LATTICES + REPLACED))
-            raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; known are {known}")
+            raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; valid are {known}")
     if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:
         raise AuditorError("numbers and categories are advised on apart: name schemes of one kind with --scheme")
     if isinstance(made[0], UniformScheme) and request.utility != "mean":
