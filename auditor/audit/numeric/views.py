@@ -98,7 +98,7 @@ class Gathered:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
         What original and copies say of the noise of copies from files; to be set before any view is asked for.
-    told_values : bool
+    shares_asked : bool
         Whether an attack has asked which values the table has, since this was last put to False.
     """
 
@@ -111,7 +111,7 @@ class Gathered:
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
-        self.told_values = False
+        self.shares_asked = False
 
     @property
     def law(self) -> NoiseLaw | None:
@@ -168,7 +168,7 @@ class Gathered:
         return ModelledMoments(copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None)
 
     def _shares(self, column: int) -> tuple[Array, Array]:
-        self.told_values = True
+        self.shares_asked = True
         return self.copies.table.shares(column)
 
     def _of_copies(self, moments: Moments) -> Moments:
