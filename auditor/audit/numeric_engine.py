@@ -153,7 +153,7 @@ class Session:
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:
-            evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
+            evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
@@ -178,7 +178,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        opened.gathered.told_values = False
+        opened.gathered.shares_asked = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Measurements.of(found), []
@@ -197,7 +197,7 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
-        if opened.gathered.told_values:
+        if opened.gathered.shares_asked:
             self.told.append(cell)
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
