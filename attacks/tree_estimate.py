@@ -18,7 +18,7 @@ comes to a normal's mass in a box (``auditor.numerics.truncated_normal``). A tre
 what a normal has in each leaf anyway. Where the predictors are known, a record's leaf is too: there ``S`` and ``ȳ`` are those given the
 noise that the known values show, and ``q`` is 1 for that leaf.
 
-Reference: kantarcioglu2004, section 2, and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
+Reference: kantarcioglu2004 and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
 that is not Gaussian is taken for Gaussian of its covariance. That predictors are normal within a box is *not checked*; where leaves are
 wide beside the noise, or predictors have tails, another shape would do better.
 """
@@ -39,6 +39,8 @@ from auditor.plugin import Array, Cost, KroneckerNoise, NotApplicable, Published
 
 GRAIN = 1e-12
 """Share of its variance to which an attribute is known at best: without noise ``K_l + S`` may be singular."""
+LEAST_LIKELY = -1e300
+"""Of a leaf's logarithm, which may be −∞ where a box is far from all that the estimate thinks possible."""
 CHUNK_VALUES = 2**15
 """Numbers of the largest array that is worked on at once."""
 
@@ -50,7 +52,7 @@ class TreeEstimate(RowAttack):
     name = "tree-estimate"
     combines = True
     cost = Cost(1e-3, 4e-6)
-    reference = "kantarcioglu2004, section 2; huang2005, section 3; breiman1984, chapter 8; minka2001, section 3"
+    reference = "huang2005, section 3; kantarcioglu2004; breiman1984; minka2001"
     knowledge = (PublishedModel.name,)
     assumes = (
         "The adversary knows the law of the noise, rows to estimate moments from, and a regression tree of one attribute on others; "
@@ -150,7 +152,7 @@ class _OverLeaves(Reconstruction):
         k, known = len(self._weights), self._noise.known
         seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
         out = np.empty_like(copies[0])
-        for start, stop in evenly(0, len(out), len(self._leaves) * out.shape[1], CHUNK_VALUES):
+        for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
             y = seen[start:stop]
             if known is None:
                 out[start:stop] = posterior_mean(y, self._leaves, self._tree)
@@ -165,18 +167,21 @@ class _OverLeaves(Reconstruction):
 
 def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
     """Return ``x̂``, shape (b, N), of combined copies of shape (b, N)."""
-    O, L = tree.on, len(leaves)  # noqa: E741 - the symbols above
-    log_q, means = np.empty((L, len(y))), np.empty((L, *y.shape))
-    for l, (leaf, low, high) in enumerate(zip(leaves, tree.low, tree.high, strict=True)):  # noqa: E741
+    O = tree.on  # noqa: E741 - the symbol above
+    found, total, top = np.zeros(y.shape), np.zeros(len(y)), np.full(len(y), LEAST_LIKELY)
+    for leaf, low, high in zip(leaves, tree.low, tree.high, strict=True):
         d = y - leaf.mean
         z = d @ leaf.half.T
         b, C = leaf.mean + d @ leaf.gain.T, leaf.covariance
         box = inside(b[:, O], C[np.ix_(O, O)], low, high)
-        log_q[l] = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
-        means[l] = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
-        means[l][:, O] = box.mean
-    q = np.exp(log_q - log_q.max(axis=0))
-    return np.asarray(np.einsum("lb,lbn->bn", q, means) / q.sum(axis=0)[:, None])
+        log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
+        x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
+        x[:, O] = box.mean
+        # weighed as they come, by exp(log_q − the largest so far): of many leaves all means would not fit into memory
+        highest = np.maximum(top, log_q)
+        kept, q = np.exp(top - highest), np.exp(log_q - highest)
+        found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
+    return np.asarray(found / total[:, None])
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:

@@ -49,8 +49,10 @@ LEAST_IN_LEAF = 7
 """Records in each leaf of a tree that is grown: what R's rpart has for a default."""
 NO_GAIN = 1e-9
 """Share of the squares about a leaf's mean that a split must take away to be one."""
+RIDGE = 1e-9
+"""Share of its variance that a predictor is taken to have beside the others: a box may be where an estimate of few rows leaves nothing."""
 POINT = 1e-12
-"""Of the squared distance from the mean to a box's end, what variance a predictor is taken to have at least."""
+"""Of the squared distance from the mean to the furthest end of a box, what variance a predictor is taken to have at least."""
 
 
 class RegressionTree(NamedTuple):
@@ -103,7 +105,7 @@ def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[s
 
 
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
-    """Return the tree that an owner would publish: split by split what takes most squares away (breiman1984, chapter 8).
+    """Return the tree that an owner would publish: split by split what takes most squares away (breiman1984).
 
     Parameters
     ----------
@@ -229,11 +231,12 @@ def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array
 
 
 def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
-    """Return the covariance, shape (N, N), with some variance of each predictor: estimated ones may be 0, and then no box has any mass."""
+    """Return the covariance, shape (N, N), with some variance of each predictor beside the others: with none of it boxes have no mass."""
     O = tree.on  # noqa: E741 - the symbols above
     ends = [np.where(np.isfinite(end), end - mean[O], 0.0) ** 2 for end in (*tree.low, *tree.high)]
     least = np.zeros(len(mean))
-    least[O] = POINT * (np.diag(covariance)[O] + np.max(ends, axis=0)) + np.finfo(float).tiny
+    own = np.diag(covariance)[O]
+    least[O] = RIDGE * own + np.maximum(POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0)
     return np.asarray(covariance + np.diag(least))
 
 

@@ -193,7 +193,7 @@ class View(Informed):
 
         With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
         positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1); then with the regression
-        that was published, if one was.
+        or tree that was published, if one was.
 
         Raises
         ------

@@ -96,6 +96,14 @@ def test_leaves_that_say_what_a_normal_has_there_are_llse_too():
     np.testing.assert_allclose(estimate(tree, mean, K, S, y), llse(mean, K, S, y), atol=1e-6)
 
 
+def test_a_leaf_where_nobody_can_be_changes_nothing():
+    """A cut 100,000 deviations off, shares not stated: its box has a probability of 0 in doubles."""
+    far = stated(Split("x", -1e5, Leaf(50, 1), Split("x", 0.0, Leaf(-1, 0), Leaf(1, 0))), 1, np.array([0]), ("x",))
+    y = np.random.default_rng(1).normal(size=(20, 2))
+    found, alone = (estimate(tree, np.zeros(2), np.eye(2), np.eye(2), y) for tree in (far, TWO_LEAVES))
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
 @pytest.mark.parametrize("tree", [TWO_LEAVES._replace(variance=np.full(2, 0.25)), CROSSED])
 def test_without_noise_the_copy_is_the_record_and_with_nothing_else_the_tree_is_all(tree):
     N = 3 if tree is CROSSED else 2
