@@ -18,7 +18,7 @@ comes to a normal's mass in a box (``auditor.numerics.truncated_normal``). A tre
 what a normal has in each leaf anyway. Where the predictors are known, a record's leaf is too: there ``S`` and ``ȳ`` are those given the
 noise that the known values show, and ``q`` is 1 for that leaf.
 
-Reference: kantarcioglu2004, section 2, and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
+Reference: kantarcioglu2004 and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
 that is not Gaussian is taken for Gaussian of its covariance. That predictors are normal within a box is *not checked*; where leaves are
 wide beside the noise, or predictors have tails, another shape would do better.
 """
@@ -52,7 +52,7 @@ class TreeEstimate(RowAttack):
     name = "tree-estimate"
     combines = True
     cost = Cost(1e-3, 4e-6)
-    reference = "kantarcioglu2004, section 2; huang2005, section 3; breiman1984, chapter 8; minka2001, section 3"
+    reference = "huang2005, section 3; kantarcioglu2004; breiman1984; minka2001"
     knowledge = (PublishedModel.name,)
     assumes = (
         "The adversary knows the law of the noise, rows to estimate moments from, and a regression tree of one attribute on others; "

@@ -105,7 +105,7 @@ def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[s
 
 
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
-    """Return the tree that an owner would publish: split by split what takes most squares away (breiman1984, chapter 8).
+    """Return the tree that an owner would publish: split by split what takes most squares away (breiman1984).
 
     Parameters
     ----------
