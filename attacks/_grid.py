@@ -17,7 +17,7 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 
 from attacks._channel import Channel
-from attacks._grid_axis import Axis, Bins, spaced, told_apart
+from attacks._grid_axis import Axis, Bins, smoothed, spaced
 from auditor.plugin import Array, Indices
 
 BINS = {1: 100, 2: 24, 3: 12}
@@ -55,13 +55,13 @@ class Grid:
         return [axis.place for axis in self.axes]
 
     @classmethod
-    def learnt(cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
+    def fitted(cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
         """Return what EM makes of rows of copies, each of shape (n, N), along the directions at these places."""
         count = bins or BINS[len(places)]
         axes, cells, values = [], [], []
         for place in places.tolist():
             y = np.stack([copy[:, place] for copy in copies], axis=1)
-            channel = told_apart(channels[place], float(np.ptp(y)))
+            channel = smoothed(channels[place], float(np.ptp(y)))
             values.append(channel.observed(y))
             axes.append(Axis(place, channel, spaced(values[-1], count, channel.noise.std)))
             cells.append(spaced(values[-1], COUNTED * count, 0.0))

@@ -95,7 +95,7 @@ def weights(channel: Channel, copies: Array, edges: Array) -> tuple[Array, Array
     return L, L * means
 
 
-def told_apart(channel: Channel, spread: float) -> Channel:
+def smoothed(channel: Channel, spread: float) -> Channel:
     """Return a channel that is not exact: what copies give away has noise of a millionth of their range."""
     least = FINEST * (spread or 1.0)
     return Combined(NoiseDensity("gaussian", least), np.eye(1)[0]) if channel.noise.std < least else channel

@@ -91,7 +91,7 @@ class JointDistributionAnalysis(RowAttack):
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"), lambda copies: np.hstack(seen.copies(copies)))
         y = np.split(rows, rows.shape[1] // view.width, axis=1)
         n = view.released.count
-        grids = [Grid.learnt(seen.channels, y, group, given.bins).tabled(n) for group in groups]
+        grids = [Grid.fitted(seen.channels, y, group, given.bins).tabled(n) for group in groups]
         return OnGrids(seen, grids, given.rare / n, given.confidence)
 
 

@@ -49,7 +49,7 @@ from auditor.plugin import (
     stream,
 )
 
-LEARNT_CELLS, TRIED_CELLS = 2**18, 2**16
+FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates that the prior and each copy's generator are learnt from."""
 Copies = Array
 Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -93,7 +93,7 @@ class LowOrderBits(RowAttack):
         columns = []
         for j, (prior, channel, copies) in enumerate(zip(priors, found, held, strict=True)):
             read = {place: each[j] for place, each in alone.items()} if self.parameters.digits else {}
-            columns.append(_linear(view, channel, j) if prior is None or channel.exact else _learnt(prior, channel, copies, read))
+            columns.append(_linear(view, channel, j) if prior is None or channel.exact else _fitted(prior, channel, copies, read))
         return _Candidates(columns)
 
     def _step(self, attribute: str) -> float:
@@ -101,14 +101,14 @@ class LowOrderBits(RowAttack):
         return step if isinstance(step, float) else float(step.get(attribute, 1.0))
 
 
-def _learnt(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
+def _fitted(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
     """Return one attribute's column, learnt from rows of its copies, shape (m, k), the last digits of some of which are read."""
-    some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, LEARNT_CELLS))
+    some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS))
     made = [_found_out(prior, place, alone, some) for place, alone in read.items()]
-    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).learnt(many)
+    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(many)
 
     def column(y: Copies) -> tuple[Array, Array]:
-        parts = [posterior.weights(part) for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // LEARNT_CELLS))]
+        parts = [posterior.weights(part) for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // FITTED_CELLS))]
         q = np.concatenate(parts)
         explained = q.sum(axis=1) > 0.5
         entropy = -(q * np.log(np.where(q > 0, q, 1.0))).sum(axis=1)

@@ -48,7 +48,7 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.estimated_law import estimated_retention, learnt
+from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
@@ -111,7 +111,7 @@ class Posterior(CategoricalAttack):
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         if not view.law.by_retention:
             copies = dict(enumerate(pairs.copies, start=1))
-            return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
+            return Bayes(prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 

@@ -14,6 +14,7 @@ from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.handed_back import check_real
 from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.adversary.published_tree import TreeMoments
 from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
@@ -27,7 +28,7 @@ from auditor.audit.measures.error_bounds import attack_bound_records, floor_reco
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
-from auditor.audit.measures.known_alone import number_records
+from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -53,7 +54,7 @@ from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
-from auditor.types import Coalition
+from auditor.types import Array, Coalition
 
 MOST_MOMENT_BYTES = 4 * 2**30
 """For the joint moments of a release: of the copies that numbers can be audited in at once."""
@@ -152,7 +153,7 @@ class Session:
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:
-            evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
+            evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
@@ -177,7 +178,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        opened.gathered.told_values = False
+        opened.gathered.shares_asked = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Measurements.of(found), []
@@ -196,7 +197,7 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
-        if opened.gathered.told_values:
+        if opened.gathered.shares_asked:
             self.told.append(cell)
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
@@ -209,7 +210,7 @@ class Session:
         if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
             cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
         if knowledge.in_clear:
-            cells += number_records(context, use.id, knowledge, release.moments.covariance)
+            cells += number_records(context, use.id, knowledge, known_alone(opened, knowledge))
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -258,6 +259,15 @@ def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
     whole = opened.release.table.whole
     copies = opened.release.scheme.handed_in(opened.release.table)
     return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
+
+
+def known_alone(opened: Opened, knowledge: Knowledge) -> Array:
+    """Return the squared errors of who was given attributes in clear, and no copy, shape (N,)."""
+    view, table = opened.gathered.view(knowledge), opened.release.table
+    if isinstance(view.given, TreeMoments):
+        tree, X = view.given.tree, np.concatenate([table.read(a, b) for a, b in row_blocks(table.rows, table.width)])
+        return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), view.known_columns.tolist())
+    return errors_alone(opened.release.moments.covariance, view.known_columns.tolist())
 
 
 def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:

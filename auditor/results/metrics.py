@@ -126,7 +126,7 @@ METRICS = {
             "error_without_copies",
             "share of variance",
             "Normalized error of what an adversary was not given in clear, guessed from that and from no copy: of numbers the best "
-            "linear guess, of categories by the adversary's own prior.",
+            "linear guess (in each leaf of a published tree), of categories by the adversary's own prior.",
             "neither",
         ),
         Metric("error_ceiling", "share of variance", "Normalized error that a theorem says an attack does not exceed.", "low"),

@@ -81,6 +81,19 @@ def test_most_attacks_do_not_look_at_a_second_corner_wave_copy_at_all(nested: pd
     assert learning == {"known-io-boosting", "known-io-inverse", "known-io-regression"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["laplace", "geometric", "skellam"])
+def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_process(noise: str) -> None:
+    """Gains are exactly 0, as copies but the best are not looked at; fresh noise of the same law is the control."""
+    tried = [{"name": name, "components": 2} if name == "mixture-estimate" else name for name in every()]  # more take a minute
+    asked = {"data": {"source": "cps", "columns": ["age", "household_size"], "rows": 300}, "knowledge": ["perfect"], "attacks": tried, "replicates": 1}
+    nested, fresh = gains(f"{noise}-multilevel", **asked), gains(noise, **asked)
+    assert len(nested) >= 12
+    assert nested.index.equals(fresh.index)
+    assert nested.abs().to_numpy().max() < 1e-9
+    assert fresh.to_numpy().min() > 0.05
+
+
 def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
     nested, fresh = (gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent"))
     assert (sure(nested) <= 1e-9).all()

@@ -63,11 +63,12 @@ def test_each_attribute_agrees_with_theory_and_an_honest_release_holds(tmp_path)
 
 
 def test_belief_in_one_value_by_hand():
-    """Thirty records of a value with share 0.3 are believed to have it with 0.65 on average: half of the way to certainty."""
+    """Thirty records of a value with share 0.3 are believed to have it with 0.6 or 0.7, half of them each: half of the way to certainty."""
     sums = Sums(3, 1)
     sums.counts, prior = np.array([30.0, 60.0, 10.0]), np.array([0.3, 0.6, 0.1])
     sums.means["reconstruction_probability"] = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])  # of ten records nothing is told
-    assert sums.most_believed(prior) == (pytest.approx(0.5), pytest.approx(np.sqrt(0.65 * 0.35 / 30) / 0.7))
+    sums.squares = np.array([15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81])
+    assert sums.most_believed(prior) == (pytest.approx(0.5), pytest.approx(0.05 / np.sqrt(30) / 0.7))
     assert Sums(1, 1).most_believed(np.ones(1)) is None
 
 

@@ -119,12 +119,16 @@ def cell_records(
         if metric == "accuracy":
             mode = float(prior.max())
             cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, varies=True)
-    believed = sums.most_believed(prior) if "mutual_information" in sums.means and prior.size == sums.size else None
-    if believed is not None:
-        cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), None, bounds=(0.0, 1.0))
     for name, growth in sums.growth.items():
         theory = worst_growth(prior, odds) if odds is not None and name == "*" else None
         cell.add("delta_growth", growth, None, theory, name)
+
+
+def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
+    """Add how far belief in a value rises, of the value of which it does most; nothing where it began elsewhere."""
+    believed = sums.most_believed(prior) if "mutual_information" in sums.means and prior.size == sums.size else None
+    if believed is not None:
+        cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
 
 
 def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None, theory: float | None, shares: Array) -> None:

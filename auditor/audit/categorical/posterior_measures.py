@@ -157,6 +157,8 @@ class Sums:
     ----------
     means : dict
         By quantity, sums over the records of each value, shape (s,).
+    squares : ndarray of shape (s,)
+        Sum of ``P(x)²`` over the records of each value.
     groups : ndarray of shape (G,)
         Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
     growth : dict
@@ -171,6 +173,7 @@ class Sums:
         self.sizes = np.zeros(groups)
         self.means: dict[str, Array] = {}
         self.counts = np.zeros(size)
+        self.squares = np.zeros(size)
         self.groups = np.zeros(groups)
         self.growth: dict[str, float] = {}
 
@@ -185,6 +188,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+                self.squares = self.squares + np.bincount(x, w * v * v, self.size)
             if self.apart:
                 self.by_group[name] = np.asarray(self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size))
         self.counts = self.counts + np.bincount(x, w, self.size)
@@ -198,7 +202,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
         for name, groups in other.by_group.items():
             self.by_group[name] = self.by_group.get(name, 0.0) + groups
-        self.counts = self.counts + other.counts
+        self.counts, self.squares = self.counts + other.counts, self.squares + other.squares
         self.groups, self.sizes = self.groups + other.groups, self.sizes + other.sizes
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
@@ -212,14 +216,13 @@ class Sums:
 
         ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST`` records or more; None of none. By Bayes it is
         the share of the variance of v's indicator that is known, of which a normalized error is a mean that hardly counts rare values.
-        ``P`` lies between 0 and 1, so that its variance is ``m(1 − m)`` at most.
         """
         many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
         if not many.size:
             return None
         m, q = self.means["reconstruction_probability"][many] / self.counts[many], prior[many]
         best = int(((m - q) / (1.0 - q)).argmax())
-        error = np.sqrt(max(0.0, m[best] * (1.0 - m[best])) / self.counts[many][best])
+        error = np.sqrt(max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2) / self.counts[many][best])
         return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(error / (1.0 - q[best]))
 
 

@@ -100,7 +100,7 @@ class Gathered:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
         What original and copies say of the noise of copies from files; to be set before any view is asked for.
-    told_values : bool
+    shares_asked : bool
         Whether an attack has asked which values the table has, since this was last put to False.
     """
 
@@ -113,7 +113,7 @@ class Gathered:
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
-        self.told_values = False
+        self.shares_asked = False
 
     @property
     def law(self) -> NoiseLaw | None:
@@ -186,7 +186,7 @@ class Gathered:
         return TreeMoments(copies, tree, of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None)
 
     def _shares(self, column: int) -> tuple[Array, Array]:
-        self.told_values = True
+        self.shares_asked = True
         return self.copies.table.shares(column)
 
     def _of_copies(self, moments: Moments) -> Moments:

@@ -78,10 +78,10 @@ def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformSc
 
 def _added(candidate: AddedNoise) -> AddedNoise:
     """Return a scheme that adds noise, if levels alone scale it."""
-    told = candidate.told(candidate.ratios)
+    told = candidate.pooled_level(candidate.ratios)
     if told < 1e-9:
         raise AuditorError(f"{candidate.name}: its copies cancel their noise when they are pooled, so no level leaves anything unknown")
-    if abs(candidate.told(tuple(2.0 * ratio for ratio in candidate.ratios)) - 2.0 * told) > 1e-9 * told:
+    if abs(candidate.pooled_level(tuple(2.0 * ratio for ratio in candidate.ratios)) - 2.0 * told) > 1e-9 * told:
         raise AuditorError(f"{candidate.name}: its noise is not in proportion to its levels, and which would do cannot be told on paper")
     return candidate
 
