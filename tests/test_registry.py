@@ -29,6 +29,7 @@ ATTACKS = registry.names("attack")
 KNOWLEDGE = {
     "perfect": "perfect", "estimated": {"estimated": {"rows": 300}}, "known-records": {"known-records": 200},
     "known-sample": {"known-sample": 300}, "unmatched-records": {"unmatched-records": 200},
+    "known-attributes": {"known-attributes": ["a"]}, "model": {"model": {"target": "b", "predictors": ["a"], "depth": 2, "rows": 300}},
 }  # fmt: skip
 PARAMETERS = {
     "inline": {"values": {"x": [2.0, 1.0], "y": [0.5, None]}},
@@ -158,7 +159,7 @@ def test_a_planted_leak_is_found(name):
     assert attacked(name, level=1e-5)[1].normalized_error < 0.02
 
 
-@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"])])
+@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"], KNOWLEDGE["model"])])
 def test_nothing_is_found_where_nothing_is_left(name):
     assert attacked(name, level=1e6)[1].normalized_error > 0.9
 

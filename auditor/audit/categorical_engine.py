@@ -19,7 +19,18 @@ from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.cell_records import FILES, ONE_RELEASE, Bar, Bars, Cell, cell_records, closed_bars, gain_record, variance
+from auditor.audit.categorical.cell_records import (
+    FILES,
+    ONE_RELEASE,
+    Bar,
+    Bars,
+    Cell,
+    belief_record,
+    cell_records,
+    closed_bars,
+    gain_record,
+    variance,
+)
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
 from auditor.audit.categorical.posterior_measures import Frame, Sums, error_without_copies
@@ -266,6 +277,7 @@ class AttackSession:
         odds = self.release.law.of(coalition).odds_by_value() if stated else None
         shares = {name: np.asarray(np.bincount(part, data.prior), dtype=np.float64) for name, part in self._parts_of(knowledge).items()}
         cell_records(cell, measured.sums, measured.closed, measured.bars, self._unknown(knowledge), data.scores, odds, shares)
+        belief_record(cell, measured.sums, self._unknown(knowledge))
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:

@@ -14,6 +14,7 @@ from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.handed_back import check_real
 from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.adversary.published_tree import TreeMoments
 from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
@@ -27,7 +28,7 @@ from auditor.audit.measures.error_bounds import attack_bound_records, floor_reco
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
-from auditor.audit.measures.known_alone import number_records
+from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
@@ -53,7 +54,7 @@ from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
-from auditor.types import Coalition
+from auditor.types import Array, Coalition
 
 MOST_MOMENT_BYTES = 4 * 2**30
 """For the joint moments of a release: of the copies that numbers can be audited in at once."""
@@ -209,7 +210,7 @@ class Session:
         if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
             cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
         if knowledge.in_clear:
-            cells += number_records(context, use.id, knowledge, release.moments.covariance)
+            cells += number_records(context, use.id, knowledge, known_alone(opened, knowledge))
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -258,6 +259,15 @@ def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
     whole = opened.release.table.whole
     copies = opened.release.scheme.handed_in(opened.release.table)
     return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
+
+
+def known_alone(opened: Opened, knowledge: Knowledge) -> Array:
+    """Return the squared errors of who was given attributes in clear, and no copy, shape (N,)."""
+    view, table = opened.gathered.view(knowledge), opened.release.table
+    if isinstance(view.given, TreeMoments):
+        tree, X = view.given.tree, np.concatenate([table.read(a, b) for a, b in row_blocks(table.rows, table.width)])
+        return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), view.known_columns.tolist())
+    return errors_alone(opened.release.moments.covariance, view.known_columns.tolist())
 
 
 def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:

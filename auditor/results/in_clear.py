@@ -5,6 +5,9 @@ from __future__ import annotations
 SHOWN = "shown"
 """The metric of values that a copy shows as they are."""
 
+BELIEVED = "value_belief"
+"""The metric of how far belief in one value of categories rises."""
+
 WHOLE, PART = "known-attributes(", "; known: "
 """How a label begins that is nothing but names, and what stands before the names where it says something else, too."""
 

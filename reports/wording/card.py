@@ -158,6 +158,8 @@ class Verdict:
         The sensitive values that classes of records give away, where there are classes.
     shown : (str, Figure) or None
         The attribute of which a copy shows most values as they are, and their share, where these are many.
+    believed : Figure or None
+        How far belief in one value of categories rises where it is true, where that is far.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     beside_errors : bool
@@ -178,6 +180,7 @@ class Verdict:
     given: Given | None = None
     disclosed: Disclosure | None = None
     shown: tuple[str, Figure] | None = None
+    believed: Figure | None = None
     understated: bool = False
     beside_errors: bool = False
 
@@ -266,10 +269,15 @@ class Verdict:
 
     def _as_they_are(self) -> str:
         if self.shown is None:
-            return ""
+            return self._one_value()
         name, shown = self.shown
         who = f"Copy {shown.coalition[0]} shows" if len(shown.coalition) == 1 else "Two copies or more agree on"
         return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+
+    def _one_value(self) -> str:
+        if self.believed is None:
+            return ""
+        return f"Where one of the values is true, belief in it rises {say.share(self.believed)} of the way from its share to certainty."
 
     def _guessed(self) -> str:
         if self.guesses is None:
@@ -300,7 +308,8 @@ class Verdict:
     @property
     def axes(self) -> list[Axis]:
         """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes or copies show."""
-        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis()) if axis is not None]
+        found = (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis(), self._value_axis())
+        return [axis for axis in found if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
@@ -330,6 +339,15 @@ class Verdict:
         return Axis(
             "the bar shows the others", "Values shown as they are", say.share(shown), "", len(shown.coalition) == 1, left, None,
             severity(1.0 - floor(shown)), said="shown as they are",
+        )  # fmt: skip
+
+    def _value_axis(self) -> Axis | None:
+        if self.believed is None:
+            return None
+        found = self.believed
+        return Axis(
+            "the bar shows the doubt left", "Belief in one value", say.share(found), "", len(found.coalition) == 1, 1.0 - found.value, None,
+            severity(1.0 - floor(found)), said="of the way to certainty of one value",
         )  # fmt: skip
 
     def _guess_axis(self) -> Axis | None:

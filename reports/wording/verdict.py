@@ -15,7 +15,7 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
-from auditor.results.in_clear import SHOWN
+from auditor.results.in_clear import BELIEVED, SHOWN
 from auditor.results.records import ExpectationRecord
 from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
@@ -60,7 +60,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
-        shown=_shown(reading, setting),
+        shown=_shown(reading, setting), believed=_believed(reading, setting, worst.coalition),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
@@ -90,6 +90,12 @@ def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
     found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, SHOWN, name).values()]
     most = max(found, key=lambda one: floor(one[1]), default=None)
     return most if most is not None and severity(1.0 - floor(most[1])) != SCALE[-1] else None
+
+
+def _believed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
+    """Return how far belief in one value of categories rises, where that is a quarter of the way to certainty for sure."""
+    found = reading.figures(setting, BELIEVED).get(coalition)
+    return found if found is not None and severity(1.0 - floor(found)) != SCALE[-1] else None
 
 
 def _teller(reading: Reading, setting: Setting) -> Numbers:

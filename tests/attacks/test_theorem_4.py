@@ -35,7 +35,7 @@ def gains(scheme: str, **changes: Any) -> pd.DataFrame:
     result = auditor.run({
         "seed": 4, "data": {"source": "components", "shapes": ["gamma", "exponential", "bimodal"], "ratio": 1.0, "mixing": MIXED, "rows": 300},
         "schemes": [{"name": scheme, "levels": [0.3, 0.5], "noise": "white"} if scheme == "corner-wave" else {"name": scheme, "levels": [0.3, 0.5]}],
-        "knowledge": ["perfect", {"known-records": 100}, {"known-attributes": ["x1"]}],
+        "knowledge": ["perfect", {"known-records": 100}, {"known-attributes": ["x1"]}, {"model": {"target": "x3", "predictors": ["x1"], "depth": 2, "rows": 300}}],
         "coalitions": [[1], [1, 2]], "attacks": [{"name": name, "coalitions": [[1], [1, 2]]} for name in every()], "replicates": REPLICATES,
     } | changes)  # fmt: skip
     frame = result.frame()

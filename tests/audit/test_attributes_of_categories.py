@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.posterior_measures import Frame, quantities
+from auditor.audit.categorical.posterior_measures import Frame, Sums, quantities
 from reports.figures.reading import Reading
 from reports.wording.verdict import verdicts
 
@@ -60,3 +60,38 @@ def test_each_attribute_agrees_with_theory_and_an_honest_release_holds(tmp_path)
         if r.metric == "normalized_error" and r.attribute != "*":
             assert r.theory == pytest.approx(1 - 0.3**2, rel=0.01)
             assert abs(r.value - r.theory) < 5 * r.std_error
+
+
+def test_belief_in_one_value_by_hand():
+    """Thirty records of a value with share 0.3 are believed to have it with 0.6 or 0.7, half of them each: half of the way to certainty."""
+    sums = Sums(3, 1)
+    sums.counts, prior = np.array([30.0, 60.0, 10.0]), np.array([0.3, 0.6, 0.1])
+    sums.means["reconstruction_probability"] = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])  # of ten records nothing is told
+    sums.squares = np.array([15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81])
+    assert sums.most_believed(prior) == (pytest.approx(0.5), pytest.approx(0.05 / np.sqrt(30) / 0.7))
+    assert Sums(1, 1).most_believed(np.ones(1)) is None
+
+
+def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
+    """A matrix that keeps a rare illness, and sends one in a hundred of the others there: of all values next to nothing is known."""
+    rng, rest = np.random.default_rng(3), [0.01, 0.33, 0.33, 0.33]
+    X = pd.DataFrame({"illness": rng.choice(["rare", "x", "y", "z"], 20_000, p=rest)})
+    scheme = {"name": "pram", "levels": [0.0], "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest]}
+    result = audited(tmp_path, X, scheme)
+    found = {r.metric: r for r in result.measurements if r.attack == "posterior"}
+    q, shown = 0.01, 0.01 * 0.97 + 0.99 * 0.01
+    known = (0.97 * (0.01 * 0.97 / shown) - q) / (1 - q)
+    assert abs(found["value_belief"].value - known) < 4 * found["value_belief"].std_error + 0.03  # the shares drawn are not quite q
+    assert found["normalized_error"].value > 0.98
+    (verdict,) = verdicts(Reading(result))
+    assert verdict.severity.word == "moderate"
+    assert "Where one of the values is true" in verdict.text
+
+
+def test_values_that_are_kept_alike_are_given_away_alike(tmp_path):
+    """Redrawn from the data's own shares the belief in each rises by p², and by no more in the one of which it rises most."""
+    result = audited(tmp_path, two_columns(), {"name": "uniform", "levels": [0.5], "replacement": "prior"})
+    (believed,) = (r for r in result.measurements if r.metric == "value_belief")
+    assert 0.15 < believed.value < 0.35
+    assert believed.ci_high < 0.5
+    assert result.expectations[0].status == "holds"

@@ -12,6 +12,7 @@ import numpy as np
 from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
 from auditor.numerics.statistics import jackknife_error, quantile
+from auditor.results.in_clear import BELIEVED
 from auditor.results.records import ErrorBar, Measurement
 from auditor.types import Array, Coalition
 
@@ -121,6 +122,13 @@ def cell_records(
     for name, growth in sums.growth.items():
         theory = worst_growth(prior, odds) if odds is not None and name == "*" else None
         cell.add("delta_growth", growth, None, theory, name)
+
+
+def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
+    """Add how far belief in a value rises, of the value of which it does most; nothing where it began elsewhere."""
+    believed = sums.most_believed(prior) if "mutual_information" in sums.means and prior.size == sums.size else None
+    if believed is not None:
+        cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
 
 
 def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None, theory: float | None, shares: Array) -> None:

@@ -30,6 +30,8 @@ from auditor.audit.categorical.told import Told
 from auditor.types import Array
 
 Mask = NDArray[np.bool_]
+FEWEST = 20
+"""Records of a value from which on it is told how far belief in it rises."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Sums:
     ----------
     means : dict
         By quantity, sums over the records of each value, shape (s,).
+    squares : ndarray of shape (s,)
+        Sum of ``P(x)²`` over the records of each value.
     groups : ndarray of shape (G,)
         Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
     growth : dict
@@ -169,6 +173,7 @@ class Sums:
         self.sizes = np.zeros(groups)
         self.means: dict[str, Array] = {}
         self.counts = np.zeros(size)
+        self.squares = np.zeros(size)
         self.groups = np.zeros(groups)
         self.growth: dict[str, float] = {}
 
@@ -183,6 +188,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+                self.squares = self.squares + np.bincount(x, w * v * v, self.size)
             if self.apart:
                 self.by_group[name] = np.asarray(self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size))
         self.counts = self.counts + np.bincount(x, w, self.size)
@@ -196,7 +202,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
         for name, groups in other.by_group.items():
             self.by_group[name] = self.by_group.get(name, 0.0) + groups
-        self.counts = self.counts + other.counts
+        self.counts, self.squares = self.counts + other.counts, self.squares + other.squares
         self.groups, self.sizes = self.groups + other.groups, self.sizes + other.sizes
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
@@ -204,6 +210,20 @@ class Sums:
     def mean(self, name: str) -> float:
         """Return the mean over records."""
         return float(self.means[name].sum() / self.counts.sum())
+
+    def most_believed(self, prior: Array) -> tuple[float, float] | None:
+        """Return how far belief in a value rises where it is true, of the value of which it rises most, and its standard error.
+
+        ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST`` records or more; None of none. By Bayes it is
+        the share of the variance of v's indicator that is known, of which a normalized error is a mean that hardly counts rare values.
+        """
+        many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
+        if not many.size:
+            return None
+        m, q = self.means["reconstruction_probability"][many] / self.counts[many], prior[many]
+        best = int(((m - q) / (1.0 - q)).argmax())
+        error = np.sqrt(max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2) / self.counts[many][best])
+        return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(error / (1.0 - q[best]))
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:

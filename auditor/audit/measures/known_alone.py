@@ -13,12 +13,12 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.audit.base.records import ALL, CellContext
 from auditor.numerics.linear_algebra import regression
 from auditor.results.records import Measurement
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 METRIC = "error_without_copies"
 
 
-def linear_errors(K_X: Array, known: Sequence[int]) -> Array:
+def errors_alone(K_X: Array, known: Sequence[int]) -> Array:
     """Return ``diag(K_X − K_XK K_KK⁺ K_KX)``, shape (N,), in squared data units: the best linear guess from known attributes alone.
 
     Parameters
@@ -32,7 +32,7 @@ def linear_errors(K_X: Array, known: Sequence[int]) -> Array:
     --------
     Of two attributes with correlation 0.6 the one leaves 1 − 0.36 of the other unknown.
 
-    >>> linear_errors(np.array([[1.0, 0.6], [0.6, 1.0]]), [0])
+    >>> errors_alone(np.array([[1.0, 0.6], [0.6, 1.0]]), [0])
     array([0.  , 0.64])
     """
     places = np.asarray(known, dtype=np.intp)
@@ -42,10 +42,31 @@ def linear_errors(K_X: Array, known: Sequence[int]) -> Array:
     return np.asarray(errors)
 
 
-def number_records(context: CellContext, attack: str, knowledge: Knowledge, K_X: Array) -> Iterator[Measurement]:
-    """Yield the share of variance of each attribute that was not given, and of all of these, that known attributes leave unknown."""
+def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
+    """Return the same where each leaf of a published tree has a regression of its own, shape (N,); of leaves with too few records, 0.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+    leaf : ndarray of shape (n,)
+        Each record's, by its known attributes.
+    known : sequence of int
+    """
+    errors = np.zeros(X.shape[1])
+    for number in np.unique(leaf):
+        rows = X[leaf == number]
+        spare = len(rows) - len(known) - 1  # degrees of freedom that the regression leaves
+        if spare > 0:
+            errors += errors_alone(np.cov(rows.T, ddof=0), known) * len(rows) / spare * len(rows)
+    return errors / len(X)
+
+
+def number_records(context: CellContext, attack: str, knowledge: Knowledge, errors: Array) -> Iterator[Measurement]:
+    """Yield the share of variance of each attribute that was not given, and of all of these, that known attributes leave unknown.
+
+    ``errors`` of shape (N,) are squared ones, of each attribute.
+    """
     given = np.isin(context.attributes, knowledge.in_clear)
-    errors = linear_errors(K_X, np.flatnonzero(given).tolist())
     parts = [(name, [place]) for place, name in enumerate(context.attributes) if not given[place]]
     for name, places in [*parts, (ALL, np.flatnonzero(~given).tolist())]:
         variance = float(context.variances[places].sum())

@@ -139,15 +139,15 @@ class Tally:
         """An empty tally of the spread and nothing else, of all records it is shown."""
         return Tally(self.scale, bins=self.bins, reach=self.reach)
 
-    def add(self, errors: Array, x: Array) -> None:
-        """Count one block's errors, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
+    def add(self, errors: Array, x: Array, start: int = 0) -> None:
+        """Count errors of a block's rows from ``start`` on, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
         distance = np.abs(errors, out=errors)
         scale = np.tile(self.scale, (errors.shape[1], 1))  # written out, as numpy works on what two operands have in common of a row
         self.rows += len(errors)
         hits = [(distance <= t.reach(self.scale, x)).sum(axis=0, dtype=np.float64) for t in self.tolerances]
         self.hits = _added(self.hits, hits)
         if self.bins:
-            near = distance[: self.head] * (self.bins / self.reach / scale)
+            near = distance[: None if self.head is None else max(0, self.head - start)] * (self.bins / self.reach / scale)
             self.counts = _sum(self.counts, _by_cell(np.minimum(near, self.bins, out=near), self.bins + 1))
             self.spread_rows += len(near)
         if self.sizes:

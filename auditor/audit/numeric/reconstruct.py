@@ -6,6 +6,7 @@ Runs block by block; what is counted (``auditor.audit.numeric.error_tally``) are
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.neighbours import most_neighbours, shown, with_neighbours
+from auditor.audit.numeric.neighbours import most_neighbours, shown, with_known, with_neighbours
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -22,6 +23,8 @@ from auditor.types import Array, Blocks, Coalition
 
 CHUNK_VALUES = 2**15
 """Errors held at once: 256 KB, so that every step of their counting finds them in a core's own cache, in memory used before."""
+FEWEST_ROWS = 256
+"""Rows counted at once at least: their errors are then more than the cells that they are counted in."""
 
 
 class CountsRecords(Protocol):
@@ -48,7 +51,7 @@ def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: A
     # x̂ − x = W y − V v + c in one product, of 1, v and y
     everything = np.hstack([maps.offsets.reshape(B * N, 1), -maps.own.reshape(B * N, N), maps.weights.reshape(B * N, MN)])
     for _, x, copies in blocks():
-        size = max(1, CHUNK_VALUES // (B * N))
+        size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
             true = x[start : start + size]
             v = true - centre
@@ -127,7 +130,7 @@ def tally_rows(
     first = [every.index(one) for one in every]  # coalitions that are attacked as one are estimated once, at the first's place
     for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
         (x, wide), copies = readable([x, wide]), readable(copies)
-        asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
+        asked = [shown(fitted, with_known(fitted, [copies[c - 1] for c in coalition], wide), before, len(x))
                  for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
         estimates = {place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)}
         theory = {place: _theory(reconstructions[place], wide, before, x) for place in estimates}
@@ -136,9 +139,6 @@ def tally_rows(
             inferred.add(fitted.inferred(mine), x)
         for counted, (fitted, mine), place in zip(records, asked, first, strict=False):
             counted.add(fitted, mine, estimates[place], x)
-        errors = np.stack([estimates[place] for place in first]).swapaxes(0, 1)  # in memory (B, b, N): whole blocks are copied
-        errors -= x[:, None, :]
-        tally.add(errors, x)
         if tally.confidence is not None:
             intervals = {place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates}
             low, high = (np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1))
@@ -146,10 +146,25 @@ def tally_rows(
         if tally.candidates:
             left = {place: _candidates(*asked[place], x.shape) for place in estimates}
             tally.leave(np.stack([left[place] for place in first], axis=1))
-        stops = np.cumsum(counts[index])
-        parts = (errors[stop - count : stop] for stop, count in zip(stops, counts[index], strict=True) if count)
-        sums.extend(np.einsum("rbn,rbn->bn", part, part) for part in parts)
+        sums += [*_squares([estimates[place] for place in first], x, counts[index], tally)]
     return np.array(sums), expected
+
+
+def _squares(estimates: Sequence[Array], x: Array, counts: Sequence[int], tally: Tally) -> Array:
+    """Return squared errors summed by row group, shape (G, B, N); errors are counted in pieces of rows that stay in the cache."""
+    stops = np.cumsum([count for count in counts if count]).tolist()
+    sums = np.zeros((len(stops), len(estimates), x.shape[1]))
+    size = max(FEWEST_ROWS, CHUNK_VALUES // sums[0].size) if stops else 1
+    for first in range(0, len(x), size):
+        here = slice(first, first + size)
+        errors = np.stack([estimate[here] for estimate in estimates], axis=1)
+        errors -= x[here, None]
+        tally.add(errors, x[here], first)
+        for total, (start, stop) in zip(sums, pairwise([0, *stops]), strict=True):
+            part = errors[max(0, start - first) : max(0, stop - first)]
+            if len(part):
+                total += np.einsum("rbn,rbn->bn", part, part)
+    return sums
 
 
 def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float:
