@@ -4,7 +4,7 @@ The axes of a sample turn by ``Ω`` against the population's. With ``z`` a centr
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``Ω_ij`` | ``mean z_i z_j / (λ_j − λ_i)`` over the sample: antisymmetric | Anderson 1963, section 2, in its form for any distribution |
+| ``Ω_ij`` | ``mean z_i z_j / (λ_j − λ_i)`` over the sample: antisymmetric | Anderson 1963, in its form for any distribution |
 | ``T`` | one record's part, ``z_i z_j / (λ_j − λ_i)``; 0 on the diagonal | |
 | ``Q`` | ``E ΩᵀΩ = (E TᵀT) / s`` for one sample; of two independent samples the turns subtract, so their ``Q`` add | |
 | error | ``xᵀ Q x`` for a record x along the axes that is rotated by one sample's axes and back by the other's | |

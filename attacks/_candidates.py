@@ -58,7 +58,7 @@ class Posterior:
         """Return ``q_c``, shape (b, C); rows that the law explains by no candidate are 0."""
         return shares(self._joint(copies))
 
-    def learnt(self, copies: Array) -> Posterior:
+    def fitted(self, copies: Array) -> Posterior:
         """Return it with the prior that makes the copies likelier, by expectation–maximisation."""
         likelihood, p = self._joint(copies) / self.prior, self.prior
         for _ in range(EM_STEPS):

@@ -7,8 +7,8 @@ Long series are cut into windows that are gone through side by side, so that eve
 | ``B_t`` | likelihood of what record t shows, by its true value, up to a factor | (s,) | |
 | ``A`` | chance of the next record's value, given this one's | (s, s) | |
 | ``π`` | chances of the value that a window begins with | (s,) | |
-| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the factor left out is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 (19)–(20) |
-| ``β_t`` | ``∝ A (B_{t+1} ∘ β_{t+1})`` | (s,) | rabiner1989 (25) |
+| ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the factor left out is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 |
+| ``β_t`` | ``∝ A (B_{t+1} ∘ β_{t+1})`` | (s,) | rabiner1989 |
 | ``ξ`` | ``Σ_t α_t(i) A_ij B_{t+1}(j) β_{t+1}(j)``, each term brought to sum 1: how often j is expected after i | (s, s) | baum1970 |
 """
 

@@ -4,11 +4,11 @@
 | --- | --- | --- | --- |
 | ``u`` | rows seen, ``x + z``; their coordinates are such that noise is independent | (n, r) | ``auditor.numerics.linear_algebra.Pencil`` |
 | ``s`` | variances of the noise ``z``, which may be 0 | (r,) | |
-| ``α, m, V`` | weights, means and covariances of the components of ``x`` | (K,), (K, r), (K, r, r) | bovy2011, (4) |
-| ``T`` | ``V + diag(s)``: covariance of the rows of one component | (K, r, r) | bovy2011, (8) |
-| ``q`` | probability that a row is of a component, given what is seen of it | (n, K) | bovy2011, (16) |
-| ``b`` | ``m + V T⁻¹ (u − m)``: where ``x`` is, if it is of that component | (n, K, r) | bovy2011, (16) |
-| ``B`` | ``V − V T⁻¹ V``: how well that is known | (K, r, r) | bovy2011, (16) |
+| ``α, m, V`` | weights, means and covariances of the components of ``x`` | (K,), (K, r), (K, r, r) | bovy2011 |
+| ``T`` | ``V + diag(s)``: covariance of the rows of one component | (K, r, r) | bovy2011 |
+| ``q`` | probability that a row is of a component, given what is seen of it | (n, K) | bovy2011 |
+| ``b`` | ``m + V T⁻¹ (u − m)``: where ``x`` is, if it is of that component | (n, K, r) | bovy2011 |
+| ``B`` | ``V − V T⁻¹ V``: how well that is known | (K, r, r) | bovy2011 |
 
 EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``: a step takes the weighted mean and covariance of ``u`` in each
 component, and then works on K matrices of shape (r, r).
@@ -144,7 +144,7 @@ class Posterior:
 
 
 def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
-    """Return the mixture after one step of EM, and the log-likelihood before it (bovy2011, (16)).
+    """Return the mixture after one step of EM, and the log-likelihood before it (bovy2011).
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
 def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     """Return the mixture with components that are narrow beside the noise, in some attribute, put to a point in that attribute.
 
-    ``V − V a aᵀV / aᵀVa``: the covariance of the others given that attribute, ``aᵀx``.
+    ``V − V a aᵀV / aᵀVa``: the covariance of the others given that attribute, ``aᵀx``. What is narrower than the grain is a point as it is.
 
     Parameters
     ----------
@@ -311,7 +311,8 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     for V in covariances:
         for a, noise in zip(A, A**2 @ s, strict=True):
             along = V @ a
-            if 0.0 < a @ along < NARROW * noise:
+            # below the grain ``Va`` is rounding, whose square over ``aᵀVa`` would be more than the others' variance
+            if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances)
 

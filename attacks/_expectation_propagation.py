@@ -7,8 +7,8 @@ normal that leaves the same mass, mean and variance of what all the rest says of
 | --- | --- | --- | --- |
 | ``L_a(x)`` | likelihood of attribute a's value, its logarithm straight between knots | | ``attacks._channel`` |
 | ``C, h, p`` | ``C exp(h x − p x²/2)``, which stands for ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
-| ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011, (4) |
-| ``q`` | probability that a row is of a component, given what is seen of it | (K, n) | bovy2011, (16) |
+| ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011 |
+| ``q`` | probability that a row is of a component, given what is seen of it | (K, n) | bovy2011 |
 | ``b`` | ``m + B (h − p m)``: where a row of the component is | (K, n, N) | |
 | ``B`` | ``(V⁻¹ + diag p)⁻¹``: how well that is known | (K, n, N, N) | |
 | ``m_c, v_c`` | mean and variance of attribute a by all but ``L_a`` | (K, n) | minka2001 |
@@ -195,7 +195,7 @@ class RowsInAnyNoise(NoisyRows):
         return np.concatenate([each.q for each in found], axis=1), np.concatenate([each.log_likelihood for each in found])
 
     def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one step of EM, and the log-likelihood before it: bovy2011, (16), about the means before it."""
+        """Return the mixture after one step of EM, and the log-likelihood before it: bovy2011, about the means before it."""
         K, N = prior.means.shape
         total, first, second, likelihood = np.zeros(K), np.zeros((K, N)), np.zeros((K, N, N)), 0.0
         for part in self.pieces(K):

@@ -5,7 +5,7 @@
 | ``z`` | whitened rows: mean 0, covariance I | (N, m) | hyvarinen2000 |
 | ``s`` | ``W z``, components; W orthogonal | (N, m) | |
 | ``g`` | ``tanh``, of the contrast ``log cosh`` | | |
-| ``W⁺`` | ``E g(s) zᵀ − diag(E g'(s)) W``, made orthogonal: ``(W⁺ W⁺ᵀ)^{−1/2} W⁺`` | (N, N) | hyvarinen2000, section 6.2 |
+| ``W⁺`` | ``E g(s) zᵀ − diag(E g'(s)) W``, made orthogonal: ``(W⁺ W⁺ᵀ)^{−1/2} W⁺`` | (N, N) | hyvarinen2000 |
 | ``o_kl`` | ``sgn(τ_k) E s_l g(s_k)`` | (N, N) | |
 | ``τ_k`` | ``E s_k g(s_k) − E g'(s_k)``; 0 of a Gaussian component | (N,) | Tichavský, Koldovský and Oja 2006 |
 | ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | the same |
@@ -172,7 +172,7 @@ def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED
 def contrast(s: Array) -> float:
     """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal: how far components of shape (N, m) are from Gaussian.
 
-    Source: hyvarinen2000, equation 25, each component alike.
+    Source: hyvarinen2000's approximation of negentropy, each component alike.
     """
     far = np.abs(s)
     log_cosh = (far + np.log1p(np.exp(-2.0 * far))).mean(axis=1) - np.log(2.0)

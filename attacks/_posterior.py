@@ -126,7 +126,7 @@ class _Values:
     def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
         cells = self._cells
         edges, counts = self._edges(cells, bins, domain), self._counts[: len(cells) - 1]
-        return _learnt(((cells[:-1] + cells[1:]) / 2.0).tobytes(), counts.tobytes(), edges.tobytes(), self.channel.noise, method)
+        return _fitted(((cells[:-1] + cells[1:]) / 2.0).tobytes(), counts.tobytes(), edges.tobytes(), self.channel.noise, method)
 
     def _edges(self, cells: Array, bins: int | None, domain: Sequence[float] | None) -> Array:
         noise = self.channel.noise
@@ -145,7 +145,7 @@ class _Values:
 
 
 @lru_cache(maxsize=256)
-def _learnt(y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method) -> Histogram:
+def _fitted(y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method) -> Histogram:
     """Return what ``reconstruct`` does, of arrays as bytes: once for all attacks that see these copies."""
     return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
 

@@ -4,7 +4,7 @@ Noise of ±1 around a released 1 leaves [0, 2]; a reconstructed distribution wit
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000, section 3.1; agrawal2001, section 3 |
+| ``π_b`` | reconstructed probability of bin b | (B,) | agrawal2000; agrawal2001 |
 | ``P(b | y)`` | ``π_b L_b(y) / Σ π_b' L_b'(y)`` | (B,) | liu2008, section 3.6 |
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |

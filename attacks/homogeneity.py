@@ -2,7 +2,7 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``P_E(v)`` | share of value v in the target's class | machanavajjhala2007, section 2.1 |
+| ``P_E(v)`` | share of value v in the target's class | machanavajjhala2007 |
 | claim | the commonest value of the class, if its share is at least c (``confidence``) | |
 
 k says nothing of it: a class of a thousand alike gives away a thousand. Wins when sensitive values follow from the quasi-identifiers, or
@@ -25,7 +25,7 @@ class Homogeneity(ClassAttack):
 
     name = "homogeneity"
     attack_kind = "attribute disclosure"
-    reference = "machanavajjhala2007, section 2.1; liu2008, section 5"
+    reference = "machanavajjhala2007; liu2008, section 5"
     wins = "Wins on classes whose sensitive values are alike, whatever k; fails on diverse ones."
 
     class Parameters(PluginParameters):

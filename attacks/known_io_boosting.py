@@ -7,8 +7,8 @@ What any data scientist would try who knows nothing of the noise: a regression, 
 | ``p`` | records known in clear | scalar | |
 | ``f_0(y)`` | the ridge regression of known-io-regression, its ridge chosen by generalised cross-validation | (N,) | |
 | ``z`` | ``[f_0(y), y_1, y_2 − y_1, …, y_k − y_{k−1}]``: what the trees split on | (N + kn',) | |
-| ``h_t`` | tree grown on what is left after t − 1 trees, least squares | scalar | friedman2001, algorithm 2 |
-| ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 (36) |
+| ``h_t`` | tree grown on what is left after t − 1 trees, least squares | scalar | friedman2001 |
+| ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
 | ``T_j`` | trees of attribute j: the number of least squared error on records held out, 0, 10, … 60 | scalar | |
 
 Trees alone are bad at straight lines, which is most of what a copy says: from 1,000 records of the census they leave half as much again
@@ -22,9 +22,9 @@ the linear one. Fewer than 60 records cannot be split at all in a fold, and leav
 At most 20,000 of the known records are learnt from, the choice drawn from the seed; a fit takes about a second an attribute and coalition
 there. Theory is not given: how well trees learn has no closed form.
 
-Reference: friedman2001, with the histograms and leaf-wise trees of ke2017 (scikit-learn's ``HistGradientBoostingRegressor``). Wins on
-skewed, clustered or curved data and under noise that is not what its covariance says. Fails where rows are few, and to gain from more
-copies of corner-wave noise.
+Reference: friedman2001, with the histograms and leaf-wise trees of ke2017 (scikit-learn's ``HistGradientBoostingRegressor``); known
+input–output pairs are the setting of liu2008, section 4.1. Wins on skewed, clustered or curved data and under noise that is not what its
+covariance says. Fails where rows are few, and to gain from more copies of corner-wave noise.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KnownInputOutputBoosting(RowAttack):
     name = "known-io-boosting"
     attack_kind = "with records"
     cost = Cost(0.03, 7e-6)
-    reference = "friedman2001, algorithm 2"
+    reference = "friedman2001; liu2008, section 4.1"
     families = KnownInputOutputRegression.families
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear and knows which released rows are theirs; nothing else."

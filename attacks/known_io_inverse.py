@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attacks._learnt_map import LearntMap
+from attacks._fitted_map import FittedMap
 from auditor.numerics.linear_algebra import regression
 from auditor.plugin import Array, register
 
@@ -37,7 +37,7 @@ RANK = 1e-12
 
 
 @register
-class KnownInputOutputInverse(LearntMap):
+class KnownInputOutputInverse(FittedMap):
     """Learns the matrix that made the copies by regressing them on records known in clear, and inverts it."""
 
     name = "known-io-inverse"

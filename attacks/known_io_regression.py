@@ -36,7 +36,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._learnt_map import LearntMap
+from attacks._fitted_map import FittedMap
 from auditor.plugin import Array, PluginParameters, register
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
@@ -44,7 +44,7 @@ RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
 
 
 @register
-class KnownInputOutputRegression(LearntMap):
+class KnownInputOutputRegression(FittedMap):
     """Learns the map from pooled copies to originals by least squares from records known in clear."""
 
     name = "known-io-regression"

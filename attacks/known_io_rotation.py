@@ -46,7 +46,7 @@ class KnownInputOutputRotation(RowAttack):
 
     name = "known-io-rotation"
     attack_kind = "with records"
-    reference = "liu2006, section 3; liu2008, section 4.1, eqs. 12.5 and 12.6"
+    reference = "liu2006; liu2008, section 4.1, eqs. 12.5 and 12.6"
     families = frozenset({"rotation"})
     knowledge = (KnownRecords.name,)
     assumes = "The adversary has some records in clear, knows which released rows are theirs, and that the map is orthogonal."

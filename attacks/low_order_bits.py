@@ -9,7 +9,7 @@ have been looked at. What is left is weighed by Bayes' rule, and copies of a coa
 | ``p_c`` | their prior: normal with the data's moments, or the sample's shares; learnt from the copies by 5 steps of EM | (C,) | |
 | ``f_c`` | density of the copies at c by the law of their noise | (b, C) | |
 | ``r_ic`` | what copy i's last digits say of c: 0 if no noise of the generator's makes ``y_i`` of it | (b, C) | ``ratio`` |
-| ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012, section 4 |
+| ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012 |
 | ``x̂`` | ``Σ q_c c`` | (b,) | |
 
 Which generator made each copy's noise is found out: the one under which the released values are likeliest, and none where a smooth law,
@@ -49,7 +49,7 @@ from auditor.plugin import (
     stream,
 )
 
-LEARNT_CELLS, TRIED_CELLS = 2**18, 2**16
+FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates that the prior and each copy's generator are learnt from."""
 Copies = Array
 Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -62,7 +62,7 @@ class LowOrderBits(RowAttack):
     name = "low-order-bits"
     attack_kind = "last digits"
     combines = True
-    reference = "mironov2012, section 4"
+    reference = "mironov2012"
     knowledge = ("perfect", "estimated", "known-sample")
     cost = Cost(0.004, 1.2e-5)
     assumes = "The adversary knows the law of the noise, and of what step originals are multiples, or a sample of their values."
@@ -93,7 +93,7 @@ class LowOrderBits(RowAttack):
         columns = []
         for j, (prior, channel, copies) in enumerate(zip(priors, found, held, strict=True)):
             read = {place: each[j] for place, each in alone.items()} if self.parameters.digits else {}
-            columns.append(_linear(view, channel, j) if prior is None or channel.exact else _learnt(prior, channel, copies, read))
+            columns.append(_linear(view, channel, j) if prior is None or channel.exact else _fitted(prior, channel, copies, read))
         return _Candidates(columns)
 
     def _step(self, attribute: str) -> float:
@@ -101,14 +101,14 @@ class LowOrderBits(RowAttack):
         return step if isinstance(step, float) else float(step.get(attribute, 1.0))
 
 
-def _learnt(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
+def _fitted(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
     """Return one attribute's column, learnt from rows of its copies, shape (m, k), the last digits of some of which are read."""
-    some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, LEARNT_CELLS))
+    some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS))
     made = [_found_out(prior, place, alone, some) for place, alone in read.items()]
-    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).learnt(many)
+    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(many)
 
     def column(y: Copies) -> tuple[Array, Array]:
-        parts = [posterior.weights(part) for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // LEARNT_CELLS))]
+        parts = [posterior.weights(part) for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // FITTED_CELLS))]
         q = np.concatenate(parts)
         explained = q.sum(axis=1) > 0.5
         entropy = -(q * np.log(np.where(q > 0, q, 1.0))).sum(axis=1)

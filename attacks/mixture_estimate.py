@@ -7,9 +7,9 @@ known of one attribute tells which part of another is meant. Linear attacks see 
 | --- | --- | --- | --- |
 | ``W`` | least-variance weights of the copies: their combination says all that they say under Gaussian noise | (N, kN) | ``least_noise`` |
 | ``ȳ, Sigma_r`` | that combination, and the covariance of its noise | (N,), (N, N) | |
-| ``α, m, V`` | prior: weights, means and covariances of K normals | (K,), (K, N), (K, N, N) | bovy2011, (4) |
-| ``q_k`` | ``∝ α_k N(ȳ; m_k, V_k + Sigma_r)``, probability that the record is of component k | scalar | bovy2011, (16) |
-| ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: each component's LLSE, weighed | (N,) | bovy2011, (16) |
+| ``α, m, V`` | prior: weights, means and covariances of K normals | (K,), (K, N), (K, N, N) | bovy2011 |
+| ``q_k`` | ``∝ α_k N(ȳ; m_k, V_k + Sigma_r)``, probability that the record is of component k | scalar | bovy2011 |
+| ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: each component's LLSE, weighed | (N,) | bovy2011 |
 
 The prior is learnt by expectation–maximisation under the law of the noise (``attacks._deconvolution``), from at most 20,000 rows drawn
 from all over the table; the estimate then goes through every row, block by block. The number of components is the one that makes rows
@@ -84,7 +84,7 @@ class MixtureEstimate(RowAttack):
     name = "mixture-estimate"
     combines = True
     cost = Cost(6e-3, 7e-6)
-    reference = "bovy2011, eq. 16"
+    reference = "bovy2011; huang2005, eq. 13"
     assumes = "The adversary knows the law of the noise; the prior is learnt from the copies."
     wins = (
         "Wins on curved, clustered, long-tailed or heaped attributes, which it takes together; on normal data and noise it is llse; gains "

@@ -8,7 +8,7 @@ White noise spreads evenly over the directions while correlated data do not: p o
 | ``λ_i, Q̂`` | its eigenvalues, falling, and first p eigenvectors | scalar, (N, p) | huang2005, section 5.2.2 |
 | ``p`` | components kept | scalar | huang2005, footnote 1 |
 | ``x̂`` | ``m + Q̂ Q̂ᵀ (y − m)`` | (N,) | huang2005, section 5.2.2, with ERRATA |
-| error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, Theorem 5.2 |
+| error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, (7) and Theorem 5.2 |
 | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
 
 p is a number, the fewest components with a share of the variance, or the place of the largest gap between eigenvalues, the one from

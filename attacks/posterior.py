@@ -15,7 +15,7 @@ the likelihoods multiply. Nothing about a best copy is assumed: that the others 
 Work is ``O(n·(k + s))`` for k copies. Optimal where prior and channel are right; fails to gain from a second multilevel copy, and with a
 prior estimated from few rows it is as wrong as the estimate. Not checked: that tuples are independent.
 
-Reference: xiao2009, Appendix 2; agrawal2001, section 3, for the prior by expectation-maximisation.
+Reference: xiao2009, Appendix 2; agrawal2001, for the prior by expectation-maximisation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.estimated_law import estimated_retention, learnt
+from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
@@ -111,7 +111,7 @@ class Posterior(CategoricalAttack):
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         if not view.law.by_retention:
             copies = dict(enumerate(pairs.copies, start=1))
-            return Bayes(prior, learnt(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
+            return Bayes(prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 
@@ -217,7 +217,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
     ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where ``e_y = max(t c_y, a_y)``, t such that e
     sums to 1 (Kuhn–Tucker): values that are shown too seldom for ``a_y`` have ``q = 0``, the others are shown as often as expected.
 
-    Source: agrawal2001, section 3, for the estimate and the iteration.
+    Source: agrawal2001, for the estimate and the iteration.
     """
     a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
     order = np.argsort(-np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable")
@@ -231,7 +231,7 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     """Return the prior under any transition matrix T, shape (s, s), row x: by expectation–maximisation, or least squares of ``Tᵀ q = f``.
 
-    Source: agrawal2001, section 3, for the iteration; negative values of least squares are put to 0 and the rest scaled.
+    Source: agrawal2001, for the iteration; negative values of least squares are put to 0 and the rest scaled.
     """
     frequency = counts / counts.sum()
     if not by_likelihood:

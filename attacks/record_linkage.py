@@ -26,7 +26,7 @@ Under noise of another law the known attributes count by their exact log-likelih
 odds above. How likely a row's known attributes are as anybody's has no closed form then and is left out, which an assignment does not feel.
 
 Of copies without a law, as most of official statistics', a distance is all there is: the Euclidean one in deviations of each attribute,
-to the copies' mean (domingo2002, section 5, of micro-aggregation; the usual measure of what such copies disclose).
+to the copies' mean (the usual measure of what such copies disclose).
 
 Wins with little noise on several known attributes; fails under noise as large as the data, be it the copies' or the adversary's own. The
 adversary's values are exact, as ``known-attributes`` has it, unless ``noise`` says otherwise; that noise is normal and independent, as the

@@ -98,7 +98,7 @@ class SerialFilter(RowAttack):
         length = segment_length(view.released.count, used.size)
         serial = None if view.law is None else view.law.serial
         learnt, r = length and used.size, autocorrelations(serial, length)
-        taps = learnt_taps(segments(alone(), length), r, nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
+        taps = fitted_taps(segments(alone(), length), r, nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
         return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, isinstance(view.knowledge, Perfect), serial)
 
 
@@ -123,7 +123,7 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
         left = rows[whole:].copy()
 
 
-def learnt_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
+def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
     """Return the filter's taps, shape (2m + 1, d, d); of lag 0 alone where memory is not sure to help.
 
     Parameters

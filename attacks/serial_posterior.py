@@ -8,11 +8,11 @@ posterior takes in the records before and after it.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | chance of the next value given this one, learnt by expectation–maximisation, begun at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``P(x_t)`` | ``∝ α_t β_t`` (``attacks._chains``) | (s,) | rabiner1989 (27) |
+| ``P(x_t)`` | ``∝ α_t β_t`` (``attacks._chains``) | (s,) | rabiner1989 |
 
 A coalition's copies are pooled by the exact likelihood of ``posterior``, so that of multilevel copies the best alone counts. The chain is
 believed only where, learnt from half of some windows of records, it foretells the other half better than independent records do, by
-``SURE_OF`` standard errors; else the outcome is that of ``posterior``. It is learnt anew from the first ``LEARNT`` records of every block
+``SURE_OF`` standard errors; else the outcome is that of ``posterior``. It is fitted anew to the first ``FITTED_ROWS`` records of a block
 of 65,536, whose records are a series of their own: time and memory are linear in records, and whatever else is in the table is not kept.
 
 The posterior is the exact one of a Markov chain if the chain learnt is the data's. There is no theory beside the figure, as nobody states
@@ -51,7 +51,7 @@ from auditor.plugin import (
 
 MOST_VALUES = 128
 """Values of a domain whose chain is learnt: a step takes the square of them."""
-LEARNT, WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
+FITTED_ROWS, WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
 """Records that a chain is learnt from at most, in windows of so many; and windows at least."""
 MOST_STEPS, ENOUGH = 30, 1e-4
 """Steps of expectation–maximisation, and the gain in log-likelihood a record that is not worth another one."""
@@ -106,7 +106,7 @@ class SerialBayes(Inference):
         B = likelihood(self.law, copies)
         if not (B @ self.prior > 0).all():
             raise AuditorError("the copies of some records are impossible under the law that the scheme states")
-        A = learnt_chain(B[:LEARNT], self.prior)
+        A = fitted_chain(B[:FITTED_ROWS], self.prior)
         return Bayes(self.prior, self.law).posterior(copies) if A is None else posteriors(A, self.prior, B)
 
 
@@ -120,7 +120,7 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
     return np.asarray(np.divide(joint, top, out=np.zeros_like(joint), where=top > 0))
 
 
-def learnt_chain(B: Array, prior: Array) -> Array | None:
+def fitted_chain(B: Array, prior: Array) -> Array | None:
     """Return ``A``, shape (s, s); None where what is learnt from half of the windows does not surely foretell the others better."""
     count = len(B) // WINDOW
     if count < FEWEST_WINDOWS:

@@ -2,7 +2,7 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| group | sensitive values that count as one: of one node of their hierarchy, or between two neighbouring ``edges`` | li2007, section 3 |
+| group | sensitive values that count as one: of one node of their hierarchy, or between two neighbouring ``edges`` | li2007 |
 | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
 
 Three stomach diseases, or three salaries at the low end, are 3-diverse and tell what there is to tell. ``height`` takes the nodes of the
@@ -30,7 +30,7 @@ class Similarity(ClassAttack):
 
     name = "similarity"
     attack_kind = "attribute disclosure"
-    reference = "li2007, section 3; liu2008, section 5"
+    reference = "li2007; liu2008, section 5"
     wins = "Wins on classes diverse in value but not in meaning; fails where values spread over groups."
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
 

@@ -2,7 +2,7 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``P_E(v), P(v)`` | share of value v in the class, and in the table | li2007, section 3 |
+| ``P_E(v), P(v)`` | share of value v in the class, and in the table | li2007 |
 | claim | the value whose share grew most, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | |
 
 A class half positive for a disease that one in a hundred has is 2-diverse, and makes each of its records fifty times as suspect. Wins where
@@ -26,7 +26,7 @@ class Skewness(ClassAttack):
 
     name = "skewness"
     attack_kind = "attribute disclosure"
-    reference = "li2007, section 3; liu2008, section 5"
+    reference = "li2007; liu2008, section 5"
     wins = "Wins on diverse classes unlike the table; fails on classes t-close to it."
 
     class Parameters(PluginParameters):

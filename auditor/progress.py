@@ -1,7 +1,7 @@
 """How far a run is, as it goes: a line that moves in a terminal or a notebook, a few calm lines in a log file.
 
-Told are the cells done of how many (a cell here is a task: some replicates of one scheme at one sweep point), one that is under way, and
-the time left at the pace so far.
+A line has how many cells of how many are done (a cell here is a task: some replicates of one scheme at one sweep point), one that is under
+way, and the time left at the pace so far. rich is imported by whoever shows one, for start-up.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float]
         if progress.done < progress.total and len(first) > 1 and now - last[0] < LIVE_SECONDS:
             return
         last[0] = now
-        handle.update(Line(f"{title}: {told(progress, first[0], now - started)}", progress.done, progress.total))
+        handle.update(Line(f"{title}: {progress_text(progress, first[0], now - started)}", progress.done, progress.total))
 
     return listen
 
 
-def told(progress: Progress, first: int, seconds: float) -> str:
+def progress_text(progress: Progress, first: int, seconds: float) -> str:
     """Say how far a run is that began with ``first`` tasks done, so many seconds ago.
 
     What an earlier run had done already says nothing of the pace of this one.
@@ -153,9 +153,9 @@ def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
         done, total = progress.done, progress.total
         tenth = 10 * done // max(1, total)
         if done in (total, first[0]):
-            say(told(progress, first[0], now - started))
+            say(progress_text(progress, first[0], now - started))
         elif tenth > last_written[0] and now - last_written[1] >= CALM_SECONDS:
             last_written[:] = tenth, now
-            say(told(progress, first[0], now - started))
+            say(progress_text(progress, first[0], now - started))
 
     return listen

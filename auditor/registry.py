@@ -233,6 +233,11 @@ def find(name: str) -> list[type[Plugin]]:
     discover()
     found = [_plugins[kind][name] for kind in KINDS if name in _plugins[kind]]
     if not found:
-        everything = {known for kind in KINDS for known in _plugins[kind]}
-        raise PluginError(f"no plugin is called {name!r}{did_you_mean(name, everything)}")
+        raise PluginError(f"no plugin is called {name!r}{did_you_mean(name, everything())}")
     return found
+
+
+def everything() -> set[str]:
+    """Return every name that ``find`` accepts."""
+    discover()
+    return {name for kind in KINDS for name in _plugins[kind]}

@@ -1,4 +1,7 @@
-"""The report as one HTML file that needs no network, and cannot use one."""
+"""The report as one HTML file that needs no network, and cannot use one.
+
+Every command loads this module to register it, and few render: what writes a page is imported when one is written, for start-up.
+"""
 
 from __future__ import annotations
 
@@ -110,7 +113,6 @@ def _room(charts: Iterable[Chart], excess: int) -> int:
 @cache
 def environment() -> Environment:
     """Return the template environment: everything is escaped, and an unknown name is an error."""
-    # For start-up: every command loads this module to register it, and few render.
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor.results.renderer import clean

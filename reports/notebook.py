@@ -1,4 +1,7 @@
-"""Results and releases as a notebook shows them: a small table without scripts, and charts on request."""
+"""Results and releases as a notebook shows them: a small table without scripts, and charts on request.
+
+Every command loads this module to register it, and few render: what writes is imported when something is written, for start-up.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,6 @@ class Notebook(Display):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""
-        # For start-up: every command loads this module to register it, and few render.
         from reports.html import environment
         from reports.layout.audit import audit_document
 

@@ -1,4 +1,7 @@
-"""The report in a terminal: what the page has, in its order; charts are tables and a plot, and the scenario is there to be copied."""
+"""The report in a terminal: what the page has, in its order; charts are tables and a plot, and the scenario is there to be copied.
+
+Every command loads this module to register it, and few render: what writes is imported when something is written, for start-up.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,6 @@ class Terminal(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
-        # For start-up: every command loads this module to register it, and few render.
         from reports.layout.audit import audit_document
 
         return self._written([audit_document(result) for result in results])

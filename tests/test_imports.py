@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,8 @@ NESTED = {"auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.sch
 ATTACKS_MAY_USE = {"plugin", "adversary", "schemes", "numerics"}
 """The facade for whoever writes plugins, and arithmetic."""
 MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22
+SAYS_SO = re.compile(r"\bimport(s|ed|ing)?\b")
+"""In a docstring that says when something is imported, and why then."""
 
 
 @cache
@@ -163,6 +166,20 @@ def test_every_room_says_what_lives_in_it(path: Path) -> None:
 @pytest.mark.parametrize("path", modules("auditor"), ids=name_of)
 def test_the_core_imports_no_attack_and_no_report(path: Path) -> None:
     assert not {name for name in imported(path) if name.partition(".")[0] in ("attacks", "reports", "scenarios", "tests")}
+
+
+@pytest.mark.parametrize("path", [p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.parent != ROOT / "auditor/cli"], ids=name_of)
+def test_an_import_inside_a_function_says_why(path: Path) -> None:
+    """In a comment beside or above it, in the function's docstring or in the module's; of the command line its room does."""
+    source = path.read_text(encoding="utf-8")
+    tree, lines = ast.parse(source), source.splitlines()
+    if SAYS_SO.search(ast.get_docstring(tree) or ""):
+        return
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        inside = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+        if inside and not SAYS_SO.search(ast.get_docstring(function) or ""):
+            said = "\n".join(lines[min(inside) - 2 : max(inside)])
+            assert "  #" in said or said.lstrip().startswith("#"), f"{path}:{min(inside)}: an import inside a function that does not say why"
 
 
 @pytest.mark.parametrize("path", modules("reports"), ids=name_of)

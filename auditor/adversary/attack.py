@@ -198,12 +198,16 @@ class Reconstruction:
         what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
     known_noise : ndarray of shape (|K|,) or None
         Standard deviations of normal noise in what the adversary knows of its targets; the audit draws it before ``likeness`` is asked.
+    in_clear : ndarray of shape (|K|,) or None
+        Places of attributes whose true values it goes by, as its knowledge gives them of every record: where copies are asked for, one
+        more array, of shape (b, |K|), then follows the last of them.
     assigns : bool
         Whether it names all targets at once, no two of them one row, such that the sum of their likenesses is largest.
     """
 
     neighbours: int = 0
     known_noise: Array | None = None
+    in_clear: NDArray[np.intp] | None = None
     assigns: bool = False
 
     def rows(self, copies: Sequence[Array]) -> Array:

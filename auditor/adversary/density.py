@@ -6,7 +6,7 @@
 | ``c_m`` | perturbed values counted in cell m, ``n`` in all | (m,) | |
 | ``f_R`` | density of the noise | | |
 | ``L_mb`` | likelihood of cell m given bin b: ``f_R(y_m − x_b)`` at midpoints (iteration), averaged over the bin (EM) | (m, B) | |
-| step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000, section 3.1; agrawal2001, section 3 |
+| step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
 The two are one fixed-point iteration with two likelihoods. EM's step never lowers the likelihood; the iteration's is its approximation.
 Both are stopped when what a step gains means nothing statistically: run to convergence, deconvolution puts the data in spikes.
@@ -31,7 +31,7 @@ LEAST_LIKELIHOOD = 1e-250
 GAIN = 0.1
 """EM stops when a step gains less log-likelihood than this, in nats over all records."""
 CHI_SQUARE_SHARE = 0.01
-"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000, section 3.1)."""
+"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000)."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
 
     Notes
     -----
-    Source: agrawal2000, section 3.1 (``iteration``); agrawal2001, section 3 (``em``). Cells that no bin can have led to are left out;
+    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Cells that no bin can have led to are left out;
     all of them left out, the distribution is flat.
     """
     y, c = y[counts > 0], counts[counts > 0]

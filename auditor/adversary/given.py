@@ -5,6 +5,7 @@
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
 | ``model`` | these and the regression that was published: ``ModelledMoments`` of ``auditor.adversary.published_model`` |
+| ``model`` of a tree | these and the tree: ``TreeMoments`` of ``auditor.adversary.published_tree`` |
 | ``known-records`` | ``Records`` in clear with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
 

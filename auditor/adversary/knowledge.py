@@ -136,9 +136,36 @@ class Regression:
     variance: float
 
 
+@dataclass(frozen=True)
+class Leaf:
+    """What a regression tree says of the records in a leaf: the target's mean and variance (≥ 0), and their share of all if stated."""
+
+    mean: float
+    variance: float
+    share: float | None = None
+
+    def __str__(self) -> str:
+        """``(-0.2, 0.1)``, with the share as a third number."""
+        return f"({', '.join(f'{number:g}' for number in (self.mean, self.variance, self.share) if number is not None)})"
+
+
+@dataclass(frozen=True)
+class Split:
+    """A node of a regression tree: records with at most ``at`` of attribute ``on`` go to ``below``, the others to ``above``."""
+
+    on: str
+    at: float
+    below: Leaf | Split
+    above: Leaf | Split
+
+    def __str__(self) -> str:
+        """``[pay ≤ 3: (-0.2, 0.1), else (1, 0.5)]``."""
+        return f"[{self.on} ≤ {self.at:g}: {self.below}, else {self.above}]"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PublishedModel(Estimated):
-    """What ``estimated`` knowledge gives, and a regression of one attribute on others that the owner published beside the copies.
+    """What ``estimated`` knowledge gives, and a regression of one attribute on others, or a tree, that was published beside the copies.
 
     Attributes
     ----------
@@ -149,6 +176,10 @@ class PublishedModel(Estimated):
         Whether the adversary has the predictors' true values, of every record.
     regression : Regression or None
         The figures published; None: those of the table itself, which the audit works out.
+    depth : int or None
+        Splits (≥ 1) on the way to each leaf of a regression tree that is grown from the table; None: a linear regression was published.
+    tree : Split, Leaf or None
+        A regression tree whose figures are stated.
     """
 
     name = "model"
@@ -156,6 +187,13 @@ class PublishedModel(Estimated):
     on: tuple[str, ...]
     known: bool = False
     regression: Regression | None = None
+    depth: int | None = None
+    tree: Split | Leaf | None = None
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether a tree was published."""
+        return self.depth is not None or self.tree is not None
 
     @property
     def in_clear(self) -> tuple[str, ...]:
@@ -164,13 +202,17 @@ class PublishedModel(Estimated):
 
     @property
     def label(self) -> str:
-        """``model(salary on age, years, rows=50)``; with ``by 2, 3, 10, 0.5`` where figures are stated, and ``; known: age, years``."""
-        figures = ""
+        """``model(salary on age, years, rows=50)``; with ``by 2, 3, 10, 0.5`` where figures are stated, and ``; known: age, years``.
+
+        Of a tree ``by a tree to depth 2``, or ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``.
+        """
+        figures = f" by a tree to depth {self.depth}" if self.depth is not None else "" if self.tree is None else f" by {self.tree}"
         if self.regression is not None:
             numbers = *self.regression.coefficients, self.regression.intercept, self.regression.variance
             figures = f" by {', '.join(f'{number:g}' for number in numbers)}"
         known = f"; known: {', '.join(self.on)}" if self.known else ""
-        return f"{self.name}({self.target} on {', '.join(self.on)}{figures}, rows={self.rows}{known})"
+        on = f" on {', '.join(self.on)}" if self.on else ""
+        return f"{self.name}({self.target}{on}{figures}, rows={self.rows}{known})"
 
     def spec(self) -> Any:
         """Return it as a scenario would spell it."""
@@ -179,7 +221,18 @@ class PublishedModel(Estimated):
             del spec["predictors"]
             spec["coefficients"] = dict(zip(self.on, self.regression.coefficients, strict=True))
             spec |= {"intercept": self.regression.intercept, "residual-variance": self.regression.variance}
+        if self.depth is not None:
+            spec["depth"] = self.depth
+        if self.tree is not None:
+            del spec["predictors"]
+            spec["tree"] = _node_spec(self.tree)
         return {self.name: spec}
+
+
+def _node_spec(node: Split | Leaf) -> dict[str, Any]:
+    if isinstance(node, Split):
+        return {"split": node.on, "at": node.at, "below": _node_spec(node.below), "above": _node_spec(node.above)}
+    return {"mean": node.mean, "variance": node.variance} | ({} if node.share is None else {"share": node.share})
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ class View(Informed):
 
         With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
         positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1); then with the regression
-        that was published, if one was.
+        or tree that was published, if one was.
 
         Raises
         ------
@@ -204,12 +204,23 @@ class View(Informed):
             return self.given.mean, self.given.covariance
         if not isinstance(self.given, SampleMoments):
             raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
-        mean, covariance = self.combined(self.given.copies)
+        return self.given.completed(*self.estimated_moments)
+
+    @cached_property
+    def estimated_moments(self) -> tuple[Array, Array]:
+        """Those moments as estimated from the rows held, without what was published.
+
+        Raises
+        ------
+        NotApplicable
+            The law of the noise is not known to have one shape across the copies.
+        """
+        mean, covariance = self.combined(self.held)
         v = self.combined_variance
         assert isinstance(self.law, KroneckerNoise)
         if self.law.follows_data:
-            return self.given.completed(mean, covariance / (1.0 + v))
-        return self.given.completed(mean, clip_to_psd(covariance - v * self.law.shape, covariance))
+            return mean, covariance / (1.0 + v)
+        return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
 
     @cached_property
     def pencil(self) -> Pencil:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.adversary.attack import Attack
@@ -18,10 +19,21 @@ from auditor.adversary.published_rules import cells_of, published_prior
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
-from auditor.audit.categorical.cell_records import FILES, ONE_RELEASE, Bar, Bars, Cell, cell_records, closed_bars, gain_record
+from auditor.audit.categorical.cell_records import (
+    FILES,
+    ONE_RELEASE,
+    Bar,
+    Bars,
+    Cell,
+    belief_record,
+    cell_records,
+    closed_bars,
+    gain_record,
+    variance,
+)
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
-from auditor.audit.categorical.posterior_measures import Frame, Sums
+from auditor.audit.categorical.posterior_measures import Frame, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
 from auditor.audit.categorical.redraws import Fit, bars_of
 from auditor.audit.categorical.release import UniformRelease
@@ -29,6 +41,7 @@ from auditor.audit.categorical.release_records import marginal_tests, pooling_ev
 from auditor.audit.categorical.release_redraws import serial_bars
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
+from auditor.audit.measures.known_alone import METRIC
 from auditor.audit.numeric.gather import draws_of, key_of
 from auditor.audit.workload import categorical_workload
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
@@ -43,7 +56,7 @@ from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key, Scheme
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
-from auditor.types import Coalition
+from auditor.types import Array, Coalition
 
 
 class CategoricalEngine:
@@ -173,12 +186,13 @@ class AttackSession:
         bounds = None if rho is None else (float(rho.options["rho1"]), float(rho.options["rho2"]))
         predicates = attack.predicates(data.labels)
         known = cells_of(knowledge.in_clear, data.attributes) if knowledge.in_clear else None
+        parts = self._parts_of(knowledge)
 
         def fit(seen: CategoricalView, coalition: Coalition) -> tuple[Inference, Frame]:
             inference = attack.infer(seen.coalition(coalition))
             check_inferences([inference], predicates, data.size)
             exact = inference.fixed and np.array_equal(inference.prior, data.prior)
-            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates, known)
+            return inference, Frame(inference.prior, exact, data.scores, bounds, predicates, known, parts)
 
         needed, M = self.release.needed, self.release.context.copies
         if attack.serial:  # each coalition takes passes of its own: those that nobody asks about are left out
@@ -221,7 +235,31 @@ class AttackSession:
                     bars = serial_bars(self.release, name, fitted, sums) if fitted.serial else self._bars(use, knowledge)
             mine = closed_bars(closed) if closed is not None else (bars or {}).get(coalition, {})
             found[coalition] = Measured(sums[coalition], closed, mine, gaps.get(coalition))
-        return [record for coalition in self._tried(use) for record in self._cell(use.id, knowledge, coalition, found)]
+        cells = [record for coalition in self._tried(use) for record in self._cell(use.id, knowledge, coalition, found)]
+        return [*cells, *self._known_alone(use.id, knowledge, next(iter(fitted.frames.values())))]
+
+    def _known_alone(self, attack: str, knowledge: Knowledge, frame: Frame) -> list[Measurement]:
+        """Return what an adversary who was given attributes leaves of the others without any copy."""
+        data, context = self.release.data, self.release.context
+        unknown = variance(self._unknown(knowledge), data.scores)
+        if frame.known is None or unknown <= 0:
+            return []
+        share = error_without_copies(data.prior, frame) / unknown
+        return [context.record(METRIC, context.everybody, share, attack=attack, knowledge=knowledge.label)]
+
+    def _parts_of(self, knowledge: Knowledge) -> dict[str, NDArray[np.intp]]:
+        """Return which value of each attribute the domain's values have; none where it is one, or some are known of every record."""
+        attributes = self.release.data.attributes
+        if len(attributes) == 1 or knowledge.in_clear:
+            return {}
+        return {attribute.name: cells_of([attribute.name], attributes) for attribute in attributes}
+
+    def _unknown(self, knowledge: Knowledge) -> Array:
+        """Return the shares of what an adversary was not given: of the other attributes' combinations, where it was given some."""
+        attributes = self.release.data.attributes
+        hidden = [attribute.name for attribute in attributes if attribute.name not in knowledge.in_clear]
+        prior = self.release.data.prior
+        return prior if not knowledge.in_clear else np.asarray(np.bincount(cells_of(hidden, attributes), prior), dtype=np.float64)
 
     def _bars(self, use: AttackUse, knowledge: Knowledge) -> dict[Coalition, Bars]:
         """Return error bars from redraws; none from an attack that infers from what it was given, and not from another draw of it."""
@@ -237,9 +275,9 @@ class AttackSession:
         data = self.release.data
         stated = isinstance(knowledge, Perfect) and self.release.law.by_retention
         odds = self.release.law.of(coalition).odds_by_value() if stated else None
-        hidden = [attribute.name for attribute in data.attributes if attribute.name not in knowledge.in_clear]
-        unknown = data.prior if not knowledge.in_clear else np.bincount(cells_of(hidden, data.attributes), data.prior)
-        cell_records(cell, measured.sums, measured.closed, measured.bars, unknown, data.scores, odds)
+        shares = {name: np.asarray(np.bincount(part, data.prior), dtype=np.float64) for name, part in self._parts_of(knowledge).items()}
+        cell_records(cell, measured.sums, measured.closed, measured.bars, self._unknown(knowledge), data.scores, odds, shares)
+        belief_record(cell, measured.sums, self._unknown(knowledge))
         best = min(coalition, key=lambda copy: found[(copy,)].sums.groups.sum())
         if measured.gap is not None:
             if measured.gap.measured is not None:

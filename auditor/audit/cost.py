@@ -33,7 +33,7 @@ READ, PRODUCT = 9e-8, 1e-9
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments."""
 ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 6e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
-LEARNT, APPLIED = 20_000, 1e-7
+FITTED_ROWS, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 GUESS, GUESSED = 3e-5, 5e-9
 """To draw one of an attack's guesses (its parameter ``guesses``) and count its hits, and for each value that is guessed."""
@@ -82,7 +82,7 @@ def _scheme(use: SchemeUse) -> Scheme | None:
 def fit_seconds(attack: Attack, rows: int, width: int, distribution: str | None = None) -> float:
     """Return what an attack takes that is fitted to one coalition's copies under such noise, and run over all rows."""
     cost = attack.cost_under(distribution)
-    learnt, guesses = min(rows, LEARNT), getattr(attack.parameters, "guesses", 0)
+    learnt, guesses = min(rows, FITTED_ROWS), getattr(attack.parameters, "guesses", 0)
     guessed = guesses * (GUESS + GUESSED * rows * width)
     return guessed + width * (cost.fit + cost.row * learnt + APPLIED * (rows - learnt))
 

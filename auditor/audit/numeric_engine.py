@@ -13,7 +13,8 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.handed_back import check_real
-from auditor.adversary.knowledge import Knowledge
+from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.adversary.published_tree import TreeMoments
 from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
@@ -27,9 +28,12 @@ from auditor.audit.measures.error_bounds import attack_bound_records, floor_reco
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
+from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
+from auditor.audit.measures.released_as_is import shown_records
+from auditor.audit.measures.taught import taught_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
@@ -50,7 +54,7 @@ from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
 from auditor.schemes.base.scheme import Scheme
-from auditor.types import Coalition
+from auditor.types import Array, Coalition
 
 MOST_MOMENT_BYTES = 4 * 2**30
 """For the joint moments of a release: of the copies that numbers can be audited in at once."""
@@ -139,7 +143,8 @@ class Session:
                 for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
                     cells.append(found)
                     spreads += spread
-        return Measurements.concatenated([*cells, beyond_the_part(self.opened, self.context)]), spreads
+        more = beyond_the_part(self.opened, self.context) + without_a_law(self.opened, self.context)
+        return Measurements.concatenated([*cells, more]), spreads
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
@@ -148,7 +153,7 @@ class Session:
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:
-            evidence.facts["learnt"] = opened.release.copies * table.width / table.rows
+            evidence.facts["fitted"] = opened.release.copies * table.width / table.rows
         if opened.pooling:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
@@ -173,7 +178,7 @@ class Session:
         """Return the records of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        opened.gathered.told_values = False
+        opened.gathered.shares_asked = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Measurements.of(found), []
@@ -192,7 +197,7 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
-        if opened.gathered.told_values:
+        if opened.gathered.shares_asked:
             self.told.append(cell)
         self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
@@ -204,6 +209,8 @@ class Session:
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
         if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
             cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
+        if knowledge.in_clear:
+            cells += number_records(context, use.id, knowledge, known_alone(opened, knowledge))
         for place in wanted if inferences else ():
             cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
             cells += naming_records(context, *cell, needed[place], namings[place])
@@ -252,6 +259,28 @@ def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
     whole = opened.release.table.whole
     copies = opened.release.scheme.handed_in(opened.release.table)
     return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
+
+
+def known_alone(opened: Opened, knowledge: Knowledge) -> Array:
+    """Return the squared errors of who was given attributes in clear, and no copy, shape (N,)."""
+    view, table = opened.gathered.view(knowledge), opened.release.table
+    if isinstance(view.given, TreeMoments):
+        tree, X = view.given.tree, np.concatenate([table.read(a, b) for a, b in row_blocks(table.rows, table.width)])
+        return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), view.known_columns.tolist())
+    return errors_alone(opened.release.moments.covariance, view.known_columns.tolist())
+
+
+def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
+    """Return which values copies show that nobody states a whole law of, and what the originals teach whoever knows as much as it says."""
+    release, table, law = opened.release, opened.release.table, opened.law
+    stated = law is not None and law.distribution != "unstated"
+    if stated or not opened.gathered.copies.joint or release.transformed is not None or table.streamed:
+        return []
+    copies = release.whole_copies()
+    found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
+    if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
+        found += taught_records(context, table.values, copies, opened.coalitions)
+    return found
 
 
 def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:

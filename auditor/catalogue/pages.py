@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from auditor import registry
-from auditor.errors import AuditorError, PluginError
+from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.results import bibliography, metrics
 
 SINGULAR = {
@@ -87,18 +87,19 @@ def page(name: str) -> str:
     PluginError
         Nothing has that name.
     """
-    from auditor.scenario.read import find_scenario  # for start-up, as above
+    from auditor.scenario.read import find_scenario, shipped_scenarios  # for start-up, as above
 
     try:
         return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))
-    except PluginError as unknown:
+    except PluginError:
         metric = metrics.METRICS.get(metrics.canonical(name))
         if metric is not None:
             return f"{metric.name}: a metric, in {metric.unit}\n\n{metric.meaning}"
         try:
             return find_scenario(name).read_text(encoding="utf-8").rstrip()
         except (AuditorError, OSError):
-            raise unknown from None
+            names = [*registry.everything(), *metrics.METRICS, *(path.stem for path in shipped_scenarios())]
+            raise PluginError(f"no plugin, metric or scenario is called {name!r}{did_you_mean(name, names)}") from None
 
 
 def _plugin_page(cls: type[registry.Plugin]) -> str:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import wraps
 from typing import Any
 
+from click import get_current_context
 from click.exceptions import Abort, ClickException, Exit
 
-from auditor.errors import FAILED_RUNNING
+from auditor.errors import FAILED_RUNNING, AuditorError
 from auditor.process.console import say
+
+FIELD = re.compile(r"`([\w-]+):(?: ([\w-]+))?`")
+"""How a message names a field of a scenario, with its value or without."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -36,6 +41,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except CtrlC:
             say("interrupted")
             sys.exit(130)
+        except AuditorError as error:
+            error.args = (with_options(str(error), {option for each in get_current_context().command.params for option in each.opts}),)
+            raise
         except Exception as error:
             if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # of a plugin: none are ours
                 sys.exit(report_bug(error))
@@ -48,6 +56,22 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             undo()
 
     return inner
+
+
+def with_options(message: str, options: Collection[str]) -> str:
+    """Return a message with fields of a scenario named as the command's own options, where it has such.
+
+    Examples
+    --------
+    >>> with_options("set `missing: drop`, or choose with `columns:`", ["--missing"])
+    'set `--missing drop`, or choose with `columns:`'
+    """
+
+    def named(field: re.Match[str]) -> str:
+        option, value = f"--{field[1]}", field[2]
+        return field[0] if option not in options else f"`{option}`" if value is None else f"`{option} {value}`"
+
+    return FIELD.sub(named, message)
 
 
 def report_bug(error: BaseException) -> int:

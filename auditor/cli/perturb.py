@@ -57,7 +57,7 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
-@click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; every numeric one by default.")
+@click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; all there are by default.")
 @click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")

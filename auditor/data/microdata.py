@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from auditor.data.columns.checks import check_finite, check_names, check_variance, check_varied
 from auditor.data.table import Table
 from auditor.errors import DataError
+from auditor.process.deferred import pd
 from auditor.text.column_names import listed
 from auditor.types import Array, Microdata
 
@@ -59,8 +60,6 @@ def copy_values(copy: Microdata, rows: int) -> Array:
 
 
 def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
-    import pandas as pd
-
     names: tuple[str, ...] = ()
     if np.ma.is_masked(X):
         raise DataError("the table has masked values: leave those records out, or fill them in")
@@ -82,14 +81,10 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
 
 
 def _real(kind: Any) -> bool:
-    import pandas as pd
-
     return bool(pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind))
 
 
 def _integer(kind: Any) -> bool:
-    import pandas as pd
-
     return bool(pd.api.types.is_integer_dtype(kind))
 
 
@@ -107,8 +102,6 @@ def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) ->
 
     Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
     """
-    import pandas as pd
-
     if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
         return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
     if values.size != np.size(X):
@@ -133,8 +126,6 @@ def in_order(original: Microdata, released: Microdata) -> Microdata:
     DataError
         Its columns have other names, or its records the same labels in another order: errors would be of strangers.
     """
-    import pandas as pd
-
     if not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame)) or original.shape != released.shape:
         return original
     if set(original.columns) != set(released.columns):

@@ -39,7 +39,7 @@ class AboveBound(Expectation):
     """No error is below the least that is proved possible from the copies, nor outside what theorems say of its attack."""
 
     name = "above-bound"
-    reference = "cover2006, Theorem 8.6.6"
+    reference = "cover2006, chapter 8"
     needs_metrics = (FLOOR,)
 
     def judge(self, evidence: Evidence) -> Judgement:

@@ -17,7 +17,7 @@ import numpy as np
 
 from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
 from auditor.results.comparison import describe
-from auditor.results.evidence import LEARNT, ROW_REDRAWS, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
+from auditor.results.evidence import ROW_REDRAWS, TREE_FREEDOM, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
 from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, pooled, uncertainty
 from auditor.types import Coalition
 
@@ -146,7 +146,7 @@ def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvide
         rows = sum(release.rows for release in here)
         who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
         mean, error, degrees = averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
-        flattered, from_files = max(release.facts.get("learnt", 0.0) for release in here), any(release.from_files for release in here)
+        flattered, from_files = max(release.facts.get("fitted", 0.0) for release in here), any(release.from_files for release in here)
         yield Gain(who, first.coalition, mean, error, degrees, rows, flattered=flattered, from_files=from_files)
 
 
@@ -197,7 +197,7 @@ def trees_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
         who, nothing = f"boosted trees, learnt from the originals, on {copies.scheme}", ((math.nan, math.nan),)
         for gain, error in nothing if found is None else zip(found.gain, found.std_error, strict=True):
             rows = copies.rows if found is None else found.rows
-            yield Gain(who, cell[2], gain, error, LEARNT, rows, guard, estimated=True, trees=True, covered=cell in named)
+            yield Gain(who, cell[2], gain, error, TREE_FREEDOM, rows, guard, estimated=True, trees=True, covered=cell in named)
 
 
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:

@@ -7,6 +7,9 @@ the one that is rebuilt. Of an adversary who was given attributes in clear the o
 Of classes of records ``unknown`` is also the share of sensitive values that no attack claims rightly: who names a class's commonest value
 is right for most and far off for the others, so that a squared error alone would acquit it.
 
+Of copies that nobody states a law of it is the share of values that no copy shows as they are, too: a few large ones make most of a
+long tail's variance. Of several columns of categories it is the doubt left of the value that is given away most, too.
+
 It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
 files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
 """
@@ -22,7 +25,7 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import judge_bounds
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
-from auditor.results.in_clear import in_clear
+from auditor.results.in_clear import BELIEVED, SHOWN, in_clear
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
@@ -61,16 +64,19 @@ class Exposure(Expectation):
         """Return the verdict over every attribute, attack and coalition that the filter selects."""
         whole = self.parameters.attribute is not None  # all attributes together are judged where they are asked for
         copies = copies_released(evidence)
-        errors, away = (selector(self.parameters, metric, copies, each_attribute=True) for metric in (METRIC, GIVEN_AWAY))
-        measured = [r for r in evidence.measurements if r.status == "ok" and r.attack and (whole or r.attribute != "*")]
+        metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
+        errors, away, shown, believed = (selector(self.parameters, metric, copies, each_attribute=True) for metric in metrics)
+        measured = [r for r in evidence.measurements if r.status == "ok" and (whole or r.attribute != "*" or r.metric == BELIEVED)]
+        measured = [r for r in measured if r.attack or r.metric == SHOWN]
         measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
-        found = [*filter(errors, measured), *map(_kept, filter(away, measured))]
-        asked = self.parameters.unknown
+        found, asked = [*filter(errors, measured), *map(_kept, filter(away, measured))], self.parameters.unknown
+        if asked.at_least is not None and found:  # of the value that is given away most, or shown: others are given away less
+            found += map(_kept, filter(lambda r: shown(r) or believed(r), measured))
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
             return Judgement("undecided", "no attack that the filter admits gave an error of an attribute", None, bound)
         judged = judge_bounds(list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown")
-        attacks = len({record.attack for record in found})
+        attacks = len({record.attack for record in found if record.attack})
         why, barer = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", _barer(evidence, found)
         if judged.status == "holds" and asked.at_least is not None and barer:
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
@@ -86,6 +92,6 @@ def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
 
 
 def _kept(record: Measurement) -> Measurement:
-    """Return the share of records whose sensitive value is not given away."""
+    """Return the share of records whose value is not given away, or shown."""
     value, low, high, theory = (None if each is None else 1 - each for each in (record.value, record.ci_high, record.ci_low, record.theory))
     return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)

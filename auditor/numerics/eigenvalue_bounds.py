@@ -14,7 +14,7 @@ error is ``tr (I − P) K_X + tr P K_R``, whatever the correlation of data and n
   what was added can account for no larger difference than two projections of rank k make of it.
 - ``Σ_{j>N−k} λ_R^j ≤ tr P K_R ≤ Σ_{j≤k} λ_R^j``.
 
-For white noise and ever more rows all ``ε`` are ``σ²``, and both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, Theorem 5.2).
+For white noise and ever more rows all ``ε`` are ``σ²``, and both bounds are ``Σ_{j>k} λ_X^j + k σ²`` (huang2005, (7) and Theorem 5.2).
 
 The survey says that Guo, Wu and Li derived a lower and an upper bound in the Frobenius norm (liu2008, section 3.3), and prints neither:
 these are bounds on the same error, proved above. Its Lemma 12.1 is printed for any X and R, and needs them uncorrelated: ``R = −X/2`` is

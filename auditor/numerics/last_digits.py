@@ -18,7 +18,7 @@ law rounded to doubles has ``f(y − x)·u``. The ratio of the two is what the l
 | ``laplace`` | ``±b·log(v)``, v of 52 bits | ``laplace`` of numpy, by the inverse of the distribution function of 53-bit uniforms |
 | ``uniform`` | ``−a + 2a·k·2⁻⁵³`` | ``uniform`` of numpy, and most others |
 
-Reference: mironov2012, section 4 (Laplace by inverse distribution function); jin2022, section 4 (normal). *Not checked*: that the owner's
+Reference: mironov2012 (Laplace by inverse distribution function); jin2022 (normal). *Not checked*: that the owner's
 logarithm is this machine's; where they differ by a last digit, in some 0.3 % of values, the true original is ruled out (``STRAY``).
 """
 

@@ -76,7 +76,7 @@ def noise_variance(values: Array, rows: int) -> float:
 
     Notes
     -----
-    Sources: gavish2014, equation 9, for the median; the rest keeps it right when up to about half the directions hold data. What
+    Sources: gavish2014, for the median; the rest keeps it right when up to about half the directions hold data. What
     varies by the same little amount in most directions is noise to this estimate, be it data or not.
     """
     n, N = rows, len(values)
@@ -110,7 +110,7 @@ def optimal_gain(values: Array, variance: Array | float, beta: float, scale: flo
 
     Notes
     -----
-    Source: gavish2017, section III (Frobenius loss). Minimises the error of the whole matrix among all functions of its singular
+    Source: gavish2017 (Frobenius loss). Minimises the error of the whole matrix among all functions of its singular
     values, asymptotically, for white noise.
 
     Examples

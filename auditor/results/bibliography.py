@@ -65,6 +65,10 @@ _WORKS = {
         "W. E. Deming and F. F. Stephan. On a least squares adjustment of a sampled frequency table when the expected marginal totals are "
         "known. The Annals of Mathematical Statistics 11(4), 427–444, 1940."
     ),
+    "cunningham2011": (
+        "J. P. Cunningham, P. Hennig and S. Lacoste-Julien. Gaussian probabilities and expectation propagation. arXiv:1111.6832, 2011."
+    ),
+    "breiman1984": "L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone. Classification and Regression Trees. Wadsworth, 1984.",
     "quinlan1986": "J. R. Quinlan. Induction of decision trees. Machine Learning 1(1), 81–106, 1986.",
     "csiszar1975": (
         "I. Csiszár. I-divergence geometry of probability distributions and minimization problems. The Annals of Probability 3(1), "

@@ -60,7 +60,7 @@ class Dependence(NamedTuple):
         return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
 
 
-LEARNT = 10
+TREE_FREEDOM = 10
 """Degrees of freedom of what trees gain: rows tell its error to many, but the part that comes from what they learnt only to a few."""
 
 
@@ -87,7 +87,7 @@ class BoostedGain(NamedTuple):
 
     def p_value(self, bound: float) -> float:
         """Return the p-value against «no attribute's gain is above the bound» (Bonferroni over attributes)."""
-        each = [one_sided(-gain, -bound, error, LEARNT) for gain, error in zip(self.gain, self.std_error, strict=True)]
+        each = [one_sided(-gain, -bound, error, TREE_FREEDOM) for gain, error in zip(self.gain, self.std_error, strict=True)]
         return min(1.0, len(each) * min(each))
 
 
@@ -223,13 +223,13 @@ class Facts(TypedDict, total=False):
     ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
     between two others.
 
-    ``learnt``: of copies whose law is estimated from themselves, numbers that were learnt for each attribute over rows: by so much of an
+    ``fitted``: of copies whose law is estimated from themselves, numbers that were fitted for each attribute over rows: by so much of an
     error that law may flatter an attack.
 
     ``told``: attacks, each with its knowledge, that were told which values the table has: more than moments and copies say.
     """
 
-    learnt: float
+    fitted: float
     told: list[tuple[str, str]]
     marginal: list[tuple[int, float, float, int]]
     drawn: list[Drawn]

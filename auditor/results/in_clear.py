@@ -1,6 +1,12 @@
-"""Which attributes an adversary was given in clear, from how results write its state of knowledge."""
+"""Values in clear: those that copies show, and which attributes an adversary was given, from how results write its knowledge."""
 
 from __future__ import annotations
+
+SHOWN = "shown"
+"""The metric of values that a copy shows as they are."""
+
+BELIEVED = "value_belief"
+"""The metric of how far belief in one value of categories rises."""
 
 WHOLE, PART = "known-attributes(", "; known: "
 """How a label begins that is nothing but names, and what stands before the names where it says something else, too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from auditor.results.in_clear import BELIEVED, SHOWN
 from auditor.text.spelling import closest
 
 
@@ -56,6 +57,13 @@ METRICS = {
             "high",
         ),
         Metric("exact_gain", "share of records", "Values recovered exactly beyond those by always guessing the commonest value.", "high"),
+        Metric(
+            SHOWN,
+            "share of records",
+            "Of copies that nobody states a law of: values that a copy shows as they are, as a share of those that always naming the "
+            "commonest value would miss.",
+            "high",
+        ),
         Metric(
             "records_within",
             "share of records",
@@ -114,6 +122,13 @@ METRICS = {
             "declared; or, of one attack, by a theorem on it.",
             "low",
         ),
+        Metric(
+            "error_without_copies",
+            "share of variance",
+            "Normalized error of what an adversary was not given in clear, guessed from that and from no copy: of numbers the best "
+            "linear guess (in each leaf of a published tree), of categories by the adversary's own prior.",
+            "neither",
+        ),
         Metric("error_ceiling", "share of variance", "Normalized error that a theorem says an attack does not exceed.", "low"),
         Metric(
             "reconstruction_probability",
@@ -122,6 +137,13 @@ METRICS = {
             "high",
         ),
         Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
+        Metric(
+            BELIEVED,
+            "share",
+            "How far belief in a value rises from its share to certainty where it is true, of the value that copies give away most: rare "
+            "ones hardly count in an error of all.",
+            "high",
+        ),
         Metric("accuracy", "share of records", "Share of the records whose most probable value is the true one.", "high"),
         Metric("accuracy_gain", "share of records", "Accuracy beyond that of always guessing the most frequent value.", "high"),
         Metric(

@@ -264,7 +264,7 @@ class AuditResult(BaseModel):
 
     @classmethod
     def _read(cls, file: Path) -> AuditResult:
-        from pydantic import ValidationError
+        from pydantic import ValidationError  # for start-up: few commands read results
 
         document = reader.read(file)
         try:

@@ -74,7 +74,7 @@ class Measurement(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """How the absolute errors of one cell are spread over the records (the paper's Fig. 3).
+    """How the absolute errors of one cell are spread over the records (li2012, Fig. 3).
 
     Attributes
     ----------

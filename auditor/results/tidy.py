@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from auditor.process.deferred import pa, pd, pq
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.records import Measurement
 from auditor.text.safe_text import visible_on_one_line
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 NAMES = "names"
 """Key of the metadata that have names as they are, by what stands for each in the table."""
@@ -34,8 +31,6 @@ LARGEST_INTEGER = 2**63
 
 def frame(measurements: Measurements) -> pd.DataFrame:
     """Return the table as pandas has it: ``coalition`` and ``levels`` as tuples, ``sweep`` as a mapping."""
-    import pandas as pd
-
     columns = _columns(measurements).items()
     return pd.DataFrame({name: column.expanded() if isinstance(column, Coded) else column for name, column in columns})
 
@@ -46,8 +41,6 @@ def arrow(measurements: Measurements) -> pa.Table:
     Names stand in it escaped: they come from files, and whoever prints the table must not be steered by them. The metadata have them as
     they are.
     """
-    import pyarrow as pa
-
     number, whole, text = pa.float64(), pa.int64(), pa.string()
     types = {"coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number}
     arrays = {}
@@ -72,9 +65,6 @@ def arrow(measurements: Measurements) -> pa.Table:
 
 def parquet(measurements: Measurements) -> bytes:
     """Return the table as the content of a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     sink = pa.BufferOutputStream()
     pq.write_table(arrow(measurements), sink, compression="zstd")
     return bytes(sink.getvalue().to_pybytes())
@@ -88,9 +78,6 @@ def from_parquet(content: bytes) -> Measurements:
     ValueError
         It is no Parquet file, or one of another table.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
         names: dict[Any, str] = json.loads((table.schema.metadata or {}).get(NAMES.encode(), b"{}"))

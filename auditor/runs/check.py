@@ -28,7 +28,7 @@ from auditor.scenario.read import at_point
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
-from auditor.schemes.draw import released_grid
+from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_RECORDS = 5_000_000
 """Three gigabytes of them, and 200 MB of Parquet."""
@@ -122,8 +122,10 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
     with contained() as failure:
         levels = release_levels(use, here)
         scheme = make_scheme(use, here.base)
-        scheme.check_levels(levels)
         scheme.check_table(table, here.data)
+        make_scheme(use, here.base, table).check_levels(levels)
+        if here.data.first_batch is not None and scheme.makes_copies:
+            check_takes_batches(scheme)
         part = scheme.audited(table).table
         if part is not table:
             _check_knowledge(here, part, found, f"is of what {use.id} has in common with the data: it ")

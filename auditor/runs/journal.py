@@ -292,7 +292,7 @@ def _locked(folder: Path) -> int | None:
     Returns None where folders cannot be locked: then nobody is warned.
     """
     try:
-        import fcntl
+        import fcntl  # not on every system
     except ImportError:
         return None
     try:

@@ -129,7 +129,7 @@ def estimate(
     inference = attack.infer(_view(table, law, held, coalition, knowledge, seed))
     P = inference.checked(held)
     if knowledge.in_clear:
-        P = told(P, cells_of(knowledge.in_clear, table.attributes), table.codes)
+        P = given_columns(P, cells_of(knowledge.in_clear, table.attributes), table.codes)
     best = P.argmax(axis=1).astype(table.codes.dtype)
     truth = P[np.arange(table.rows), table.codes]
     return CategoricalEstimate(
@@ -138,7 +138,7 @@ def estimate(
     )  # fmt: skip
 
 
-def told(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
+def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
     """Return posteriors, shape (n, s), of who is told which combination of known attributes' values each record has."""
     return np.where(known == known[codes][:, None], Told(known).posterior(P), 0.0)
 

@@ -110,7 +110,7 @@ def _added(
     curve = _curve(decomposed, K_X, attributes.index(one.attribute))
     if curve(FURTHEST) <= HALF:  # what is known of the record without any copy: no noise takes that back
         return remedy.model_copy(update={"lossless": None})
-    held, every = (_told(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
+    held, every = (_pooled_level(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
     worth, half = _where(curve, left), _where(curve, HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
@@ -127,7 +127,7 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
     return clip_to_psd(K_X - regression(K_X[:, told], K_X[np.ix_(told, told)]) @ K_X[told], K_X)
 
 
-def _told(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
+def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
     held = np.asarray(copies, dtype=np.intp) - 1
     return float(best_unbiased_combination(np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)])[1])
 

@@ -1,7 +1,7 @@
 """Who carries tasks out: this process, several processes here, or a Dask cluster.
 
-A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places, results are aggregates. Processes here are
-deaf to Ctrl-C, which is their parent's to hear, and gone when it is.
+A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places, results are aggregates. Processes here
+ignore Ctrl-C, which their parent answers, and end when it does. joblib and Dask are imported by runs that have such workers, for start-up.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def without_collection() -> Iterator[None]:
 def _started(workers: int, calls: Sequence[tuple[Any, ...]]) -> Numbered[Any]:
     from joblib import Parallel, delayed
 
-    with _deaf_children():
+    with _ignoring_ctrl_c():
         # From its start, and not with its first task: one that has none yet would wait for it for minutes when nobody is left to give it.
         follow = {"initializer": _follow, "initargs": (os.getpid(),)}
         found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **follow)(
@@ -165,7 +165,7 @@ def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered
 
 
 @contextmanager
-def _deaf_children() -> Iterator[None]:
+def _ignoring_ctrl_c() -> Iterator[None]:
     """Start processes that a terminal's Ctrl-C does not reach: it is sent to a whole group, and only the parent can make an end of it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -187,7 +187,7 @@ def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
 def _follow(leader: int) -> None:
     """Let this process end when the one that started it does, or has already: killed, it cannot say goodbye, and work goes on for nobody.
 
-    And let it be deaf to Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
+    And let it ignore Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     withhold_uncaught()

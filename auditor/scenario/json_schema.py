@@ -11,6 +11,7 @@ from auditor.results import bibliography, metrics
 from auditor.scenario.fields import FIELDS
 from auditor.scenario.levels import CURRENCIES, DRAWN, MOST_COPIES, ORDERS, RANGES
 from auditor.scenario.read_data import MISSING, MOST_ROWS
+from auditor.scenario.read_knowledge import MOST_SPLITS
 from auditor.scenario.read_measures import MEASURES
 from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
 from auditor.scenario.sections import MOST_REPLICATES
@@ -35,7 +36,7 @@ def scenario_schema() -> JSON:
             "seed": {"type": "integer", "minimum": 0, "description": "the whole run is a function of scenario, data and seed"},
             "data": _data(definitions),
             "schemes": _one_or_many(_shared("scheme", _plugin("scheme", definitions, _scheme_fields()), definitions)),
-            "knowledge": _one_or_many(_shared("knowledge", _knowledge(), definitions)),
+            "knowledge": _one_or_many(_shared("knowledge", _knowledge(definitions), definitions)),
             "coalitions": _one_or_many(_shared("coalition", _coalition(), definitions)),
             "attacks": _one_or_many(_shared("attack", _attack(definitions), definitions)),
             "measures": _optional(_shared("measure", _measure(), definitions)),
@@ -169,21 +170,31 @@ def _bins() -> JSON:
                       for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
 
 
-def _model() -> list[JSON]:
-    """A published regression, to be fitted to the table or with its figures."""
+def _model(definitions: JSON) -> list[JSON]:
+    """A published regression or regression tree, to be fitted to the table or with its figures."""
     common: JSON = {
         "target": {"type": "string"},
         "rows": {"type": "integer", "minimum": 2},
         "known": {"type": "boolean"},
     }
     number, names = {"type": "number"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}
-    stated: JSON = {
-        "coefficients": {"type": "object", "additionalProperties": number, "minProperties": 1},
-        "intercept": number,
-        "residual-variance": {"type": "number", "minimum": 0},
-    }
-    return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own}}
-            for own in ({"predictors": {"anyOf": [{"type": "string"}, names]}}, stated)]  # fmt: skip
+    positive, share = {"type": "number", "minimum": 0}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
+    node: JSON = {"$ref": "#/$defs/regression-tree"}
+    split = {"split": {"type": "string"}, "at": number, "below": node, "above": node}
+    leaf = {"mean": number, "variance": positive, "share": share}
+    definitions["regression-tree"] = {
+        "anyOf": [{"type": "object", "required": required, "additionalProperties": False, "properties": properties}
+                  for required, properties in ((list(split), split), (["mean", "variance"], leaf))]
+    }  # fmt: skip
+    fitted: JSON = {"predictors": {"anyOf": [{"type": "string"}, names]}}
+    forms: list[tuple[JSON, JSON]] = [
+        (fitted, {"depth": {"type": "integer", "minimum": 1, "maximum": MOST_SPLITS}}),
+        ({"coefficients": {"type": "object", "additionalProperties": number, "minProperties": 1},
+          "intercept": number, "residual-variance": positive}, {}),
+        ({"tree": node}, {}),
+    ]  # fmt: skip
+    return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own, **more}}
+            for own, more in forms]  # fmt: skip
 
 
 def _rules() -> JSON:
@@ -208,7 +219,7 @@ def _rules() -> JSON:
             "tree": tree, "known": names}  # fmt: skip
 
 
-def _knowledge() -> JSON:
+def _knowledge(definitions: JSON) -> JSON:
     count: JSON = {"type": "integer", "minimum": 1}
     estimated: JSON = {
         "type": "object",
@@ -221,7 +232,7 @@ def _knowledge() -> JSON:
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind == "model":
-            for form in _model():
+            for form in _model(definitions):
                 choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: form}})
                 choices.append(_named(kind, form["properties"], form["required"]))
         elif kind == "rules":

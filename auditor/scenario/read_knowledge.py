@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,11 +14,13 @@ from auditor.adversary.knowledge import (
     Knowledge,
     KnownAttributes,
     KnownRecords,
+    Leaf,
     Perfect,
     PublishedModel,
     PublishedRules,
     Regression,
     Rule,
+    Split,
     Tree,
     UniformPrior,
 )
@@ -107,11 +110,11 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     return Estimated(int(rows), structure)
 
 
-MODEL_FIELDS = ("target", "predictors", "rows", "known", "coefficients", "intercept", "residual-variance")
+MODEL_FIELDS = ("target", "predictors", "rows", "known", "coefficients", "intercept", "residual-variance", "depth", "tree")
 
 
 def parse_model(argument: Any, path: Path) -> PublishedModel:
-    """Read a published regression, with its figures or to be fitted to the table.
+    """Read a published regression or regression tree, with its figures or to be fitted to the table.
 
     Raises
     ------
@@ -125,8 +128,25 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
     ]
     target, on, rows, known = argument.get("target"), argument.get("predictors"), whole(argument.get("rows")), argument.get("known", False)
     stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
-    wrong += [((*path, key), "is required") for key in ("target", "rows", *(() if stated else ("predictors",))) if key not in argument]
+    needed = ("target", "rows", *(() if stated or "tree" in argument else ("predictors",)))
+    wrong += [((*path, key), "is required") for key in needed if key not in argument]
     figures: Regression | None = None
+    tree: Split | Leaf | None = None
+    depth = whole(argument.get("depth"))
+    if "tree" in argument:
+        wrong += [((*path, key), "cannot stand beside a tree that is stated; leave it out")
+                  for key in (*sorted(stated), "predictors", "depth") if key in argument]  # fmt: skip
+        tree = _parse_regression_tree(argument["tree"], (*path, "tree"), wrong)
+        on, stated = list(predictors_of(tree)), set()
+        if target in on:
+            wrong.append(((*path, "tree"), f"splits on the target, {shown(target)}"))
+            on.remove(target)
+        if known is True and isinstance(tree, Leaf):
+            wrong.append(((*path, "known"), "has nothing to give: the tree has no predictors"))
+    elif "depth" in argument and stated:
+        wrong.append(((*path, "depth"), "is of a tree, which has no coefficients; leave out the one or the other"))
+    elif "depth" in argument and (isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= MOST_SPLITS):
+        wrong.append(((*path, "depth"), f"must be a number of splits, 1 to {MOST_SPLITS}; got {shown(depth)}"))
     if stated and "predictors" in argument:
         wrong.append(((*path, "predictors"), "is said by the coefficients that are stated; leave it out"))
     elif stated:
@@ -145,7 +165,9 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
         wrong.append(((*path, "known"), f"must be true or false; got {shown(known)}"))
     if wrong:
         raise KnowledgeError(wrong)
-    return PublishedModel(int(rows), target=str(target), on=tuple(map(str, on or ())), known=known, regression=figures)
+    return PublishedModel(
+        int(rows), target=str(target), on=tuple(map(str, on or ())), known=known, regression=figures, depth=depth, tree=tree
+    )
 
 
 def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> tuple[list[str], Regression | None]:
@@ -157,12 +179,98 @@ def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path,
     figures: dict[Path, Any] = {("coefficients", name): value for name, value in coefficients.items()}
     figures |= {(key,): argument.get(key) for key in ("intercept", "residual-variance")}
     for place, value in figures.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not _is_number(value):
             wrong.append(((*path, *place), f"must be a number; got {shown(value)}"))
         elif place == ("residual-variance",) and value < 0:
             wrong.append(((*path, *place), f"must be at least 0; got {shown(value)}"))
     *b, intercept, variance = figures.values()
     return list(coefficients), None if len(wrong) > before else Regression(tuple(map(float, b)), float(intercept), float(variance))
+
+
+MOST_SPLITS = 8
+"""On the way to a leaf: 256 leaves, each with a law of its own."""
+
+
+def predictors_of(node: Split | Leaf | None) -> dict[str, None]:
+    """Return the attributes that a tree splits on, in the order in which they first stand in it."""
+    return {node.on: None} | predictors_of(node.below) | predictors_of(node.above) if isinstance(node, Split) else {}
+
+
+def leaves_of(node: Split | Leaf) -> list[Leaf]:
+    """Return a tree's leaves, ``below`` before ``above``."""
+    return leaves_of(node.below) + leaves_of(node.above) if isinstance(node, Split) else [node]
+
+
+def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
+    """Return a regression tree whose figures are stated, noting what is wrong with it; None then."""
+    before = len(wrong)
+    found = _parse_node(tree, path, {}, wrong)
+    if found is None or len(wrong) > before:
+        return None
+    shares = [leaf.share for leaf in leaves_of(found)]
+    stated = [share for share in shares if share is not None]
+    if stated and len(stated) < len(shares):
+        wrong.append((path, f"must state the share of every leaf or of none; {len(stated)} of {len(shares)} have one"))
+    elif stated and abs(sum(stated) - 1.0) > SHARES_OFF:
+        wrong.append((path, f"must have shares that sum to 1; got {sum(stated):g}"))
+    return found if len(wrong) == before else None
+
+
+SHARES_OFF = 0.01
+"""By how much published shares may miss 1, rounded as they are."""
+
+
+Within = dict[str, tuple[float, float]]
+"""Between which values the splits above a node have put its records, by attribute."""
+
+
+def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
+    """Return a split or a leaf, noting all that is wrong in it and below it; None then."""
+    if not isinstance(node, dict) or not node:
+        wrong.append((path, f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}"))
+        return None
+    split = ("split", "at", "below", "above")
+    if not node.keys() & set(split):
+        return _parse_leaf(node, path, wrong)
+    before = len(wrong)
+    _note_fields(node, split, split, path, wrong)
+    if "split" in node and not isinstance(node["split"], str):
+        wrong.append(((*path, "split"), f"must be a column name; got {shown(node['split'])}"))
+    below = above = within
+    if len(wrong) == before:
+        on, at = node["split"], float(node["at"])
+        low, high = within.get(on, (-math.inf, math.inf))
+        if not low < at < high:
+            wrong.append(((*path, "at"), f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}"))
+        below, above = within | {on: (low, min(at, high))}, within | {on: (max(at, low), high)}
+    sides = [_parse_node(node[side], (*path, side), there, wrong) for side, there in (("below", below), ("above", above)) if side in node]
+    parts = [part for part in sides if part is not None]
+    return Split(node["split"], float(node["at"]), *parts) if len(wrong) == before else None
+
+
+def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> Leaf | None:
+    """Return a leaf, noting what is wrong with it; None then."""
+    before = len(wrong)
+    _note_fields(node, ("mean", "variance", "share"), ("mean", "variance"), path, wrong)
+    if len(wrong) == before and node["variance"] < 0:
+        wrong.append(((*path, "variance"), f"must be at least 0; got {shown(node['variance'])}"))
+    if len(wrong) == before and not 0 < node.get("share", 1) <= 1:
+        wrong.append(((*path, "share"), f"must be a share, above 0 and at most 1; got {shown(node['share'])}"))
+    return Leaf(**{key: float(value) for key, value in node.items()}) if len(wrong) == before else None
+
+
+def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
+    """Note fields of a node that are unknown, missing, or no numbers where they should be."""
+    unknown = [key for key in node if key not in fields]
+    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in unknown]
+    wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
+    for key in (key for key in ("at", "mean", "variance", "share") if key in fields and key in node):
+        if not _is_number(node[key]):
+            wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= sys.float_info.max
 
 
 def parse_rules(argument: Any, path: Path) -> PublishedRules:

@@ -6,7 +6,7 @@
 | ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
 | ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, sections 4 and 6.1 |
 
-``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: same covariance, bounded noise (agrawal2000, section 2).
+``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: same covariance, bounded noise (agrawal2000).
 ``correlated`` is the same with noise shaped like the data, ``K_0 = K_X``, which no filter can tell from them (huang2005, section 8).
 Broken on purpose as multilevel schemes: a coalition gains with every copy (li2012, Theorem 3).
 """

@@ -41,7 +41,7 @@ from auditor.results.files import located
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
-from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, learnt
+from auditor.schemes.replacement.estimated_law import MOST_VALUES, EstimatedLaw, estimated
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Coalition, Codes
@@ -145,7 +145,7 @@ class PublishedCategories(UniformScheme):
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the stated law, or the one that all records teach."""
         stated = self.parameters.law
-        return self.learnt() if stated is None else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+        return self.estimated() if stated is None else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
 
     def replaced_by(self, size: int) -> Array | None:
         """Return ``π`` as it is stated, shape (s,); None where it is uniform, or nothing is stated."""
@@ -154,11 +154,11 @@ class PublishedCategories(UniformScheme):
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
-    def learnt(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
+    def estimated(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
         """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
         data, some = categories_of(self._table), slice(None) if rows is None else rows
         copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
-        return learnt(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
+        return estimated(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what hands out the files' values in the place of draws."""

@@ -23,7 +23,7 @@ from auditor.adversary.knowledge import (
     UniformPrior,
     UnmatchedRecords,
 )
-from auditor.audit.numeric.neighbours import shown
+from auditor.audit.numeric.neighbours import shown, with_known
 from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
@@ -52,7 +52,9 @@ def states(rows: int) -> list[Knowledge]:
     half = rows // 2
     known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
     modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
-    return [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), modelled, *(known if half else known[:1])]
+    trees = [PublishedModel(modelled.rows, target="b", on=("a",), known=known, depth=1) for known in (False, True)]
+    always = [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), modelled, *trees]
+    return [*always, *(known if half else known[:1])]
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,8 @@ class Numbers(Case):
         if fitted is None:
             return None
         few = range(min(8, self.table.rows))
-        alone = [shown(fitted, held.arrays, row, 1) for row in few]
+        arrays = with_known(fitted, held.arrays, self.table.values)
+        alone = [shown(fitted, arrays, row, 1) for row in few]
         return values[: len(few)], np.concatenate([inner.rows(mine) for inner, mine in alone])
 
     def shown(self) -> Iterator[Array]:

@@ -19,7 +19,7 @@ NOTICE = (
 
 def made() -> str:
     """Return the element that holds the script, compressed (``reports.charts.inert.deflated``)."""
-    from vl_convert import javascript_bundle
+    from vl_convert import javascript_bundle  # needed here alone
 
     return deflated(script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle")
 

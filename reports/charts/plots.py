@@ -109,7 +109,7 @@ _METHODS: dict[str, Callable[[str], bool]] = {
 
 def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart:
     """Return a figure of the page as one Altair chart, its views side by side."""
-    import altair as alt
+    import altair as alt  # here, as it takes half a second and pages are made without it
 
     values = _choices(chart.data, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR

@@ -240,7 +240,8 @@ def _rows(console: Console, block: tree.Table, rows: Sequence[tree.Row]) -> None
         for row in rows:
             name = Rich("\n".join(folded(clipped(line, 200), label) for line in row.name.split("\n")))
             cells = (_cell(text, column.width or COLUMN) for text, column in zip(row.cells[chosen], made.columns[1:], strict=True))
-            made.add_row(name.append(f"\n  {clean(row.below)}" if row.below else "", "dim"), *cells)
+            below = "".join(f"\n  {line}" for line in folded(row.below, label - 2).split("\n")) if row.below else ""
+            made.add_row(name.append(below, "dim"), *cells)
         console.print(made)
 
 

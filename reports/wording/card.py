@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from reports.figures.figures import Figure, clipped, percent, spelled, with_error
 from reports.figures.guesses import Guesses
-from reports.figures.reading import Setting, ceiling
+from reports.figures.reading import EVERYTHING, Setting, ceiling, floor
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
 from reports.wording.words import knows
@@ -33,6 +33,8 @@ STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no
 MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
 FINE = 2
 """The highest rank of severity that is fine: at least half of the worst attribute's variance stays unknown."""
+LITTLE = 0.1
+"""Of what attributes given in clear leave unknown of the others: copies that take less of it are not to blame for what was known."""
 
 
 class Exposure(NamedTuple):
@@ -66,6 +68,41 @@ class Disclosure(NamedTuple):
     by: str
     shown: Figure
     single: Figure | None
+
+
+class Given(NamedTuple):
+    """What is left to an adversary who was given attributes in clear, of the others.
+
+    Attributes
+    ----------
+    attribute : str
+        The one left least of, or ``*`` for all of the others together.
+    names : tuple of str
+        What it was given.
+    alone : float or None
+        What is left to it without any copy; None where that is not told.
+    """
+
+    attribute: str
+    shown: Figure
+    attack: str
+    names: tuple[str, ...]
+    alone: float | None
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is, for sure."""
+        return severity(ceiling(self.shown))
+
+    @property
+    def by_copies(self) -> bool:
+        """Whether copies give any of it away for sure: `LITTLE` at least of what is unknown without them."""
+        return self.alone is None or ceiling(self.shown) < (1 - LITTLE) * self.alone
+
+    @property
+    def rank(self) -> int:
+        """The severity's rank, as far as copies are at fault; else 0."""
+        return self.severity.rank if self.by_copies else 0
 
 
 class Axis(NamedTuple):
@@ -115,10 +152,14 @@ class Verdict:
         Collusion gain of that coalition.
     exposed : Exposure or None
         The attribute that the worst coalition rebuilds best, when there are several.
-    given : list of (str, bool)
-        What is left to an adversary who was given attributes in clear, in pieces; those with True are names.
+    given : Given or None
+        What is left to an adversary who was given attributes in clear, where that is less than the strongest of those who were not leaves.
     disclosed : Disclosure or None
         The sensitive values that classes of records give away, where there are classes.
+    shown : (str, Figure) or None
+        The attribute of which a copy shows most values as they are, and their share, where these are many.
+    believed : Figure or None
+        How far belief in one value of categories rises where it is true, where that is far.
     understated : bool
         Whether records or columns that were left out of the audit are less perturbed than those in it.
     beside_errors : bool
@@ -136,22 +177,36 @@ class Verdict:
     adversary: str = ""
     where: str = ""
     guesses: Guesses | None = None
-    given: tuple[tuple[str, bool], ...] = ()
+    given: Given | None = None
     disclosed: Disclosure | None = None
+    shown: tuple[str, Figure] | None = None
+    believed: Figure | None = None
     understated: bool = False
     beside_errors: bool = False
 
     @property
     def label(self) -> str:
         """The verdict in short: how exposed the records are, then what pooling adds, and whether what was left out is worse off."""
-        found = f"Exposure {self.grade} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+        found = f"Exposure {self.grade}{self._to_given} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
         return f"{found} · what was left out is more exposed" if self.understated else found
 
     @property
     def state(self) -> State:
         """Good only where both are fine: enough stays unknown to whoever knows most, and pooling adds nothing to it."""
-        exposed = self.severity is not None and self.severity.rank > FINE
-        return "bad" if exposed or self.understated else STATES.get(self.finding, "plain")
+        return "bad" if self.rank > FINE or self.understated else STATES.get(self.finding, "plain")
+
+    @property
+    def rank(self) -> int:
+        """The worst severity's rank, of what is left to anybody; 0 where nothing was measured."""
+        return max(self.severity.rank if self.severity else 0, self.given.rank if self.given else 0)
+
+    @property
+    def _to_given(self) -> str:
+        """The severity to an adversary who was given attributes, where that is worse than to those who were not."""
+        if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
+            return ""
+        who = say.listed([clipped(name, 30) for name in self.given.names])
+        return f", {self.given.severity.word} to whoever knows {who}"
 
     @property
     def mark(self) -> str:
@@ -166,9 +221,9 @@ class Verdict:
     @property
     def reasons(self) -> list[Pieces]:
         """The same a sentence or two each, in pieces, of which those with True are names."""
-        said = (self._given_away(), self.sentence, self._strongest_attack("measured"))
+        said = (self._given_away() or self._as_they_are(), self.sentence, self._strongest_attack("measured"))
         away, pooling, who = ([(text, False)] for text in said)
-        found = [self.exposure, away, pooling, list(self.given), who]
+        found = [self.exposure, away, pooling, self._left_to_given, who]
         return [reason for reason in found if any(text for text, _ in reason)]
 
     @property
@@ -177,7 +232,17 @@ class Verdict:
         exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
         alone = open_ or self.beside_errors or (self.finding == "gain" and not self._pooled)
         shown = [self.sentence] if alone else [self._guessed(), self._unknown()]
-        return [line for line in (exposed, self._given_away(), *shown, self._strongest_attack()) if line]
+        given = "".join(text for text, _ in self._left_to_given) if self._to_given else ""
+        lines = (exposed, self._given_away(), self._as_they_are(), *shown, given, self._strongest_attack())
+        return [line for line in lines if line]
+
+    @property
+    def _left_to_given(self) -> Pieces:
+        if self.given is None:
+            return []
+        attribute, shown, attack, names, alone = self.given
+        rest = "" if attribute == EVERYTHING else clipped(attribute, 60)
+        return say.left_to_given(shown, clipped(attack, 60), [clipped(name, 60) for name in names], rest, alone)
 
     @property
     def _pooled(self) -> bool:
@@ -201,6 +266,18 @@ class Verdict:
             return ""
         by, shown, _ = self.disclosed
         return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
+
+    def _as_they_are(self) -> str:
+        if self.shown is None:
+            return self._one_value()
+        name, shown = self.shown
+        who = f"Copy {shown.coalition[0]} shows" if len(shown.coalition) == 1 else "Two copies or more agree on"
+        return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
+
+    def _one_value(self) -> str:
+        if self.believed is None:
+            return ""
+        return f"Where one of the values is true, belief in it rises {say.share(self.believed)} of the way from its share to certainty."
 
     def _guessed(self) -> str:
         if self.guesses is None:
@@ -230,8 +307,9 @@ class Verdict:
 
     @property
     def axes(self) -> list[Axis]:
-        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes give away."""
-        return [axis for axis in (self._guess_axis(), self._error_axis(), self._class_axis()) if axis is not None]
+        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes or copies show."""
+        found = (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis(), self._value_axis())
+        return [axis for axis in found if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
@@ -251,6 +329,25 @@ class Verdict:
         return Axis(
             "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
             len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
+        )  # fmt: skip
+
+    def _shown_axis(self) -> Axis | None:
+        if self.shown is None:
+            return None
+        _, shown = self.shown
+        left = 1.0 - shown.value
+        return Axis(
+            "the bar shows the others", "Values shown as they are", say.share(shown), "", len(shown.coalition) == 1, left, None,
+            severity(1.0 - floor(shown)), said="shown as they are",
+        )  # fmt: skip
+
+    def _value_axis(self) -> Axis | None:
+        if self.believed is None:
+            return None
+        found = self.believed
+        return Axis(
+            "the bar shows the doubt left", "Belief in one value", say.share(found), "", len(found.coalition) == 1, 1.0 - found.value, None,
+            severity(1.0 - floor(found)), said="of the way to certainty of one value",
         )  # fmt: skip
 
     def _guess_axis(self) -> Axis | None:
@@ -325,7 +422,7 @@ def summary(found: list[Verdict]) -> str:
     """Count how many of several schemes expose the records, and what pooling does, worst first; empty for one, whose sentence says it."""
     if len(found) < 2:
         return ""
-    exposed = sum(verdict.severity is not None and verdict.severity.rank > FINE for verdict in found)
+    exposed = sum(verdict.rank > FINE for verdict in found)
     lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]

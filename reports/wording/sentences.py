@@ -44,16 +44,25 @@ def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", n
     return [*said, (".", False)]
 
 
-def beside(shown: Figure, attack: str, given: Sequence[str]) -> list[tuple[str, bool]]:
+def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None) -> list[tuple[str, bool]]:
     """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names.
 
-    That share is of the attributes that were not given.
+    That share is of one attribute, or of all that were not given where ``attribute`` is empty; ``alone`` is what no copy leaves of it.
     """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
         names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
-    rest = f" of every record is left with {share(shown)} of the variance of the others unknown ({attack})."
-    return [("An adversary who already knows ", False), *names, (rest, False)]
+    rest = [(attribute, True)] if attribute else [("the others", False)]
+    without = "" if alone is None else f", without any copy {percent(alone)}"
+    return [
+        ("An adversary who already knows ", False), *names, (f" of every record is left with {share(shown)} of the variance of ", False),
+        *rest, (f" unknown ({attack}){without}.", False),
+    ]  # fmt: skip
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names one after the other: ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def share(shown: Figure | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reports.figures.figures import Figure, copies, number, percent, spelled, times
 from reports.figures.guesses import guesses
 from reports.figures.reading import Reading, Setting
-from reports.wording.sentences import Bound, capital, share
+from reports.wording.sentences import Bound, capital, listed, share
 
 
 class Numbers:
@@ -33,8 +33,7 @@ class Numbers:
     def _given(self) -> str:
         if not self.given:
             return ""
-        names = self.given[0] if len(self.given) == 1 else f"{', '.join(self.given[:-1])} and {self.given[-1]}"
-        return f" to an adversary who was given {names} of every record"
+        return f" to an adversary who was given {listed(self.given)} of every record"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """Pooling reduces the error."""

@@ -10,19 +10,22 @@ interval ends below the margin, and is *undecided* otherwise. Intervals are wide
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
+from auditor.results.in_clear import BELIEVED, SHOWN
 from auditor.results.records import ExpectationRecord
 from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
 from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, floor, lowest
+from reports.figures.severity import SCALE, severity
 from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
-from reports.wording.card import Disclosure, Exposure, Verdict
+from reports.wording.card import FINE, Disclosure, Exposure, Given, Verdict
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
 
@@ -33,6 +36,7 @@ NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
 DISCLOSED = "disclosed"
 SMALLEST = "anonymity_k"
+WITHOUT_COPIES = "error_without_copies"
 GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
 
 
@@ -56,6 +60,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
+        shown=_shown(reading, setting), believed=_believed(reading, setting, worst.coalition),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
@@ -79,6 +84,20 @@ def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
     return Disclosure(str(who.attack), shown, max(alone, key=floor, default=None))
 
 
+def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
+    """Return the attribute of which a copy shows most values as they are, where these are a quarter of them for sure, and their share."""
+    here = [one for one in reading.settings(SHOWN) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, SHOWN, name).values()]
+    most = max(found, key=lambda one: floor(one[1]), default=None)
+    return most if most is not None and severity(1.0 - floor(most[1])) != SCALE[-1] else None
+
+
+def _believed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
+    """Return how far belief in one value of categories rises, where that is a quarter of the way to certainty for sure."""
+    found = reading.figures(setting, BELIEVED).get(coalition)
+    return found if found is not None and severity(1.0 - floor(found)) != SCALE[-1] else None
+
+
 def _teller(reading: Reading, setting: Setting) -> Numbers:
     total = reading.copies_of(setting.scheme, setting.point)
     if guesses_categories(reading, setting):
@@ -90,17 +109,24 @@ def _same_copy(errors: dict[tuple[int, ...], Figure], alone: Figure | None) -> F
     return None if alone is None else errors.get(alone.coalition)
 
 
-def _given_more(reading: Reading, setting: Setting) -> tuple[tuple[str, bool], ...]:
-    """Tell of an adversary who was given attributes in clear, where that leaves less than the strongest of those who were not."""
+def _given_more(reading: Reading, setting: Setting) -> Given | None:
+    """Return what is left to an adversary who was given attributes in clear, where the strongest of those who were not leaves more."""
     if reading.given(setting.knowledge):
-        return ()
-    others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and reading.given(one.knowledge)]
-    more = least(reading, others)
-    shown = None if more is None else lowest(reading.figures(more).values())
+        return None
+    found = [one for other in reading.settings(ERROR) if other.scheme == setting.scheme for one in _left_to(reading, other)]
+    more = min(found, key=lambda one: (-one.rank if one.rank > FINE else 0, ceiling(one.shown), one.attribute != EVERYTHING), default=None)
     worst = lowest(reading.figures(setting).values())
-    if more is None or shown is None or worst is None or ceiling(shown) >= ceiling(worst):
-        return ()
-    return tuple(say.beside(shown, clipped(more.attack, 60), [clipped(name, 60) for name in sorted(reading.given(more.knowledge))]))
+    return None if more is None or worst is None or ceiling(more.shown) >= ceiling(worst) else more
+
+
+def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
+    """Yield what an adversary is left of each attribute that it was not given, and of all of them; nothing where it was given none."""
+    given = reading.given(setting.knowledge)
+    for name in reading.attributes if given else ():
+        shown = lowest(reading.figures(setting, ERROR, name).values())
+        if name not in given and shown is not None:
+            alone = next((one.value for one in reading.figures(setting, WITHOUT_COPIES, name).values()), None)
+            yield Given(name, shown, str(setting.attack), tuple(sorted(given)), alone)
 
 
 def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], numbers: Numbers) -> Verdict:

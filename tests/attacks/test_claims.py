@@ -77,6 +77,10 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("survey-additive", "normalized_error", {"scheme": ["white noise", "strong noise"], "attack": "partial-disclosure", "at-most": 0.05}, "Wins over llse wherever a known attribute is correlated with an unknown one"),
         Claim("survey-tables", "normalized_error", {"attack": "partial-disclosure", "attribute": "x3", "between": [0.265, 0.305]}, "equals it where none is"),
     ),
+    "tree-estimate": (
+        Claim("published-tree", "ranking", {"scheme": "independent", "order": ["tree-estimate", "llse"]}, "Wins over llse where the target jumps or bends with its predictors"),
+        Claim("published-tree", "normalized_error", {"scheme": "harmless", "attack": ["tree-estimate", "llse"], "at-least": 0.95}, "unless the predictors are known"),
+    ),
     "low-order-bits": (
         Claim("low-order-bits", "exact", {"scheme": "straight from numpy", "attribute": "children", "at-least": 0.95}, "Wins on columns of few values with noise straight from a generator of doubles"),
         Claim("low-order-bits", "exact", {"scheme": ["on a public grid", "one process"], "attack": "low-order-bits", "at-most": 0.45}, "finds nothing in copies on a public grid"),

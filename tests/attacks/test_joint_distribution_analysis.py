@@ -13,16 +13,10 @@ from pydantic import ValidationError
 
 import auditor
 from attacks._channel import Combined
-from attacks.joint_distribution_analysis import (
-    Directions,
-    Grid,
-    JointDistributionAnalysis,
-    OnGrids,
-    besides,
-    independent,
-    reconstructed,
-    spaced,
-)
+from attacks._directions import Directions, independent
+from attacks._grid import Grid, besides, reconstructed
+from attacks._grid_axis import Axis, spaced
+from attacks.joint_distribution_analysis import JointDistributionAnalysis, OnGrids
 from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import NoiseDensity
 
@@ -64,9 +58,7 @@ def test_a_step_of_em_is_the_one_printed(seed, p, steps):
     counts.flat[0] += 1.0
     edges = [np.cumsum(rng.random(b + 1) + 0.1) for b in shape]
     mass = {b: np.prod([(e[i + 1] - e[i]) / (e[-1] - e[0]) for e, i in zip(edges, b, strict=True)]) for b in product(*map(range, shape))}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("attacks.joint_distribution_analysis.GAIN", -np.inf)
-        found = reconstructed(counts, L, edges, steps)
+    found = reconstructed(counts, L, edges, steps, gain=-np.inf)
     for _ in range(steps):
         new = dict.fromkeys(mass, 0.0)
         for y in product(*map(range, released)):
@@ -105,7 +97,7 @@ def test_noise_that_one_attribute_shares_with_another_is_found_to_leave_a_direct
 def by_hand(mass, rare, confidence=0.9):
     """An attack on two attributes on [0, 4]², four bins each, whose noise of a two-hundredth of a bin shows which cell a record is in."""
     edges, channel = np.arange(5.0), Combined(NoiseDensity("gaussian", 0.005), np.ones(1))
-    grid = Grid(np.arange(2), [channel] * 2, [edges] * 2, mass, [None] * 2)
+    grid = Grid([Axis(j, channel, edges) for j in range(2)], mass)
     return OnGrids(Directions(None, np.eye(2), np.eye(2), [channel] * 2), [grid], rare, confidence)
 
 

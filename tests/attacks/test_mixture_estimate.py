@@ -120,6 +120,9 @@ def test_an_atom_keeps_the_covariance_of_the_others_given_it():
     wide = np.array([[NARROW * 0.51, 0.0], [0.0, 1.0]])
     same = with_atoms(Mixture(np.ones(1), np.zeros((1, 2)), wide[None]), np.array([0.5, 0.5]), np.eye(2)).covariances[0]
     np.testing.assert_array_equal(same, wide)
+    rounded = np.array([[1e-18, 4e-10], [4e-10, 0.1]])  # a point in the first attribute; its covariance with the second is rounding
+    kept = with_atoms(Mixture(np.ones(1), np.zeros((1, 2)), rounded[None]), np.array([0.5, 0.5]), np.eye(2)).covariances[0]
+    np.testing.assert_allclose(kept, np.diag([0.0, 0.1]), atol=1e-9)
 
 
 def test_a_heap_is_found_as_an_atom_and_rebuilt_better_for_it():

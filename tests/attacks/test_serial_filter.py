@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import auditor
 from attacks._spectra import excess_risk, judged_by, noise_spectrum, over_frequencies, parzen, periodograms, smoothed, wiener_gain
-from attacks.serial_filter import Filtered, convolved, learnt_taps, segment_length, segments
+from attacks.serial_filter import Filtered, convolved, fitted_taps, segment_length, segments
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
 from auditor.data.sources.series import autoregression
@@ -161,7 +161,7 @@ def test_on_records_in_no_order_it_is_the_llse_but_for_one_table_in_thirty():
     for _ in range(60):
         X = rng.exponential(size=(600, 2)) - 1.0
         y = (X + rng.normal(size=X.shape)) / np.sqrt(2.0)
-        taps = learnt_taps(segments([y], 128), np.eye(128)[0], nu)
+        taps = fitted_taps(segments([y], 128), np.eye(128)[0], nu)
         if len(taps) > 1:
             taken += 1
             unit = Pencil.of(np.eye(2) / 2, np.eye(2) / 2)
@@ -318,7 +318,7 @@ def test_too_few_rows_to_learn_from_give_the_llse():
 
 def test_memory_is_not_taken_where_the_copies_show_none():
     c = np.random.default_rng(9).normal(size=(400, 1))
-    assert learnt_taps(segments([c], 64), np.eye(64)[0], np.array([0.5])).tolist() == [[[0.5]]]
+    assert fitted_taps(segments([c], 64), np.eye(64)[0], np.array([0.5])).tolist() == [[[0.5]]]
 
 
 def test_duplicate_columns_and_noise_that_is_nearly_nothing():

@@ -11,7 +11,7 @@ import pytest
 import auditor
 from attacks._chains import WINDOW, backward, expected_moves, forward, posteriors, windows
 from attacks.posterior import Bayes
-from attacks.serial_posterior import LEARNT, SerialBayes, learnt_chain, likelihood
+from attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
 from auditor.data.sources.series import MarkovChain
 from auditor.errors import AuditorError, NotApplicable
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
@@ -88,7 +88,7 @@ def test_likelihoods_are_those_of_the_law():
 
 @pytest.mark.parametrize(("stay", "p", "values"), [(0.95, 0.4, 5), (0.99, 0.2, 5), (0.9, 0.5, 10)])
 def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
-    x = chain(LEARNT, stay, values)
+    x = chain(FITTED_ROWS, stay, values)
     y, q, law = seen(x, p, values), np.bincount(x, minlength=values) / x.size, UniformLaw((p,), values, False)
     found, alone = named(SerialBayes(q, law).posterior([y]), x), named(Bayes(q, law).posterior([y]), x)
     best = named(posteriors(true_chain(stay, values), q, likelihood(law, [y])), x)
@@ -114,7 +114,7 @@ def test_on_records_in_no_order_it_is_posterior():
     for seed in range(15):
         x = np.random.default_rng(seed).choice(4, 1_000, p=q).astype(np.uint8)
         y = seen(x, 0.4, 4, seed + 100)
-        if learnt_chain(likelihood(law, [y]), q) is not None:
+        if fitted_chain(likelihood(law, [y]), q) is not None:
             other += 1
         else:
             np.testing.assert_array_equal(SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y]))

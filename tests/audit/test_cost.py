@@ -8,7 +8,7 @@ import pytest
 
 from auditor import registry
 from auditor.audit import cost
-from auditor.audit.cost import LEARNT, categorical_seconds, fit_seconds, numeric_seconds, tree_seconds, tries
+from auditor.audit.cost import FITTED_ROWS, categorical_seconds, fit_seconds, numeric_seconds, tree_seconds, tries
 from auditor.audit.numeric.redraws import REDRAWS
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.runs.plan import outline
@@ -47,9 +47,9 @@ def test_an_attack_over_rows_adds_its_fits_and_again_for_every_other_draw() -> N
 
 def test_rows_beyond_those_learnt_from_are_only_estimated() -> None:
     attack = registry.get("attack", "mixture-estimate")()
-    few, more, most = (fit_seconds(attack, rows, WIDTH) for rows in (LEARNT - 1, LEARNT, 3 * LEARNT))
+    few, more, most = (fit_seconds(attack, rows, WIDTH) for rows in (FITTED_ROWS - 1, FITTED_ROWS, 3 * FITTED_ROWS))
     assert more - few == pytest.approx(WIDTH * attack.cost.row)
-    assert most - more == pytest.approx(WIDTH * cost.APPLIED * 2 * LEARNT)
+    assert most - more == pytest.approx(WIDTH * cost.APPLIED * 2 * FITTED_ROWS)
 
 
 def test_a_mixture_takes_longer_where_noise_is_not_gaussian() -> None:

@@ -215,7 +215,7 @@ def test_values_without_an_order_have_the_normalized_error_of_their_indicators(t
                         expect=["matches-theory"])  # fmt: skip
     result = auditor.run(document)
     assert result.expectations[0].status == "holds", result.expectations[0].why
-    cells = result.frame().query("metric in ['normalized_error', 'reconstruction_probability']")
+    cells = result.frame().query("metric in ['normalized_error', 'reconstruction_probability'] and attribute == '*'")
     index = ["scheme", "knowledge", cells.coalition.map(tuple)]
     theory = cells.set_index([*index, "metric"]).theory.unstack().loc[:, "perfect", :].dropna()
     q = frame.value_counts(normalize=True).to_numpy()
@@ -231,7 +231,7 @@ def test_values_without_an_order_have_the_normalized_error_of_their_indicators(t
     single = cells.query("scheme == 'uniform' and knowledge == 'perfect' and metric == 'normalized_error'")
     measured = single[single.coalition.map(list).map(lambda copies: copies == [3])]
     assert naive == pytest.approx(measured.value.item(), abs=5 * 2**0.5 * measured.std_error.item())
-    pairs = result.frame().query("metric in ['normalized_error', 'distortion']")
+    pairs = result.frame().query("metric in ['normalized_error', 'distortion'] and attribute == '*'")
     D = pairs.set_index(["scheme", "knowledge", pairs.coalition.map(tuple), "metric"]).value.unstack()
     np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))  # N·D/Tr(K_X)
 

@@ -598,9 +598,11 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
         (("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"), "did you mean 'algorithm'"),
         (("nothere.csv", "--scheme", "corner-wave", "--levels", "1"), "there is no file 'nothere.csv'"),
         (("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"), "there is nothing to perturb"),
+        (("blank.csv", "--scheme", "corner-wave", "--levels", "1"), "set `--missing drop` to leave those records out, or `--missing mean`"),
     ],
 )
 def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
+    Path("blank.csv").write_text("a,b\n1,2\n2,\n3,5\n")
     status, out, err = auditor("perturb", *arguments, "--output", "out")
     assert (status, out) == (2, "")
     assert shown in err

@@ -21,6 +21,12 @@ def test_an_error_is_raised_where_its_result_was_due() -> None:
         next(results)
 
 
+def test_threads_are_not_taken_for_a_plugin_s() -> None:
+    """The command line warns of threads that are still there at its end, and knows its own by their names."""
+    names = in_threads(lambda _: threading.current_thread().name, range(5))
+    assert all(name.startswith("auditor-") for name in names)
+
+
 @pytest.mark.timeout(60)
 def test_results_that_are_collected_while_a_thread_starts_wait_for_none() -> None:
     """A thread that starts holds a lock of Python's own (until 3.12), and may collect what an error left halfway: each waited for the other."""

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import auditor
+from attacks.posterior import Bayes
+from auditor.data.sources.categories import DiscretisedGaussian
 from auditor.schemes.base.plans import min_covariance
 from auditor.schemes.generalisation.partition import Rules, mondrian
+from auditor.schemes.replacement.law import UniformLaw, odds_ratio
 
 LEVELS = np.array([0.25, 0.4, 1.0, 2.5])
 K_X = np.array([[4.0, 1.5], [1.5, 2.0]])
@@ -76,3 +79,18 @@ def test_liu2008_section_5_with_many_quasi_identifiers_k_anonymity_leaves_little
     assert 0.5 < left[16] < 0.69
     assert alone[1] == alone[4] == 0
     assert alone[16] == pytest.approx((1 - 2**-16) ** 2047, abs=0.02)
+
+
+def test_xiao2009_section_7_the_value_shown_is_the_likeliest_unless_others_are_51_times_as_frequent() -> None:
+    """«Always has the highest chance»: so it has up to prior odds of ``1 + s·p/(1 − p)``, which the tails of a normal like Figure 4b's exceed."""
+    p, s = 0.5, 50
+    assert odds_ratio(p, s) == pytest.approx(51.0)
+    law, shown = UniformLaw((p,), s, True), np.arange(s)
+    for odds, likeliest in ((50.9, 0), (51.1, 1)):
+        prior = np.ones(s)
+        prior[1] = odds
+        assert Bayes(prior / prior.sum(), law).posterior([shown[:1]]).argmax() == likeliest
+    prior = DiscretisedGaussian().weights()
+    likeliest = Bayes(prior, law).posterior([shown]).argmax(axis=1)
+    np.testing.assert_array_equal(likeliest == shown, prior * 51.0 > prior.max())
+    assert likeliest[0] in (24, 25)  # who is shown 1 believes in the middle

@@ -33,6 +33,14 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice: Ad
         assert words in whole
 
 
+def test_what_stands_below_a_release_is_broken_between_words(advice: Advice) -> None:
+    """The longest name of an attack is wider than a column of a narrow terminal."""
+    assert advice.chosen.exposed is not None
+    named = replace(advice.chosen, exposed=advice.chosen.exposed._replace(attack="joint-distribution-analysis"))
+    text = Terminal(width=80).render_advice(replace(advice, frontier=(named, *advice.frontier)))
+    assert re.search(r"^  joint-distribution-\n  analysis,", text, flags=re.MULTILINE)
+
+
 def test_markdown_and_the_page_say_what_the_terminal_says(advice: Advice) -> None:
     text, page = Markdown().render_advice(advice), Html().render_advice(advice).replace("\u202f", " ").replace("\xa0", " ")
     for words in ("corner-wave at 1.21, 2.42, 4.84 leaves 50 % or more unknown", "adds nothing to the least perturbed copy"):

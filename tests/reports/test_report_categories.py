@@ -152,7 +152,7 @@ def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quick
     case = given_case(quickstart)
     found = verdict(Reading(case), "correlated")
     assert found.adversary == "llse, perfect knowledge"
-    told = "".join(text for text, _ in found.given)
+    told = "".join(text for text, _ in found.reasons[-2])
     assert "An adversary who already knows salary of every record is left with " in told
     assert told.endswith(" of the variance of the others unknown (partial).")
     for text in (terminal.Terminal(width=400).render([case]), markdown.Markdown().render([case]), case._repr_html_(), html.Html().render([case])):

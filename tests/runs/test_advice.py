@@ -67,11 +67,11 @@ class StubbedAudits(Asked):
 
     def __init__(self, target, worth=1.0, candidate=None):
         super().__init__({}, target, 1000, 1, False, {})
-        self.__dict__.update(worth=worth, told=candidate.told, asked=[])
+        self.__dict__.update(worth=worth, pooled_level=candidate.pooled_level, asked=[])
 
     def audit(self, scheme, levels):
         self.asked.append((scheme, tuple(levels)))
-        return self.worth * self.told(tuple(levels))
+        return self.worth * self.pooled_level(tuple(levels))
 
     def exposed(self, result):
         return Exposed(result / (1.0 + result), 0.0, "stub", "x", (1,))
@@ -167,7 +167,7 @@ def test_fresh_copies_need_levels_that_together_tell_as_little():
     candidate = noise("correlated", copies=3)  # ratios 1, 2, 4: 1/v = (1 + 1/2 + 1/4)/L
     place = candidate.grid.index(1.0)
     assert candidate.levels(place) == (1.75, 3.5, 7.0)
-    assert candidate.told((1.75, 3.5, 7.0)) == pytest.approx(1.0)
+    assert candidate.pooled_level((1.75, 3.5, 7.0)) == pytest.approx(1.0)
     assert candidate.unknown((1.75, 3.5, 7.0)) == pytest.approx(0.5)
     assert noise("corner-wave", copies=3).levels(place) == (1.0, 2.0, 4.0)
 

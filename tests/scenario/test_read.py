@@ -451,6 +451,14 @@ def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is
 # -- knowledge ---------------------------------------------------------------------------------------------------------
 
 
+LEAF = {"mean": 1, "variance": 0}
+
+
+def tree_of(tree, **more):
+    """A published tree of ``a``, as a scenario spells it."""
+    return {"model": {"target": "a", "rows": 9, "tree": tree, **more}}
+
+
 @pytest.mark.parametrize(
     ("spelt", "label"),
     [
@@ -467,6 +475,13 @@ def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is
         ({"model": {"target": "a", "predictors": ["b", "c"], "rows": 40, "known": True}}, "model(a on b, c, rows=40; known: b, c)"),
         ({"name": "model", "target": "a", "coefficients": {"b": 2, "c": 0.5}, "intercept": 1, "residual-variance": 4, "rows": 40},
          "model(a on b, c by 2, 0.5, 1, 4, rows=40)"),
+        ({"model": {"target": "a", "predictors": ["b", "c"], "depth": 3, "rows": 40, "known": True}},
+         "model(a on b, c by a tree to depth 3, rows=40; known: b, c)"),
+        ({"model": {"target": "a", "tree": {"mean": 2, "variance": 0.5}, "rows": 40}}, "model(a by (2, 0.5), rows=40)"),
+        ({"name": "model", "target": "a", "rows": 40, "tree": {
+            "split": "b", "at": 1, "below": LEAF | {"share": 0.5},
+            "above": {"split": "c", "at": -2.5, "below": LEAF | {"share": 0.3}, "above": LEAF | {"share": 0.2}}}},
+         "model(a on b, c by [b ≤ 1: (1, 0, 0.5), else [c ≤ -2.5: (1, 0, 0.3), else (1, 0, 0.2)]], rows=40)"),
         ({"rules": {"margins": ["a", ["a", "b"]]}}, "rules(a, a × b)"),
         ({"rules": {"tree": {"target": "a", "predictors": ["b", "c"], "depth": 2}, "known": ["b"]}},
          "rules(tree of a on b, c to depth 2; known: b)"),
@@ -506,6 +521,27 @@ def test_knowledge_in_every_form(spelt, label):
          "knowledge[0].model.intercept must be a number; got 'x'"),
         ({"model": {"target": "a", "coefficients": {"b": 1}, "intercept": 1, "residual-variance": -1, "rows": 9}},
          "knowledge[0].model.residual-variance must be at least 0; got -1"),
+        (tree_of(3), "knowledge[0].model.tree must be {split: column, at: number, below: …, above: …} or {mean: m, variance: v}; got 3"),
+        (tree_of({"mean": 1, "varience": 2}), "knowledge[0].model.tree.varience is not a known field; did you mean 'variance'"),
+        (tree_of({"mean": 1}), "knowledge[0].model.tree.variance is required"),
+        (tree_of({"mean": 10**400, "variance": 1}), "knowledge[0].model.tree.mean must be a number; got 1000"),
+        (tree_of({"mean": 1, "variance": -1}), "knowledge[0].model.tree.variance must be at least 0; got -1"),
+        (tree_of({"mean": 1, "variance": 1, "share": 0}), "knowledge[0].model.tree.share must be a share, above 0 and at most 1; got 0"),
+        (tree_of({"split": "b", "at": 1, "below": LEAF}), "knowledge[0].model.tree.above is required"),
+        (tree_of({"split": "b", "at": "x", "below": LEAF, "above": LEAF}), "knowledge[0].model.tree.at must be a number; got 'x'"),
+        (tree_of({"split": 3, "at": 1, "below": LEAF, "above": LEAF}), "knowledge[0].model.tree.split must be a column name; got 3"),
+        (tree_of({"split": "a", "at": 1, "below": LEAF, "above": LEAF}), "knowledge[0].model.tree splits on the target, 'a'"),
+        (tree_of({"split": "b", "at": 1, "below": LEAF, "above": {"split": "b", "at": 1, "below": LEAF, "above": LEAF}}),
+         "knowledge[0].model.tree.above.at must be above 1 and below inf, as the splits above it are; got 1"),
+        (tree_of({"split": "b", "at": 1, "below": LEAF, "above": LEAF | {"share": 0.5}}),
+         "knowledge[0].model.tree must state the share of every leaf or of none; 1 of 2 have one"),
+        (tree_of({"split": "b", "at": 1, "below": LEAF | {"share": 0.6}, "above": LEAF | {"share": 0.5}}),
+         "knowledge[0].model.tree must have shares that sum to 1; got 1.1"),
+        (tree_of(LEAF, known=True), "knowledge[0].model.known has nothing to give: the tree has no predictors"),
+        (tree_of(LEAF, depth=2), "knowledge[0].model.depth cannot stand beside a tree that is stated"),
+        ({"model": {"target": "a", "predictors": ["b"], "depth": 0, "rows": 9}}, "knowledge[0].model.depth must be a number of splits, 1 to 8; got 0"),
+        ({"model": {"target": "a", "coefficients": {"b": 1}, "intercept": 1, "residual-variance": 1, "depth": 2, "rows": 9}},
+         "knowledge[0].model.depth is of a tree, which has no coefficients"),
         ({"rules": ["a"]}, "knowledge[0].rules must be {margins: [[names]]}, {if-then: [rules]} or {tree: {…}}; got ['a']"),
         ({"rules": {"known": ["a"]}}, "knowledge[0].rules must name what was published"),
         ({"rules": {"tree": "a"}}, "knowledge[0].rules.tree must be {target: name, predictors: [names], depth: d}; got 'a'"),

@@ -10,9 +10,9 @@ import pytest
 from attacks.posterior import prior_of_chances
 from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
 from auditor.audit.categorical.redraws import simulated
-from auditor.schemes.replacement.estimated_law import learnt, transitions
+from auditor.schemes.replacement.estimated_law import estimated, transitions
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.schemes.replacement.pair_law import BY_LAW, learnt_pair
+from auditor.schemes.replacement.pair_law import BY_LAW, estimated_pair
 
 PRIOR = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -45,7 +45,7 @@ def test_few_records_of_several_attributes_teach_each_attribute_by_itself():
 def test_chances_given_another_copy_sum_to_1_and_equal_the_formula_written_out(table):
     x, (y_i, y_j) = release((0.5, 0.3), rows=500)
     T = transitions(x, y_j, [4])
-    pair = learnt_pair(x, y_i, y_j, T, table)
+    pair = estimated_pair(x, y_i, y_j, T, table)
     values = [np.array(part, dtype=np.uint8) for part in zip(*itertools.product(range(4), repeat=2), strict=True)]
     chances = pair.chances(*values).T.reshape(4, 4, 4)
     np.testing.assert_allclose(chances.sum(axis=2), 1.0, atol=1e-12)
@@ -66,7 +66,7 @@ def test_it_finds_the_law_that_copies_were_drawn_by(multilevel):
     """40,000 records: a cell's chance has a standard error of 0.006 at most where 2,000 records are; the rarest pair has fewer."""
     levels = (0.3, 0.6, 0.45)
     x, copies = release(levels, multilevel=multilevel)
-    law = learnt(x, dict(enumerate(copies, start=1)), [4], [(1, 2, 3)])
+    law = estimated(x, dict(enumerate(copies, start=1)), [4], [(1, 2, 3)])
     assert law.levels == pytest.approx(levels, abs=5 * 0.0036)
     exact = UniformLaw(levels, 4, multilevel)
     joint = [np.einsum("x,x...->x...", PRIOR, each.given_original()) for each in (law, exact)]
@@ -79,7 +79,7 @@ def test_copies_that_were_all_made_from_the_best_hang_on_it():
     rng = np.random.default_rng(2)
     x, (best,) = release((0.7,), rows=20_000)
     copies = {1: best} | {k: simulated(UniformLaw((p,), 4, False), best, rng)[0] for k, p in ((2, 0.8), (3, 0.6))}
-    law = learnt(x, copies, [4], [(1, 2, 3)])
+    law = estimated(x, copies, [4], [(1, 2, 3)])
     belief = PRIOR * law.likelihood(list(copies.values()))
     alone = PRIOR * law.of([1]).likelihood([best])
     sure = [np.mean(each.max(axis=1) / each.sum(axis=1)) for each in (belief, alone)]
@@ -90,7 +90,7 @@ def test_copies_that_were_all_made_from_the_best_hang_on_it():
 def test_it_is_a_law_of_few_records_and_of_one_value(size, rows):
     rng = np.random.default_rng(3)
     x, *copies = rng.integers(0, size, (3, rows)).astype(np.uint8)
-    law = learnt(x, {1: copies[0], 2: copies[1]}, [size], [(1, 2)])
+    law = estimated(x, {1: copies[0], 2: copies[1]}, [size], [(1, 2)])
     found = law.likelihood(copies)
     assert found.shape == (rows, size)
     assert (found > 0).all() or size == 1
@@ -99,7 +99,7 @@ def test_it_is_a_law_of_few_records_and_of_one_value(size, rows):
 
 def test_a_copy_that_is_the_original_says_nearly_all_and_one_that_avoids_it_is_learnt_too():
     x = np.arange(1_000, dtype=np.uint8) % 4
-    same, moved = (learnt(x, {1: y.astype(np.uint8)}, [4]) for y in (x, (x + 1) % 4))
+    same, moved = (estimated(x, {1: y.astype(np.uint8)}, [4]) for y in (x, (x + 1) % 4))
     assert np.diag(same.transitions[1]).min() > 0.999
     assert retention(x, (x + 1) % 4, 4)[0] == pytest.approx(-1 / 3)
     assert all(moved.transitions[1][k, (k + 1) % 4] > 0.9 for k in range(4))

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.data.load import load_table
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, ScenarioError
+from auditor.runs.check import check_data
 from auditor.runs.copy_files import read_release, write_copies
 from auditor.runs.perturb import perturb
 from auditor.runs.run_scenario import run_scenario
@@ -287,6 +288,13 @@ def test_a_copy_tells_all_exactly_if_no_class_and_no_range_is_another_with_both(
 def test_levels_that_are_no_k_are_refused(levels, said):
     with pytest.raises(AuditorError, match=said):
         perturb(people(12, 0), NAME, levels, quasi=["a", "b"], sensitive="s")
+
+
+def test_classes_larger_than_the_table_are_refused_before_a_run():
+    scheme = {"name": NAME, "levels": [2, 13], "quasi": ["a", "b"], "sensitive": "s"}
+    scenario = {"data": {"source": "inline", "values": people(12, 0).to_dict("list")}, "schemes": [scheme], "coalitions": ["all"], "attacks": ["homogeneity"]}
+    with pytest.raises(ScenarioError, match=r"schemes\[0\] .* does not satisfy the rules with k = 13"):
+        check_data(read_scenario({"schema": 1, "title": "t", **scenario}))
 
 
 def test_parameters_and_tables_that_cannot_be_are_refused():

@@ -238,6 +238,19 @@ def test_ranks_are_exchanged_in_pairs_within_the_window(n, window, seed):
     assert np.abs(other - np.arange(n)).max() <= window
 
 
+@settings(max_examples=50, deadline=None)
+@given(n=st.integers(1, 60), window=st.integers(0, 70), seed=st.integers(0, 99))
+def test_every_rank_goes_with_one_that_is_free_in_its_window(n, window, seed):
+    """Moore's rule as it is said: from the lowest rank up, each that is free with one drawn from those that are free behind it."""
+    other, u = np.arange(n), rng(seed).random(n)
+    for i in range(n):
+        free = [j for j in range(i + 1, min(i + window + 1, n)) if other[j] == j]
+        if other[i] == i and free:
+            j = free[int(u[i] * len(free))]
+            other[i], other[j] = j, i
+    np.testing.assert_array_equal(partners(n, window, rng(seed)), other)
+
+
 def test_rank_swapping_by_hand():
     """With a window of 1 every rank goes with the next: 10 with 20, 30 with 40; the last has nobody left."""
     X = column(50, 10, 40, 20, 30)
@@ -330,6 +343,12 @@ def test_groups_take_time_by_the_square_of_the_records_over_k():
     assert scheme.making_seconds([5, 5], 10_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
     assert made("condensation").making_seconds([10], 10_000, 2) < scheme.making_seconds([10], 10_000, 2)
     assert made("micro-aggregation", method="univariate").making_seconds([10], 10_000, 2) == 0.0
+
+
+def test_exchanges_of_ranks_take_time_by_the_records_and_by_the_window():
+    seconds = made("rank-swapping").making_seconds
+    assert seconds([0.0, 0.0], 10_000, 3) == pytest.approx(6 * seconds([0.0], 10_000, 1)) == pytest.approx(60 * seconds([0.0], 1_000, 1))
+    assert seconds([0.2], 100_000, 1) - seconds([0.0], 100_000, 1) == pytest.approx(2 * (seconds([0.1], 100_000, 1) - seconds([0.0], 100_000, 1)))
 
 
 def audited(scheme, seed=0, **parameters):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.categorical.posterior_measures import Expected, Sums, worst_growth
 from auditor.numerics.statistics import jackknife_error, quantile
+from auditor.results.in_clear import BELIEVED
 from auditor.results.records import ErrorBar, Measurement
 from auditor.types import Array, Coalition
 
@@ -70,8 +72,14 @@ def closed_bars(closed: Mapping[str, Expected]) -> Bars:
     return {name: Bar.normal(form.std_error, "closed-form") for name, form in closed.items()}
 
 
+def variance(prior: Array, scores: Array | None) -> float:
+    """Return the variance of values drawn from shares of shape (s,): of their scores, or without any the sum of their indicators'."""
+    return float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+
+
 def cell_records(
-    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: Array | None
+    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: Array | None,
+    parts: Mapping[str, Array] = MappingProxyType({}),
 ) -> None:
     """Add every mean, the growth of belief, and what follows from them.
 
@@ -89,17 +97,22 @@ def cell_records(
         A number for each value; without it the normalized error is that of the values' indicators, whose variances sum to ``1 − Σ q²``.
     odds : ndarray of shape (s,) or None
         By how much the coalition multiplies the odds of a value that all its copies show, when the adversary's prior is the table's own.
+    parts : dict of str to ndarray
+        Of a domain of several attributes, the shares of the values of each.
     """
-    variance = float(1.0 - prior @ prior if scores is None else prior @ (scores - prior @ scores) ** 2)
+    whole = variance(prior, scores)
     for name in sums.means:
         value, bar = sums.mean(name), bars.get(name)
         theory = None if closed is None else closed[name].value
         metric, _, predicate = name.partition("/")
+        if predicate in parts and metric in ("squared_error", "accuracy"):
+            _add_part(cell, metric, predicate, value, bar, theory, parts[predicate])
+            continue
         if metric == "squared_error":
             _add_errors(cell, value, bar, theory, 1 if scores is not None else prior.size)
-            if variance > 0:
-                cell.add("normalized_error", value / variance, bar and bar.times(1.0 / variance),
-                         None if theory is None else theory / variance, bounds=(0.0, math.inf), varies=True)  # fmt: skip
+            if whole > 0:
+                cell.add("normalized_error", value / whole, bar and bar.times(1.0 / whole),
+                         None if theory is None else theory / whole, bounds=(0.0, math.inf), varies=True)  # fmt: skip
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
         cell.add(metric, value, bar, theory, predicate or ALL, bounds, True)
@@ -109,6 +122,26 @@ def cell_records(
     for name, growth in sums.growth.items():
         theory = worst_growth(prior, odds) if odds is not None and name == "*" else None
         cell.add("delta_growth", growth, None, theory, name)
+
+
+def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
+    """Add how far belief in a value rises, of the value of which it does most; nothing where it began elsewhere."""
+    believed = sums.most_believed(prior) if "mutual_information" in sums.means and prior.size == sums.size else None
+    if believed is not None:
+        cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
+
+
+def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None, theory: float | None, shares: Array) -> None:
+    """Add the normalized error of one attribute of several, or its right guesses and what of these is beyond its commonest value."""
+    if metric == "squared_error":
+        variance = float(1.0 - shares @ shares)
+        if variance > 0:
+            cell.add("normalized_error", value / variance, bar and bar.times(1.0 / variance),
+                     None if theory is None else theory / variance, name, (0.0, math.inf), True)  # fmt: skip
+        return
+    mode = float(shares.max())
+    cell.add("accuracy", value, bar, theory, name, (0.0, 1.0), True)
+    cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, name, varies=True)
 
 
 def _add_errors(cell: Cell, total: float, bar: Bar | None, expected: float | None, attributes: int) -> None:

@@ -38,7 +38,7 @@ def halves_of(release: UniformRelease) -> tuple[Half, ...]:
     order = stream(release.scenario.seed, "halves", release.key.replicate).permutation(release.data.rows)
     halves = []
     for number, rows in enumerate(np.array_split(order, 2), start=1):
-        law = release.scheme.learnt(np.sort(rows), release.needed)
+        law = release.scheme.estimated(np.sort(rows), release.needed)
         halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law.of(release.singles)))
     return tuple(halves)
 

@@ -8,6 +8,7 @@
 | mutual information | ``log₂ P(x)/q(x)``; its mean is ``I(X; Y)`` when q is the true prior | |
 | squared error | ``(Σ_z P(z)·score(z) − score(x))²`` | |
 | | of values without an order ``Σ_z (P(z) − [z = x])²``, of their indicators | |
+| | of one attribute of several the same with ``P(x_j = v)``, and its accuracy ``[argmax_v P(x_j = v) = x_j]`` | |
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
 | ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
 
@@ -29,6 +30,8 @@ from auditor.audit.categorical.told import Told
 from auditor.types import Array
 
 Mask = NDArray[np.bool_]
+FEWEST = 20
+"""Records of a value from which on it is told how far belief in it rises."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Frame:
     known : ndarray of shape (s,) or None
         Which combination of the known attributes' values each value of the domain has, where the adversary knows some of every record: it
         then tells apart only values that have the true ones, and is measured by how well it does that.
+    parts : dict of str to ndarray of shape (s,)
+        Of a domain of several attributes, which value of each a value of the domain has: one may be given away where all together are not.
     """
 
     prior: Array
@@ -58,6 +63,7 @@ class Frame:
     rho: tuple[float, float] | None = None
     predicates: Mapping[str, Mask] = field(default_factory=dict)
     known: NDArray[np.intp] | None = field(default=None, repr=False)
+    parts: Mapping[str, NDArray[np.intp]] = field(default_factory=dict, repr=False)
 
 
 Lookup = Callable[[NDArray[np.intp], NDArray[np.intp]], Array]
@@ -96,9 +102,25 @@ def quantities(P: Array, frame: Frame) -> Quantities:
     if frame.rho is not None:
         breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(np.float64)
         lookups["rho_breach"] = lambda u, x: breach[u, told.of(x)]
+    for name, part in frame.parts.items():
+        _add_part(lookups, name, part, P)
     for name, holds in frame.predicates.items():
         _add_predicate(lookups, growth, name, holds, P, prior, frame.rho, told)
     return Quantities(lookups, growth)
+
+
+def error_without_copies(prior: Array, frame: Frame) -> float:
+    """Return the squared error of guesses of records drawn from ``prior``, shape (s,), by the adversary's prior and what it was given."""
+    of_prior = quantities(frame.prior[None], frame).lookups["squared_error"]
+    return float(prior @ of_prior(np.zeros(prior.size, dtype=np.intp), np.arange(prior.size)))
+
+
+def _add_part(lookups: dict[str, Lookup], name: str, part: NDArray[np.intp], P: Array) -> None:
+    """One attribute of several: the error of its values' indicators, and whether its likeliest value is the true one."""
+    own = P @ np.eye(part.max() + 1)[part]  # P(x_j = v), summed over all values of the domain that have v
+    squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
+    lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(squares[u] - 2.0 * own[u, part[x]] + 1.0, 0.0)
+    lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == part[x]).astype(np.float64)
 
 
 def _add_predicate(
@@ -135,6 +157,8 @@ class Sums:
     ----------
     means : dict
         By quantity, sums over the records of each value, shape (s,).
+    squares : ndarray of shape (s,)
+        Sum of ``P(x)²`` over the records of each value.
     groups : ndarray of shape (G,)
         Sum of ``1 − P(x)`` over each row group: the reconstruction error, for collusion gains.
     growth : dict
@@ -149,6 +173,7 @@ class Sums:
         self.sizes = np.zeros(groups)
         self.means: dict[str, Array] = {}
         self.counts = np.zeros(size)
+        self.squares = np.zeros(size)
         self.groups = np.zeros(groups)
         self.growth: dict[str, float] = {}
 
@@ -163,6 +188,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
             if name == "reconstruction_probability":
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
+                self.squares = self.squares + np.bincount(x, w * v * v, self.size)
             if self.apart:
                 self.by_group[name] = np.asarray(self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size))
         self.counts = self.counts + np.bincount(x, w, self.size)
@@ -176,7 +202,7 @@ class Sums:
             self.means[name] = self.means[name] + sums if name in self.means else sums
         for name, groups in other.by_group.items():
             self.by_group[name] = self.by_group.get(name, 0.0) + groups
-        self.counts = self.counts + other.counts
+        self.counts, self.squares = self.counts + other.counts, self.squares + other.squares
         self.groups, self.sizes = self.groups + other.groups, self.sizes + other.sizes
         for name, growth in other.growth.items():
             self.growth[name] = max(self.growth.get(name, -1.0), growth)
@@ -184,6 +210,20 @@ class Sums:
     def mean(self, name: str) -> float:
         """Return the mean over records."""
         return float(self.means[name].sum() / self.counts.sum())
+
+    def most_believed(self, prior: Array) -> tuple[float, float] | None:
+        """Return how far belief in a value rises where it is true, of the value of which it rises most, and its standard error.
+
+        ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST`` records or more; None of none. By Bayes it is
+        the share of the variance of v's indicator that is known, of which a normalized error is a mean that hardly counts rare values.
+        """
+        many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
+        if not many.size:
+            return None
+        m, q = self.means["reconstruction_probability"][many] / self.counts[many], prior[many]
+        best = int(((m - q) / (1.0 - q)).argmax())
+        error = np.sqrt(max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2) / self.counts[many][best])
+        return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(error / (1.0 - q[best]))
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:

@@ -93,7 +93,7 @@ def _admissible(release: UniformRelease) -> list[Measurement]:
 
 
 def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement:
-    """Elements of a tuple's compressed history, of which so many records have each number, and Lemma 2's exact mean."""
+    """Elements of a tuple's compressed history, how many records have each number, and their mean (xiao2009, proof of Lemma 2)."""
     law, sizes, n = release.law, np.arange(records.size), int(records.sum())
     cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
     mean = float(records @ sizes / n)

@@ -9,7 +9,7 @@
 
 Given a, b and c the records that show any outcome are binomial, exactly, whatever the data are; so every count is tested by itself,
 two-sided. Where π is not uniform that holds of the cells, of one value each; a count over records of several values is a sum of binomials
-of different chances, and is tested as one of their mean chance: that has the longer tails (Hoeffding 1956, Theorem 4), so no false alarm is
+of different chances, and is tested as one of their mean chance: that has the longer tails (Hoeffding 1956), so no false alarm is
 added. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
 coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
 """

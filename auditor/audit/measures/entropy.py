@@ -2,7 +2,7 @@
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
-| ``h(X)`` | differential entropy of an attribute, ``−∫ f log₂ f`` | bits | agrawal2001, section 2 |
+| ``h(X)`` | differential entropy of an attribute, ``−∫ f log₂ f`` | bits | agrawal2001 |
 | ``2^h(X)`` | its privacy: the length of an interval with as much uncertainty | data units | |
 | ``I(X; Y)`` | ``h(Y) − h(Z)``: what the coalition's copies tell | bits | |
 | ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` (in standard deviations) | std | |

@@ -2,8 +2,8 @@ r"""The least error that any attack can have, from what the copies leave uncerta
 
 | symbol | meaning | unit | source |
 | --- | --- | --- | --- |
-| ``h(X|Y)`` | entropy of an attribute's value given all of a coalition's copies | nats | cover2006, section 8.6 |
-| ``e^{2h(X|Y)}/(2πe)`` | entropy power: the least mean squared error | squared data units | cover2006, Theorem 8.6.6 |
+| ``h(X|Y)`` | entropy of an attribute's value given all of a coalition's copies | nats | cover2006, chapter 8 |
+| ``e^{2h(X|Y)}/(2πe)`` | entropy power: the least mean squared error | squared data units | cover2006, chapter 8 |
 | ``I(X; Y)`` | ``h(X) − h(X|Y) = h(Y) − h(Y|X)`` | nats | |
 | ``K, r`` | variance of a value, and of its noise, each given all other attributes' | squared data units | |
 | ``J`` | ``½ ln 2πe r − h(Z)``: what the noise's entropy lacks to normal noise of its variance | nats | |
@@ -46,7 +46,7 @@ FINEST = 2**16
 def entropy_power(nats: Array | float) -> Array:
     """Return ``e^{2h}/(2πe)``, in squared units of what has entropy h: the variance of a normal, and less than that of any other law.
 
-    Source: cover2006, Theorem 8.6.6 and its corollary, with ``h = h(X|Y)``.
+    Source: cover2006, chapter 8: the error of an estimate is at least this, with ``h = h(X|Y)``.
 
     Examples
     --------

@@ -67,17 +67,17 @@ def every_cell_records(
     alone = [squared_errors(X, copy) for copy in copies]
     records: list[Measurement] = []
     if singles:
-        found = _by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
+        found = by_group(singles, [alone[copy - 1] for (copy,) in singles], variances)
         records += error_records(here, NAME, KNOWLEDGE, singles, range(len(singles)), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
         # Two that are the same copy, the best of each record, and both of them: their gain is what pooling buys over that.
-        found = _by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
+        found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
         records += error_records(here, NAME, KNOWLEDGE, [(), (), everybody], [2], found)
     return records
 
 
-def _by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
+def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances: Array) -> Errors:
     """Return errors with a jackknife's bars, of squared errors by record."""
     groups = np.array_split(np.arange(len(errors[0])), min(JACKKNIFE_GROUPS, len(errors[0])))
     sums = np.array([[each[rows].sum(axis=0) for each in errors] for rows in groups])
@@ -115,6 +115,15 @@ def squared_errors(X: Array, Y: Array) -> Array:
 
 def unbiased_errors(X: Array, Y: Array) -> Array:
     """Return ``e_t``, shape (m, N), of the regression of X, shape (m, N), on Y, shape (m, p), and a constant; m at least 2."""
+    left, rest = residuals(X, Y)
+    return np.asarray(left / np.sqrt(rest)[:, None])
+
+
+def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
+    """Return what the regression of X on Y and a constant leaves, shape (m, N), and ``1 − h_t``, shape (m,).
+
+    A record that is all that its own direction is known by is left with its distance from the mean, and ``h_t = 1/m``.
+    """
     scale = np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0)
     varies = scale > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
     U, s, _ = np.linalg.svd((Y[:, varies] - Y[:, varies].mean(axis=0)) / scale[varies], full_matrices=False)
@@ -123,5 +132,4 @@ def unbiased_errors(X: Array, Y: Array) -> Array:
     alone = 1.0 - 1.0 / len(X)  # 1 − h_t without any cell, where a record is all that its own direction is known by
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
-    fitted = np.where(told[:, None], U @ (U.T @ centred), 0.0)
-    return np.asarray((centred - fitted) / np.sqrt(np.where(told, rest, alone))[:, None])
+    return np.asarray(centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)), np.where(told, rest, alone)

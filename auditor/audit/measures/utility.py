@@ -130,7 +130,7 @@ def is_class(labels: Labels) -> bool:
 
 def folds_of(labels: Labels, use: UtilityUse, seed: int, replicate: int) -> Folds:
     """Return (training rows, test rows) of each fold; classes are spread evenly over them."""
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import KFold, StratifiedKFold  # here, as above
 
     state = int(stream(seed, "utility", replicate).integers(2**31))
     splitter = (StratifiedKFold if is_class(labels) else KFold)(use.folds, shuffle=True, random_state=state)
@@ -145,7 +145,7 @@ def cross_validate(name: str, train: Array, train_labels: Labels, test: Array, t
     train, test : ndarrays of shape (n, d)
         The same records, as the model learns from them and as it is tested on them.
     """
-    from sklearn import config_context
+    from sklearn import config_context  # here, as above
 
     scores = []
     classes = is_class(train_labels)

@@ -88,11 +88,16 @@ def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: in
     return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.neighbours else fitted), mine
 
 
+def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
+    """Return the copies that an attack is shown, and after them the original's columns that it knows, if it goes by any."""
+    return list(copies) if fitted.in_clear is None else [*copies, x[:, fitted.in_clear]]
+
+
 def rows_of(fitted: Reconstruction, blocks: Iterable[Block]) -> Array:
     """Return the estimates of all rows, shape (n, N)."""
     found = []
-    for (_, x, _), _, copies, before in with_neighbours(blocks, most_neighbours([fitted])):
-        inner, mine = shown(fitted, copies, before, len(x))
+    for (_, x, _), wide, copies, before in with_neighbours(blocks, most_neighbours([fitted])):
+        inner, mine = shown(fitted, with_known(fitted, copies, wide), before, len(x))
         found.append(inner.rows(mine))
     return np.concatenate(found)
 

@@ -15,7 +15,7 @@ from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
-from auditor.audit.numeric.neighbours import most_neighbours, shown, with_neighbours
+from auditor.audit.numeric.neighbours import most_neighbours, shown, with_known, with_neighbours
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -130,7 +130,7 @@ def tally_rows(
     first = [every.index(one) for one in every]  # coalitions that are attacked as one are estimated once, at the first's place
     for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
         (x, wide), copies = readable([x, wide]), readable(copies)
-        asked = [shown(fitted, [copies[c - 1] for c in coalition], before, len(x))
+        asked = [shown(fitted, with_known(fitted, [copies[c - 1] for c in coalition], wide), before, len(x))
                  for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
         estimates = {place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)}
         theory = {place: _theory(reconstructions[place], wide, before, x) for place in estimates}

@@ -24,7 +24,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, KnownSample, PublishedModel, PublishedRules
+from auditor.adversary.knowledge import (
+    Estimated,
+    Knowledge,
+    KnownAttributes,
+    KnownRecords,
+    KnownSample,
+    Leaf,
+    PublishedModel,
+    PublishedRules,
+    Split,
+)
 from auditor.adversary.published_rules import published_prior
 from auditor.audit.numeric.gather import Draw, draws_of, key_of
 from auditor.audit.numeric.row_theory import Originals
@@ -52,8 +62,9 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
         raise AuditorError(f"leaves no record to attack: the table has {table.rows:,}, all of them known")
     if isinstance(knowledge, PublishedModel):
         predictors = "predictors" if knowledge.regression is None else "coefficients"
-        for place, name in enumerate(knowledge.on):
+        for place, name in enumerate(knowledge.on if knowledge.tree is None else ()):
             _check_column(name, table, (predictors, place if knowledge.regression is None else name))
+        _check_splits(knowledge.tree, table, ("tree",))
         _check_column(knowledge.target, table, ("target",))
     if isinstance(knowledge, PublishedRules):
         if table.categorical is None:
@@ -69,6 +80,13 @@ def check_knowledge(knowledge: Knowledge, table: Table) -> None:
 def _check_column(name: str, table: Table, path: tuple[str | int, ...] = ()) -> None:
     if name not in table.attributes:
         raise DataError(f"names no column that is audited: {name!r}{did_you_mean(name, table.attributes)}", path)
+
+
+def _check_splits(node: Split | Leaf | None, table: Table, path: tuple[str | int, ...]) -> None:
+    if isinstance(node, Split):
+        _check_column(node.on, table, (*path, "split"))
+        _check_splits(node.below, table, (*path, "below"))
+        _check_splits(node.above, table, (*path, "above"))
 
 
 class RowSelection:

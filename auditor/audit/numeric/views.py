@@ -15,6 +15,7 @@ import numpy as np
 from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, PublishedModel, UnmatchedRecords
 from auditor.adversary.published_model import LinearModel, ModelledMoments, least_squares
+from auditor.adversary.published_tree import TreeMoments, grown, of_records, stated
 from auditor.adversary.view import View
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.audit.numeric.gather import Stripe, key_of
@@ -22,6 +23,7 @@ from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.transformed_copies import seen
 from auditor.data.table import Table
+from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Awaited, Moments, of_rows
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import TableMoments
@@ -98,7 +100,7 @@ class Gathered:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
         What original and copies say of the noise of copies from files; to be set before any view is asked for.
-    told_values : bool
+    shares_asked : bool
         Whether an attack has asked which values the table has, since this was last put to False.
     """
 
@@ -111,7 +113,7 @@ class Gathered:
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
-        self.told_values = False
+        self.shares_asked = False
 
     @property
     def law(self) -> NoiseLaw | None:
@@ -152,7 +154,7 @@ class Gathered:
             return UnpairedRecords(original[self.rows.rng("order").permutation(len(original))])
         moments = Moments.merge(chosen.folds)
         if isinstance(knowledge, PublishedModel):
-            return self._with_model(knowledge, self._of_copies(moments))
+            return (self._with_tree if knowledge.is_tree else self._with_model)(knowledge, self._of_copies(moments))
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
         return replace(chosen.records, moments=seen(self.copies.transformed, moments) if self.copies.joint else None)
@@ -167,8 +169,24 @@ class Gathered:
             model = LinearModel(target, places, np.array(stated.coefficients), stated.intercept, stated.variance)
         return ModelledMoments(copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None)
 
+    def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
+        """Return what rows to estimate from give beside a published tree, which is grown from the table unless its figures are stated."""
+        table = self.copies.table
+        target, *on = (table.attributes.index(name) for name in (knowledge.target, *knowledge.on))
+        places = np.array(on, dtype=np.intp)
+        # memory: these columns of the whole table, as sorting them takes; of a stated tree the predictors if they are known, else none
+        needed = [*on, target] if knowledge.tree is None or knowledge.known else []
+        columns = np.concatenate([table.read(a, b)[:, needed] for a, b in row_blocks(table.rows, table.width)]) if needed else None
+        if knowledge.tree is not None:
+            tree = stated(knowledge.tree, target, places, knowledge.on)
+        else:
+            assert columns is not None
+            assert knowledge.depth is not None
+            tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
+        return TreeMoments(copies, tree, of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None)
+
     def _shares(self, column: int) -> tuple[Array, Array]:
-        self.told_values = True
+        self.shares_asked = True
         return self.copies.table.shares(column)
 
     def _of_copies(self, moments: Moments) -> Moments:

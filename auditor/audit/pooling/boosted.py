@@ -55,7 +55,7 @@ TREES: Mapping[str, Any] = {
 
 
 def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None) -> dict[Coalition, BoostedGain]:
-    """Return what trees gain in every coalition of two copies or more of which no law says that pooling pays.
+    """Return what trees gain in every coalition of two copies or more of which no law says that pooling gains.
 
     Of coalitions with one best copy only those are looked at that no other contains: what a part gives away the whole does too, and
     ``BoostedGain.copies`` says which was looked at. Coalitions for which there are too few rows, or too many others or attributes, are left

@@ -44,7 +44,7 @@ SAME = 1e-9
 def dependences(
     coalitions: Sequence[Coalition], blocks: Iterable[Block], rows: int, width: int, law: NoiseLaw | None
 ) -> dict[Coalition, Dependence]:
-    """Return the strongest dependence in every coalition of two copies or more of which no law says that pooling pays.
+    """Return the strongest dependence in every coalition of two copies or more of which no law says that pooling gains.
 
     Coalitions without anything to test are left out.
 

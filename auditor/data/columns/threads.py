@@ -19,7 +19,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Yield the result for each item, in order; few are begun before they are asked for, so that few are held."""
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(threads)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")  # `close_up` knows them by this name
     try:
         for item in items:
             waiting.append(pool.submit(work, item))

@@ -35,12 +35,12 @@ class Marks(NamedTuple):
     group: str = ""
 
 
-def told(cell: str) -> str:
+def mark_of(cell: str) -> str:
     """Return the decimal mark that a cell tells of; ``,?`` or ``.?`` for a mark that may be either, empty for nothing.
 
     Examples
     --------
-    >>> [told(cell) for cell in ("12,5", "0.25", "1,234.50", "1.234.567", "1,234", "1.234", "12", "1.2.2020", "a,b")]
+    >>> [mark_of(cell) for cell in ("12,5", "0.25", "1,234.50", "1.234.567", "1,234", "1.234", "12", "1.2.2020", "a,b")]
     [',', '.', '.', ',', ',?', '.?', '', '', '']
     """
     grouped = _GROUPED.fullmatch(cell)
@@ -65,7 +65,7 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
     for record in records:
         for place, cell in enumerate(record, start=1):
             if "," in cell or "." in cell:
-                found.setdefault(told(cell.strip()), place)
+                found.setdefault(mark_of(cell.strip()), place)
     if delimiter != ";" and ".?" in found:  # as everybody writes decimals who does not write commas
         found.setdefault(".", found[".?"])
     if {",", "."} <= found.keys():

@@ -6,7 +6,7 @@ symbol   meaning                                         shape           source
 mu_X     mean                                            (N,)            parameter ``mean``
 K_X      covariance ``V diag(lam) Vᵀ``                   (N, N)          parameter ``covariance``
 lam      eigenvalues, in squared data units              (N,)            parameter ``spectrum``
-V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007, section 5
+V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007
 =======  ==============================================  ==============  ============================
 
 The two-level spectrum (a few large eigenvalues, the rest small) is the data on which spectral filtering and PCA

@@ -127,13 +127,13 @@ class AddedNoise(Candidate):
     def _pencil(self) -> Pencil:
         return Pencil.of(self.table.covariance, self.shape)
 
-    def told(self, levels: tuple[float, ...]) -> float:
+    def pooled_level(self, levels: tuple[float, ...]) -> float:
         """Return ``v``, the noise multiple of what all copies together tell; 0 where they cancel their noise."""
         return float(best_unbiased_combination(np.asarray(self.scheme.level_covariance(levels)))[1])
 
     def levels(self, place: int) -> tuple[float, ...]:
         """Return levels that together tell what one copy at the grid's level does."""
-        unit = self.grid[place] / self.told(self.ratios)
+        unit = self.grid[place] / self.pooled_level(self.ratios)
         return tuple(float(f"{unit * ratio:.4g}") for ratio in self.ratios)
 
     @property
@@ -143,11 +143,11 @@ class AddedNoise(Candidate):
 
     def alone(self, place: int) -> tuple[float, ...]:
         """Return the grid's level."""
-        return (float(f"{self.grid[place] / self.told((1.0,)):.4g}"),)
+        return (float(f"{self.grid[place] / self.pooled_level((1.0,)):.4g}"),)
 
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return the least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
-        return float((np.diag(self._pencil.error(np.asarray(self.told(levels)))) / np.diag(self.table.covariance)).min())
+        return float((np.diag(self._pencil.error(np.asarray(self.pooled_level(levels)))) / np.diag(self.table.covariance)).min())
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return each copy's loss, by the law of the noise in it; nothing where losses are measured."""

@@ -46,7 +46,7 @@ def schemes_of(request: Request) -> list[AdditiveScheme | UniformScheme]:
         retains = isinstance(scheme, UniformScheme) and scheme.by_retention
         if not (gaussian or retains or isinstance(scheme, MultilevelProcess)):
             known = ", ".join(dict.fromkeys(ADDED + GUARANTEED + LATTICES + REPLACED))
-            raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; known are {known}")
+            raise AuditorError(f"scheme {scheme.name!r} has no level that decides what stays unknown; valid are {known}")
     if len({isinstance(scheme, UniformScheme) for scheme in made}) > 1:
         raise AuditorError("numbers and categories are advised on apart: name schemes of one kind with --scheme")
     if isinstance(made[0], UniformScheme) and request.utility != "mean":
@@ -78,10 +78,10 @@ def candidates_of(request: Request, schemes: Sequence[AdditiveScheme | UniformSc
 
 def _added(candidate: AddedNoise) -> AddedNoise:
     """Return a scheme that adds noise, if levels alone scale it."""
-    told = candidate.told(candidate.ratios)
+    told = candidate.pooled_level(candidate.ratios)
     if told < 1e-9:
         raise AuditorError(f"{candidate.name}: its copies cancel their noise when they are pooled, so no level leaves anything unknown")
-    if abs(candidate.told(tuple(2.0 * ratio for ratio in candidate.ratios)) - 2.0 * told) > 1e-9 * told:
+    if abs(candidate.pooled_level(tuple(2.0 * ratio for ratio in candidate.ratios)) - 2.0 * told) > 1e-9 * told:
         raise AuditorError(f"{candidate.name}: its noise is not in proportion to its levels, and which would do cannot be told on paper")
     return candidate
 

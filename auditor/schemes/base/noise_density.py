@@ -3,7 +3,7 @@
 | distribution | density or probability at t | excess kurtosis | source |
 | --- | --- | --- | --- |
 | ``gaussian`` | ``φ(t/s)/s`` | 0 | |
-| ``uniform`` | ``1/(2√3 s)`` on ±√3·s | −6/5 | agrawal2000, section 2 |
+| ``uniform`` | ``1/(2√3 s)`` on ±√3·s | −6/5 | agrawal2000 |
 | ``laplace`` | ``e^{−|t|/b}/(2b)``, ``s² = 2b²`` | 3 | |
 | ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 + 1/v`` | ghosh2009 |
 | ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |

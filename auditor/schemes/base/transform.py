@@ -58,7 +58,7 @@ class Transform:
 def haar(N: int, rng: Rng) -> Array:
     """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant.
 
-    QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007, section 5).
+    QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007).
     """
     Q, R = np.linalg.qr(rng.standard_normal((N, N)))
     return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))

@@ -96,10 +96,14 @@ class AnonymousScheme(Scheme):
             raise AuditorError(f"range: {self.parameters.sensitive!r} has a hierarchy, and its values no range; use `distinct` or `t`")
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no k."""
+        """Refuse a level that is no k, and, of a table that is there, one that it cannot keep even as a single class."""
         for number, k in enumerate(levels, start=1):
             if not (np.isfinite(k) and k >= 1 and float(k).is_integer()):
                 raise AuditorError(f"level {number} must be k, an integer of at least 1; got {k!r}")
+        if self.table is not None:
+            self._check(self.table)
+            for k in levels:
+                self.rules(k, self.table)
 
     def output_width(self, width: int) -> int:
         """Return two bounds a quasi-identifier, one column for each other attribute, and one for suppression."""

@@ -8,7 +8,7 @@
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
 | entropy ``ℓ`` | ``min_E exp(−Σ_v P_E(v) ln P_E(v))`` | machanavajjhala2007 |
 | ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
-| recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007, Definition 4.3 |
+| recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
 | ``h`` | ``max_E max_{v confidential} P_E(v)``: how sure anybody can be of one of the values that nobody may infer | wang2007 |
 | ``e`` | least range of the sensitive values in a class; (k, e) asks for k distinct ones besides | zhang2007 |
@@ -76,7 +76,7 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
 
 
 def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]) -> Array:
-    """Return ``Σ over inner nodes (height/H)·min(surplus, deficit among children)`` (li2007, section 4.2)."""
+    """Return ``Σ over inner nodes (height/H)·min(surplus, deficit among children)`` (li2007)."""
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
         extra = gap @ under

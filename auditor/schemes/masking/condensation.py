@@ -2,10 +2,10 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``k``, least size of a group | scalar | aggarwal2004, section 2 |
+| level | ``k``, least size of a group | scalar | aggarwal2004 |
 | ``m, C`` | mean and covariance of a group (divisor its size) | (N,), (N, N) | |
 | ``C = P Λ Pᵀ`` | its principal components | | |
-| ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004, section 2.1 |
+| ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004 |
 
 A group's records are drawn in its places in the table, which of them in which is of no account. What stays is the covariance of the
 whole, by parts; what is told of a record is its group, whose mean it is off by as much as two draws of the group are. With small k groups
@@ -31,7 +31,7 @@ class Condensation(MaskedScheme):
 
     name = "condensation"
     claims = "Nothing under collusion: pooled draws average out to their groups' means. No row of a copy is any record's own."
-    reference = "aggarwal2004, section 2"
+    reference = "aggarwal2004; liu2008, section 1"
     assumes = "Groups are wide enough that knowing somebody's is knowing little, and recipients never pool their copies."
     trial_levels = (3.0, 10.0, 5.0)
 

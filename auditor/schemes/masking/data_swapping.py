@@ -61,12 +61,23 @@ class DataSwapping(MaskedScheme):
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table, each column swapped by itself."""
         Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
-        strata = np.zeros(len(X), dtype=np.intp) if kept is None else np.unique(X[:, kept], return_inverse=True)[1].ravel()
+        strata = [np.arange(len(X))] if kept is None else alike(X[:, kept])
         for j in (column for column in range(X.shape[1]) if column != kept):
-            for stratum in range(strata.max() + 1):
-                one, other = pairs(np.flatnonzero(strata == stratum), level, rng)
+            for rows in strata:
+                one, other = pairs(rows, level, rng)
                 Y[one, j], Y[other, j] = X[other, j], X[one, j]
         return Y
+
+
+def alike(x: Array) -> list[Indices]:
+    """Return the rows of every value of a column, both in ascending order.
+
+    Examples
+    --------
+    >>> [rows.tolist() for rows in alike(np.array([3.0, 1.0, 3.0]))]
+    [[1], [0, 2]]
+    """
+    return np.split(np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1])
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:

@@ -3,7 +3,7 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``k``, least size of a group | scalar | domingo2002 |
-| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | | domingo2002, section 3 |
+| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | | domingo2002 |
 | ``univariate`` | groups of each column alone: runs of k in ascending order (``groups.runs``) | | |
 | ``y`` | mean of the record's group | (N,) | |
 

@@ -2,7 +2,7 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003, section 2 |
+| level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003 |
 | ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, whose mean is 1 exactly; g standard normal for every value and copy | (n, N) | |
 | ``y`` | ``x·f`` | (N,) | |
 | ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |

@@ -2,11 +2,11 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``P`` | ``matrix``: chance that x (row) becomes y (column); any, but rows sum to 1 | (s, s) | gouweleeuw1998, section 2 |
+| ``P`` | ``matrix``: chance that x (row) becomes y (column); any, but rows sum to 1 | (s, s) | gouweleeuw1998 |
 | level | ``p``, share of the records that are spared P | scalar in [0, 1] | |
 | ``T(p)`` | ``p·I + (1 − p)·P``; at level 0 it is P, and with equal rows of P it is retention-replacement | (s, s) | |
 | ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: what was shown, sent back | (s, s) | |
-| ``PQ`` | ``invariant``: in the place of P: shares stay as they are on average, ``q P Q = q`` | (s, s) | gouweleeuw1998, section 5 |
+| ``PQ`` | ``invariant``: in the place of P: shares stay as they are on average, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
 Several columns have a matrix each, and are sent through them independently. Copies are drawn anew: a value that two copies show was hardly
 ever changed in both. The matrix is public, and who estimates shares needs it; so has whoever attacks, and exact Bayes is what there is.

@@ -2,7 +2,7 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``f``, share of the records that are released | scalar in (0, 1] | skinner1994, section 4 |
+| level | ``f``, share of the records that are released | scalar in (0, 1] | skinner1994 |
 | ``m`` | ``⌈f n⌉`` records, drawn without replacement and anew for every copy | scalar | |
 | ``y`` | ``x`` of a record that is in the sample, else the sample's mean | (N,) | |
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
-from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, learnt_pair
+from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, estimated_pair
 from auditor.types import Array, Coalition, Codes
 
 FEWEST_PER_CELL = 10
@@ -98,7 +98,7 @@ class EstimatedLaw(UniformLaw):
         return False
 
 
-def learnt(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitions: Iterable[Coalition] = ()) -> EstimatedLaw:
+def estimated(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitions: Iterable[Coalition] = ()) -> EstimatedLaw:
     """Return the law of some copies, estimated from records.
 
     Parameters
@@ -118,7 +118,7 @@ def learnt(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitio
     law = EstimatedLaw(tuple(levels.values()), size, False, members=members, transitions=T)
     wanted = dict.fromkeys(two for coalition in coalitions for two in _possible_pairs(law, coalition))
     table = FEWEST_PER_CELL * size**3 <= x.size
-    return replace(law, pairs={(i, j): learnt_pair(x, copies[i], copies[j], law.transitions[j], table) for i, j in wanted})
+    return replace(law, pairs={(i, j): estimated_pair(x, copies[i], copies[j], law.transitions[j], table) for i, j in wanted})
 
 
 def possible_parents(order: Sequence[int], copy: int) -> list[int]:

@@ -60,7 +60,7 @@ class PairLaw(NamedTuple):
         return np.asarray(found / self.total.T[y_i])
 
 
-def learnt_pair(x: Codes, y_i: Codes, y_j: Codes, T_j: Array, table: bool) -> PairLaw:
+def estimated_pair(x: Codes, y_i: Codes, y_j: Codes, T_j: Array, table: bool) -> PairLaw:
     """Return the law of copy j given the original and copy i, from codes of shape (n,); ``table`` is whether to learn every cell."""
     met = np.bincount(_pattern(x, y_i, y_j), minlength=5)
     by_law = _expected(x, y_i, T_j)

@@ -20,7 +20,7 @@ SPANNED = 1e-8
 """A direction in which records reach less than this share of their farthest is not said to be known exactly."""
 
 
-class LearntMap(LinearAttack):
+class FittedMap(LinearAttack):
     """Base of attacks that learn ``W`` from known records."""
 
     attack_kind = "with records"
@@ -54,11 +54,11 @@ class LearntMap(LinearAttack):
 class MapOverRows(RowAttack):
     """The map learnt from the known records themselves; copies may have any number of columns."""
 
-    name = "learnt-map"
-    families = LearntMap.families
-    knowledge = LearntMap.knowledge
+    name = "fitted-map"
+    families = FittedMap.families
+    knowledge = FittedMap.knowledge
 
-    def __init__(self, attack: LearntMap) -> None:
+    def __init__(self, attack: FittedMap) -> None:
         super().__init__(attack.parameters)
         self._attack = attack
 

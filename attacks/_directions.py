@@ -1,0 +1,80 @@
+"""Directions in which noise is independent, though between attributes it may be correlated: each attribute less its regression on others.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``W`` | combination of k copies that says all under Gaussian noise | (N, kN) |
+| ``Σ_r`` | covariance of its noise | (N, N) |
+| ``T`` | ``T Σ_r Tᵀ`` is diagonal within each group of attributes | (N, N) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from attacks._channel import Channel, Combined
+from attacks._posterior import channels
+from attacks.mixture_estimate import least_noise, normal_prior
+from auditor.numerics.linear_algebra import regression
+from auditor.plugin import Array, Indices, NoiseDensity, View
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Directions in which noise is independent, group by group, and what copies say along each.
+
+    Attributes
+    ----------
+    W : ndarray of shape (N, kN) or None
+        Of the combination that says all under Gaussian noise; None: the copies are looked at as they are.
+    T, back : ndarrays of shape (N, N)
+        From attributes to directions, and back.
+    channels : sequence of N Channel
+    """
+
+    W: Array | None = field(repr=False)
+    T: Array = field(repr=False)
+    back: Array = field(repr=False)
+    channels: Sequence[Channel] = field(repr=False)
+
+    def copies(self, copies: Sequence[Array]) -> list[Array]:
+        """Return the copies, or their combination alone, along the directions, shapes (b, N)."""
+        return [np.asarray(np.hstack(copies) @ self.W.T @ self.T.T)] if self.W is not None else list(copies)
+
+
+def directions(view: View, groups: Sequence[Indices]) -> Directions:
+    """Return the directions of every group's noise.
+
+    Raises
+    ------
+    NotApplicable
+        The law of the noise is unknown, or is neither Gaussian nor independent between attributes.
+    """
+    identity = np.eye(view.width)
+    if view.law is not None and view.law.distribution != "gaussian":
+        return Directions(None, identity, identity, channels(view))
+    W = least_noise(view)
+    Sigma_r = normal_prior(view, W)[2]
+    T, std = identity.copy(), np.zeros(view.width)
+    for group in groups:
+        T[np.ix_(group, group)], std[group] = independent(Sigma_r[np.ix_(group, group)])
+    return Directions(W, T, np.asarray(np.linalg.inv(T)), [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std])
+
+
+def independent(Sigma: Array) -> tuple[Array, Array]:
+    """Return ``T``, with ones on its diagonal and zeros above, and deviations, shape (p,), such that ``T z`` has independent entries.
+
+    Each attribute less its regression on those before it; ``Sigma``, of shape (p, p), may be singular.
+
+    Examples
+    --------
+    >>> T, std = independent(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    >>> T.tolist(), std.tolist()
+    ([[1.0, 0.0], [-0.5, 1.0]], [2.0, 1.0])
+    """
+    T = np.eye(len(Sigma))
+    for j in range(1, len(Sigma)):
+        T[j, :j] = -regression(Sigma[j : j + 1, :j], Sigma[:j, :j])
+    return T, np.sqrt(np.clip(np.einsum("ij,jk,ik->i", T, Sigma, T), 0.0, None))

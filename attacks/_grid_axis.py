@@ -1,0 +1,110 @@
+"""One direction of a grid: its bins, and ``L_j(y, b)``, how likely each makes what copies say; looked up where that is less work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attacks._channel import Channel, Combined
+from auditor.plugin import Array, NoiseDensity
+
+Bins = NDArray[np.bool_]
+"""Which of some bins, or of some rows."""
+FINEST = 1e-6
+"""Least deviation of the noise, in shares of the range: of copies that give a value away."""
+BEYOND = 4.0
+"""Deviations of the noise that tables reach beyond the bins."""
+FINE, MOST_TABLED = 128, 2**15
+"""Points of a table of likelihoods for each deviation of Gaussian noise, and at most: a record is taken for the point nearest to it, which
+moves its estimate by less than a 250th of a deviation."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One direction of a grid.
+
+    Attributes
+    ----------
+    place : int
+        Which direction it is.
+    channel : Channel
+    edges : ndarray of shape (B + 1,)
+    table : Table or None
+        What is looked up, if that is less work.
+    """
+
+    place: int
+    channel: Channel = field(repr=False)
+    edges: Array = field(repr=False)
+    table: Table | None = field(repr=False, default=None)
+
+    def of(self, copies: Sequence[Array]) -> Array:
+        """Return what copies of shapes (b, N) have of this direction, shape (b, k)."""
+        return np.stack([copy[:, self.place] for copy in copies], axis=1)
+
+    def weights(self, y: Array) -> tuple[Array, Array]:
+        """Return each bin's likelihood, shape (b, B), and the same times the value's mean within the bin, from copies of shape (b, k)."""
+        return weights(self.channel, y, self.edges) if self.table is None else self.table.look_up(self.channel.value(y))
+
+    def touched(self, low: Array, high: Array) -> Bins:
+        """Return which bins bounds of shape (b,) touch, shape (b, B)."""
+        return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
+
+    def points(self, fine: int) -> tuple[float, float, float]:
+        """Return both ends of a table that reaches beyond the bins, and how many points it needs with so many to a deviation."""
+        std = self.channel.noise.std
+        low, high = self.edges[0] - BEYOND * std, self.edges[-1] + BEYOND * std
+        return low, high, fine * (self.edges[-1] - self.edges[0] + 2.0 * BEYOND * std) / std
+
+    def tabled(self, rows: int) -> Axis:
+        """Return the axis with a table; without one where rows are fewer than twice its points."""
+        low, high, points = self.points(FINE)
+        if not self.channel.smooth or int(points) + 1 > min(MOST_TABLED, rows // 2):
+            return self
+        grid, step = np.linspace(low, high, int(points) + 1, retstep=True)
+        return replace(self, table=Table(float(grid[0]), float(step), *weights(self.channel.alone(), grid[:, None], self.edges)))
+
+
+@dataclass(frozen=True)
+class Table:
+    """What ``weights`` returns of released values a step apart, for noise of which one number says all."""
+
+    first: float
+    step: float
+    L: Array = field(repr=False)
+    weighed: Array = field(repr=False)
+
+    def look_up(self, y: Array) -> tuple[Array, Array]:
+        """Return the rows of the values nearest to y."""
+        place = np.clip(np.rint((y - self.first) / self.step), 0, len(self.L) - 1).astype(np.intp)
+        return self.L[place], self.weighed[place]
+
+
+def weights(channel: Channel, copies: Array, edges: Array) -> tuple[Array, Array]:
+    """Return each bin's likelihood, shape (b, B), and the same times the value's mean within the bin."""
+    if channel.noise.std <= FINEST * (edges[-1] - edges[0]):  # given away: in the one bin that the value lies in
+        y = channel.value(copies)
+        place = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, len(edges) - 2)
+        L = np.zeros((len(y), len(edges) - 1))
+        L[np.arange(len(y)), place] = 1.0
+        return L, L * y[:, None]
+    L, means = channel.within(copies, edges)
+    return L, L * means
+
+
+def smoothed(channel: Channel, spread: float) -> Channel:
+    """Return a channel that is not exact: what copies give away has noise of a millionth of their range."""
+    least = FINEST * (spread or 1.0)
+    return Combined(NoiseDensity("gaussian", least), np.eye(1)[0]) if channel.noise.std < least else channel
+
+
+def spaced(values: Array, count: int, beyond: float) -> Array:
+    """Return at most ``count + 1`` rising edges over the values and ``beyond`` on either side: half of them even, half at quantiles."""
+    low, high = float(values.min()), float(values.max())
+    reach = max(beyond, FINEST * ((high - low) or 1.0))
+    even = np.linspace(low - reach, high + reach, count - count // 2 + 1)
+    within = np.quantile(values, np.arange(1, count // 2 + 1) / (count // 2 + 1))
+    return np.unique(np.concatenate([even, within]))

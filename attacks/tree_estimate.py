@@ -1,0 +1,193 @@
+"""Posterior mean with a regression tree that was published: which leaf is the record in, and where in it?
+
+A tree says where the target jumps, which no second moment does. Noisy copies of the predictors say which leaf a record is probably in,
+and the leaf what its target is like; copies of the target say which leaf it is in, too.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``ȳ, S`` | the coalition's copies combined for least noise, and the covariance of its noise | (N,), (N, N) | ``View.weights`` |
+| ``π_l, m_l, K_l, B_l`` | leaf l: its share, and the normal that is cut to its box | scalar, (N,), (N, N) | ``adversary.published_tree`` |
+| ``F_l`` | ``K_l (K_l + S)⁻¹`` | (N, N) | huang2005, (13) |
+| ``b_l, C_l`` | ``m_l + F_l (ȳ − m_l)`` and ``F_l S``: the posterior, but for the box | (N,), (N, N) | |
+| ``P_l, P⁰_l`` | probability of the box under ``N(b_l, C_l)``, and under the prior ``N(m_l, K_l)`` | scalars | |
+| ``q_l`` | ``∝ π_l N(ȳ; m_l, K_l + S) P_l / P⁰_l`` | scalar | |
+| ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
+
+This is the posterior mean of that prior: exact where a tree splits on one predictor, and otherwise as near as expectation propagation
+comes to a normal's mass in a box (``auditor.numerics.truncated_normal``). A tree of one leaf leaves ``llse``, and so does one that says
+what a normal has in each leaf anyway. Where the predictors are known, a record's leaf is too: there ``S`` and ``ȳ`` are those given the
+noise that the known values show, and ``q`` is 1 for that leaf.
+
+Reference: kantarcioglu2004 and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
+that is not Gaussian is taken for Gaussian of its covariance. That predictors are normal within a box is *not checked*; where leaves are
+wide beside the noise, or predictors have tails, another shape would do better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.adversary.published_tree import Leaves, RegressionTree, TreeMoments
+from auditor.numerics.blocks import evenly
+from auditor.numerics.linear_algebra import regression
+from auditor.numerics.truncated_normal import inside, set_apart
+from auditor.plugin import Array, Cost, KroneckerNoise, NotApplicable, PublishedModel, Reconstruction, RowAttack, View, register
+
+GRAIN = 1e-12
+"""Share of its variance to which an attribute is known at best: without noise ``K_l + S`` may be singular."""
+LEAST_LIKELY = -1e300
+"""Of a leaf's logarithm, which may be −∞ where a box is far from all that the estimate thinks possible."""
+CHUNK_VALUES = 2**15
+"""Numbers of the largest array that is worked on at once."""
+
+
+@register
+class TreeEstimate(RowAttack):
+    """Posterior mean over the leaves of a published regression tree, each a normal cut to its box of the predictors."""
+
+    name = "tree-estimate"
+    combines = True
+    cost = Cost(1e-3, 4e-6)
+    reference = "huang2005, section 3; kantarcioglu2004; breiman1984; minka2001"
+    knowledge = (PublishedModel.name,)
+    assumes = (
+        "The adversary knows the law of the noise, rows to estimate moments from, and a regression tree of one attribute on others; "
+        "within a leaf the data are taken for normal."
+    )
+    wins = (
+        "Wins over llse where the target jumps or bends with its predictors and the noise is weaker than the leaves are wide; under "
+        "stronger noise it is llse with the tree's moments, unless the predictors are known."
+    )
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the posterior mean; nothing is learnt from rows but what moments say."""
+        found = view.need(TreeMoments)
+        law = view.known_law
+        if not isinstance(law, KroneckerNoise):
+            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+        known = found.tree.on if found.predictors is not None else None
+        noise = Noise.of(view.combined_variance * law.shape, known)
+        return _OverLeaves(view, found.tree, leaf_posteriors(found.leaves(*view.estimated_moments), found.tree, noise.covariance), noise)
+
+
+class Noise(NamedTuple):
+    """What hides the record in the combined copy, where the noise of some attributes is known with their values.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (N, N)
+        ``S``: given the noise that is known, 0 for its attributes.
+    known : ndarray of shape (|K|,) or None
+        Places of those.
+    told : ndarray of shape (N, |K|)
+        What a unit of it tells of the noise of each attribute.
+    """
+
+    covariance: Array
+    known: NDArray[np.intp] | None
+    told: Array
+
+    @classmethod
+    def of(cls, S: Array, known: NDArray[np.intp] | None) -> Noise:
+        """Return the noise of a combined copy, of covariance S, shape (N, N)."""
+        if known is None:
+            return cls(S, None, np.zeros((len(S), 0)))
+        told = regression(S[:, known], S[np.ix_(known, known)])
+        left = S - told @ S[known]
+        left[known], left[:, known] = 0.0, 0.0
+        return cls(left, known, told)
+
+
+class LeafPosterior(NamedTuple):
+    """One leaf as ``ȳ`` shows it: ``x | ȳ`` is ``N(m + F (ȳ − m), C)`` cut to the box, and ``ȳ`` is normal but for that.
+
+    Attributes
+    ----------
+    log_weight : float
+        Logarithm of ``π_l / P⁰_l``, and what of the density of ȳ is the same for all records.
+    mean : ndarray of shape (N,)
+        ``m``.
+    half : ndarray of shape (N, N)
+        ``L⁻¹`` of ``K + S = L Lᵀ``.
+    gain, covariance : ndarrays of shape (N, N)
+        ``F`` and ``C``.
+    """
+
+    log_weight: float
+    mean: Array
+    half: Array
+    gain: Array
+    covariance: Array
+
+
+def leaf_posteriors(leaves: Leaves, tree: RegressionTree, S: Array) -> list[LeafPosterior]:
+    """Return each leaf as a copy with noise of covariance S, shape (N, N), shows it."""
+    with np.errstate(divide="ignore"):
+        log_weight = np.log(leaves.weight) - leaves.box.log_mass
+    found = []
+    for l, (m, K) in enumerate(zip(leaves.mean, leaves.covariance, strict=True)):  # noqa: E741 - the symbol above
+        own = np.diag(K) + np.diag(S)
+        noise = S + np.diag(GRAIN * np.where(own > 0, own, 1.0))
+        L = np.linalg.cholesky(K + noise)
+        F = np.linalg.solve(K + noise, K).T
+        C = F @ noise
+        log = float(log_weight[l] - np.log(np.diag(L)).sum())
+        found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))  # L is triangular, and K + S no worse than GRAIN
+    return found
+
+
+class _OverLeaves(Reconstruction):
+    """``x̂`` row by row."""
+
+    def __init__(self, view: View, tree: RegressionTree, posteriors: Sequence[LeafPosterior], noise: Noise) -> None:
+        self._weights, self._tree, self._leaves, self._noise = view.weights, tree, posteriors, noise
+        self.in_clear = noise.known
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the posterior means of one block of rows; the last array has what is known of them, if anything is."""
+        k, known = len(self._weights), self._noise.known
+        seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
+        out = np.empty_like(copies[0])
+        for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
+            y = seen[start:stop]
+            if known is None:
+                out[start:stop] = posterior_mean(y, self._leaves, self._tree)
+                continue
+            x = copies[-1][start:stop]
+            y = y - (y[:, known] - x) @ self._noise.told.T
+            y[:, known] = x
+            out[start:stop] = in_known_leaves(y, self._leaves, self._tree)
+            out[start:stop, known] = x
+        return out
+
+
+def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
+    """Return ``x̂``, shape (b, N), of combined copies of shape (b, N)."""
+    O = tree.on  # noqa: E741 - the symbol above
+    found, total, top = np.zeros(y.shape), np.zeros(len(y)), np.full(len(y), LEAST_LIKELY)
+    for leaf, low, high in zip(leaves, tree.low, tree.high, strict=True):
+        d = y - leaf.mean
+        z = d @ leaf.half.T
+        b, C = leaf.mean + d @ leaf.gain.T, leaf.covariance
+        box = inside(b[:, O], C[np.ix_(O, O)], low, high)
+        log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
+        x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
+        x[:, O] = box.mean
+        # weighed as they come, by exp(log_q − the largest so far): of many leaves all means would not fit into memory
+        highest = np.maximum(top, log_q)
+        kept, q = np.exp(top - highest), np.exp(log_q - highest)
+        found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
+    return np.asarray(found / total[:, None])
+
+
+def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
+    """Return ``x̂``, shape (b, N), of combined copies whose predictors are true: each record is in the leaf that they say."""
+    found, number = np.empty_like(y), tree.leaf_of(y[:, tree.on])
+    for l, leaf in enumerate(leaves):  # noqa: E741 - the symbol above
+        here = number == l
+        found[here] = leaf.mean + (y[here] - leaf.mean) @ leaf.gain.T
+    return found

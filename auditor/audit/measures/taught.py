@@ -1,0 +1,140 @@
+"""What the originals teach of copies that nobody states a law of: the best piecewise-linear guess of each attribute.
+
+Without a law most attacks do not apply: a copy that is the original in other units, or its ranks, would look as safe as noise. Whoever made
+the copies knows how values were changed; the auditor learns it, as a guess of each attribute from the coalition's cells.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``x`` | an attribute of the records | (n,) |
+| ``Y`` | the coalition's cells of them; p columns | (n, p) |
+| heap | value that ``HEAPED`` or more of a column's cells have: a code or a fill, which says another thing than its size | |
+| ``a, c`` | the attribute's value that most copies show, and how many do | (n,) |
+| ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
+| ``P`` | what a record's place foretells of its cells, if anything | (n, q) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles | m records |
+| ``e_t`` | error of the regression of x on Y, a and P that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+
+No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
+table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
+that are cut off, filled in or as they were are told apart by piece. Assumed, *not checked*: records of one piece are perturbed alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
+from auditor.audit.measures.released_as_is import most_shown
+from auditor.data.common_records import MOST_CELLS
+from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.results.records import Measurement
+from auditor.types import Array, Coalition, Indices
+
+NAME = "taught"
+"""What records call it."""
+HEAPED = 0.02
+"""Share of a column's cells from which one value is a heap."""
+BY_CHANCE = 1e-4
+"""Chance that a column in no order is said to be foretold by a record's place."""
+MOST_TAUGHT = 100_000
+"""Records from all over the table that teach and are judged."""
+MOST_PIECES = 32
+"""Pieces of one column: lines follow a smooth curve to a thousandth of its bend."""
+
+
+def taught_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]) -> list[Measurement]:
+    """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
+
+    Parameters
+    ----------
+    context : CellContext
+    X : ndarray of shape (n, N)
+    copies : sequence of M ndarrays of shape (n, N)
+    asked : sequence of tuple of int
+        The coalitions that are audited: others are left out.
+    """
+    n, N = X.shape
+    everybody = tuple(range(1, len(copies) + 1))
+    coalitions = [one for one in asked if len(one) == 1 or one == everybody]
+    if not coalitions or N * len(copies) > MOST_CELLS or n < OWN_RECORDS * (N * len(copies) + 1):
+        return []
+    every = -(-n // MOST_TAUGHT)
+    X, copies = X[::every], [copy[::every] for copy in copies]
+    singles: list[Coalition] = [(copy,) for copy in everybody]
+    alone = np.array([squared_errors(X, [copy]) for copy in copies])
+    errors = list(alone)
+    if everybody in coalitions and len(copies) > 1:
+        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0)))
+        singles.append(everybody)
+    found = by_group(singles, errors, X.var(axis=0))
+    return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+
+
+def squared_errors(X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None) -> Array:
+    """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), to whoever holds these copies, each of shape (n, N).
+
+    ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given.
+    """
+    Y, errors = np.hstack(copies), np.empty(X.shape)
+    heaped, regular = np.column_stack([in_heap(column) for column in Y.T]), by_place(Y)
+    for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
+        agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
+        lead, cells = np.where(number > 1, agreed, copies[copy][:, j]), np.column_stack([Y, agreed, regular])
+        always = np.ones(cells.shape[1] - Y.shape[1], dtype=bool)
+        kinds, kind, counts = np.unique(np.column_stack([number, heaped]), axis=0, return_inverse=True, return_counts=True)
+        rest = np.ones(len(X), dtype=bool)
+        for place in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
+            rows, told = np.flatnonzero(kind.ravel() == place), np.concatenate([kinds[place, 1:] == 0, always])
+            least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
+            if len(rows) < least:
+                break
+            rest[rows] = False
+            for piece in pieces(lead[rows], least):
+                at = rows[piece]
+                errors[at, j] = left_out(X[at, j : j + 1], cells[np.ix_(at, told)])[:, 0]
+        if rest.any():
+            errors[rest, j] = left_out(X[:, j : j + 1], np.column_stack([cells, heaped, number]))[rest, 0]
+    return np.asarray(errors**2)
+
+
+def by_place(Y: Array) -> Array:
+    """Return what a record's place in the table foretells of columns, shape (n, q), of those q of which it foretells anything.
+
+    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order. Noise
+    that drifts along the rows, or comes again, stands out; so does a table that is sorted, of which regression learns what it says.
+    """
+    F = np.fft.rfft(Y - Y.mean(axis=0), axis=0)
+    power = np.abs(F) ** 2
+    F[power <= np.median(power, axis=0) / np.log(2.0) * np.log(len(Y) / BY_CHANCE)] = 0.0
+    found = np.fft.irfft(F, len(Y), axis=0)
+    return np.asarray(found[:, F.any(axis=0)])
+
+
+def left_out(X: Array, Y: Array) -> Array:
+    """Return errors of each record by the regression of X on Y that all others teach, shape (m, N)."""
+    left, rest = residuals(X, Y)
+    return np.asarray(left / rest[:, None])
+
+
+def in_heap(y: Array) -> Array:
+    """Return which cells of a column are in a heap, shape (n,); none where more than two values are heaps, as in classes."""
+    _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    found = (counts >= max(2.0, HEAPED * len(y)))[which.ravel()]
+    return np.asarray(found if (counts >= HEAPED * len(y)).sum() <= 2 else np.zeros(len(y), dtype=bool))
+
+
+def pieces(lead: Array, least: int) -> list[Indices]:
+    """Return places of records between quantiles of a column, each of ``least`` or more; records of one value stay together."""
+    count = min(MOST_PIECES, len(lead) // least)
+    edges = np.unique(np.quantile(lead, np.arange(1, count) / count)) if count > 1 else np.empty(0)
+    which, found, gathered = np.searchsorted(edges, lead, side="left"), list[Indices](), np.empty(0, dtype=np.intp)
+    for number in range(len(edges) + 1):
+        gathered = np.concatenate([gathered, np.flatnonzero(which == number)])
+        if len(gathered) >= least:
+            found, gathered = [*found, gathered], np.empty(0, dtype=np.intp)
+    if len(gathered):
+        found = [*found[:-1], np.concatenate([*found[-1:], gathered])]
+    return found

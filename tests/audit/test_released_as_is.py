@@ -1,0 +1,99 @@
+"""Values that copies show as they are: by hand, where squared error hides them, and where nothing is shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.base.records import CellContext
+from auditor.audit.measures.released_as_is import as_they_are, shown_records
+from reports.figures.reading import Reading
+from reports.wording.verdict import verdicts
+
+RNG = np.random.default_rng
+AT_LEAST = {"exposure": {"unknown": {"at-least": 0.5}}}
+
+
+def shown(X, Y, step=np.nan):
+    X, Y = np.asarray(X, dtype=float)[:, None], np.asarray(Y, dtype=float)[:, None]
+    context = CellContext({}, "s", (), 1, ("a",), X.var(axis=0), 1)
+    (record,) = shown_records(context, X, [Y], [(1,)], np.array([step]))
+    return record
+
+
+def test_it_is_beyond_the_commonest_value_by_hand():
+    """Six zeros of ten are guessed anyway; of the four others one is shown, and all zeros: 7 of 10, a quarter of what was missing."""
+    X = [0, 0, 0, 0, 0, 0, 1, 2, 3, 4]
+    assert shown(X, [0, 0, 0, 0, 0, 0, 1, 0, 0, 0], 1.0).value == pytest.approx(0.25)
+    assert shown(X, [0, 0, 0, 0, 0, 0, 9, 9, 9, 9], 1.0).value == 0.0
+    assert shown(X, X, 1.0).value == 1.0
+    assert shown([5, 5, 5], [5, 5, 5], 1.0).value == 0.0  # a constant is known without any copy
+
+
+def test_values_shuffled_among_few_classes_are_shown_no_more_than_chance_has_it():
+    x = (RNG(1).random(20_000) < 0.3).astype(float)
+    found = shown(x, RNG(2).permutation(x), 1.0)
+    assert found.value < 0.02
+
+
+def test_single_precision_shows_a_value_and_noise_does_not():
+    x = RNG(3).standard_normal((1_000, 1)) * 1e4
+    steps = np.array([np.nan])
+    assert as_they_are(x, x.astype(np.float32).astype(float), steps).all()
+    assert not as_they_are(x, x + RNG(4).standard_normal(x.shape), steps).mean() > 0.01
+
+
+def test_of_several_copies_it_is_what_two_agree_on():
+    X = np.array([[10.0], [20.0], [30.0], [40.0]])
+    copies = [np.array([[10.0], [20.0], [40.0], [1.0]]), np.array([[10.0], [7.0], [40.0], [40.0]]), np.array([[5.0], [20.0], [30.0], [2.0]])]
+    context = CellContext({}, "s", (), 1, ("a",), X.var(axis=0), 3)
+    records = shown_records(context, X, copies, [(1,), (1, 2), (1, 2, 3)], np.array([10.0]))
+    # a copy alone shows two, by 10 and 20; all of them 10 and 20 by two, 40 of 30 wrongly, and nothing of the last
+    assert [(r.coalition, r.value) for r in records] == [((1,), pytest.approx(1 / 3)), ((1, 2, 3), pytest.approx(1 / 3))]
+
+
+def long_tails(n=3_000):
+    rng = RNG(5)
+    return pd.DataFrame(np.round(np.exp(rng.normal(8, 1, (n, 2))) * np.where(rng.random((n, 2)) < 0.02, 30, 1)), columns=["a", "b"])
+
+
+def audited(folder, X, scheme, expect=AT_LEAST, **fields):
+    X.to_csv(folder / "original.csv", index=False)
+    return auditor.run({
+        "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr"], "coalitions": "singles", "knowledge": [{"known-records": 100}], "expect": [expect],
+    } | fields)  # fmt: skip
+
+
+def test_a_long_tail_that_is_cut_off_does_not_hide_all_other_values(tmp_path):
+    """Of 100 values 97 are out as they are, and 86 % of the variance is unknown: «Exposure low» it said."""
+    result = audited(tmp_path, long_tails(), {"name": "top-coding", "levels": [0.03]})
+    errors = [r.value for r in result.measurements if (r.metric, r.attribute) == ("normalized_error", "*")]
+    assert min(errors) > 0.75
+    (record,) = (r for r in result.measurements if (r.metric, r.attribute) == ("shown", "a"))
+    assert (record.value, record.attack) == (pytest.approx(0.97, abs=0.002), None)
+    assert result.expectations[0].status == "fails"
+    (verdict,) = verdicts(Reading(result))
+    assert verdict.state == "bad"
+    assert verdict.label.startswith("Exposure rebuilt")
+    assert "Copy 1 shows 97.0" in verdict.text
+    assert any("Copy 1 shows 97.0" in line for line in verdict.brief)
+
+
+def test_what_is_expected_to_break_is_not_saved_by_values_that_are_not_shown(tmp_path):
+    rng = RNG(6)
+    X = pd.DataFrame(rng.standard_normal((400, 2)), columns=["a", "b"])
+    result = audited(tmp_path, X, {"name": "rounding", "levels": [0.5]}, {"exposure": {"unknown": {"at-most": 0.1}}})
+    assert result.expectations[0].status == "holds"
+    assert max(r.value for r in result.measurements if r.metric == "shown") == 0.0
+
+
+def test_nothing_is_said_of_what_is_shown_by_noise_with_a_law_or_of_few_values(tmp_path):
+    X = long_tails(500)
+    noisy = audited(tmp_path, X, {"name": "corner-wave", "levels": [2.0]}, knowledge=["perfect"])
+    assert "shown" not in {r.metric for r in noisy.measurements}
+    swapped = audited(tmp_path, X, {"name": "data-swapping", "levels": [0.95]})
+    assert max(r.value for r in swapped.measurements if r.metric == "shown") < 0.1
+    (verdict,) = verdicts(Reading(swapped))
+    assert verdict.shown is None

@@ -1,0 +1,171 @@
+"""What the originals teach of copies without a law: by hand, one record left out at a time, in planted leaks and honest releases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.measures.taught import by_place, in_heap, left_out, pieces, squared_errors
+from reports.figures.reading import Reading
+from reports.wording.verdict import verdicts
+
+RNG = np.random.default_rng
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
+
+
+def audit(folder, X, copies, attacks=("ndr", "llse"), knowledge=("perfect",), **fields):
+    """Audit copies in files, vouching that they are the table's: some are so far from it that nothing shows it."""
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.to_csv(folder / "original.csv", index=False)
+    for number, copy in enumerate(copies):
+        pd.DataFrame(copy, columns=["a", "b"]).to_csv(folder / f"copy-{number}.csv", index=False)
+    scheme = {"name": "published", "copies": [str(folder / f"copy-{number}.csv") for number in range(len(copies))], "aligned": True}
+    return auditor.run({
+        "data": {"source": str(folder / "original.csv")}, "schemes": [scheme | fields], "attacks": list(attacks), "coalitions": "subsets",
+        "knowledge": list(knowledge), "expect": [HALF],
+    })  # fmt: skip
+
+
+def taught(result, coalition=(1,), attribute="*"):
+    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("taught", "normalized_error", attribute)]
+    return next(r for r in found if r.coalition == coalition)
+
+
+def test_pieces_by_hand():
+    """Six records in threes; records of one value stay together, and what is left over joins the last piece."""
+    assert [piece.tolist() for piece in pieces(np.array([3.0, 1.0, 2.0, 6.0, 5.0, 4.0]), 3)] == [[0, 1, 2], [3, 4, 5]]
+    assert [piece.tolist() for piece in pieces(np.array([1.0, 1.0, 1.0, 1.0, 2.0, 3.0]), 3)] == [[0, 1, 2, 3, 4, 5]]
+    assert [piece.tolist() for piece in pieces(np.arange(5.0), 9)] == [[0, 1, 2, 3, 4]]
+
+
+def test_a_heap_by_hand():
+    y = np.concatenate([np.full(3, 7.0), np.arange(97.0) / 10 + 0.05])
+    assert in_heap(y).tolist() == [True] * 3 + [False] * 97
+    assert not in_heap(np.arange(100.0)).any()
+    assert not in_heap(np.arange(100) % 3).any()  # three values are classes, and no heaps
+
+
+def test_errors_are_those_of_a_regression_that_never_saw_the_record():
+    rng = RNG(1)
+    X, Y = rng.standard_normal((14, 2)), rng.standard_normal((14, 3))
+    naive = []
+    for t in range(14):
+        others = np.arange(14) != t
+        design = np.column_stack([np.ones(13), Y[others]])
+        naive.append(X[t] - np.array([1.0, *Y[t]]) @ np.linalg.lstsq(design, X[others], rcond=None)[0])
+    np.testing.assert_allclose(left_out(X, Y), naive, atol=1e-10)
+
+
+def test_of_normal_noise_it_leaves_what_the_best_linear_attack_does_and_a_little_more():
+    """At σ² = 1 half; 20 tables of 600 records: what learning costs is within 1 + 2(p + 1)/m of pieces of m records."""
+    rng, left = RNG(2), []
+    for _ in range(20):
+        X = rng.standard_normal((600, 1))
+        Y = X + rng.standard_normal((600, 1))
+        left.append(squared_errors(X, [Y]).mean() / X.var())
+    error = np.std(left, ddof=1) / np.sqrt(20)
+    assert 0.5 - 4 * error < np.mean(left) < 0.5 * (1 + 2 * 2 / 20) + 4 * error
+
+
+def test_nothing_is_learnt_of_long_tails_where_there_is_nothing():
+    """One record makes nearly all of the variance: who is fitted with it in the sample would know it."""
+    rng = RNG(3)
+    X, Y = rng.standard_t(1.2, (2_000, 2)), rng.standard_t(1.2, (2_000, 2))
+    assert (squared_errors(X, [Y]).mean(axis=0) / X.var(axis=0) > 0.98).all()
+
+
+def test_a_curve_is_followed_and_so_are_records_whose_noise_is_small():
+    rng = RNG(4)
+    X = rng.standard_normal((2_000, 2))
+    ranks = X.argsort(axis=0).argsort(axis=0).astype(float)
+    assert (squared_errors(X, [ranks]).mean(axis=0) < 0.03).all()
+    loud = X + rng.standard_normal(X.shape) * np.where(rng.random(X.shape) < 0.1, 50.0, 0.01)
+    # a tenth is lost, and a tenth of those that were lost lie among the others
+    assert (squared_errors(X, [loud]).mean(axis=0) < 0.3).all()
+
+
+def test_records_that_either_copy_holds_are_rebuilt_from_both():
+    """Copies of half of the records each, the others filled with the mean: a quarter is in neither."""
+    rng = RNG(5)
+    X = rng.standard_normal((2_000, 2))
+    held = rng.random((2, 2_000, 1)) < 0.5
+    copies = [np.where(each, X, X.mean(axis=0)) for each in held]
+    left = squared_errors(X, copies)
+    np.testing.assert_allclose(left[held.any(axis=0)[:, 0]], 0.0, atol=1e-20)
+    assert (left.mean(axis=0) / X.var(axis=0)).max() < 0.3
+
+
+def test_values_that_copies_agree_on_are_told_apart():
+    """Of five copies with four values of ten exchanged, three or more show the original in 68 records of 100, and two do in 23."""
+    rng = RNG(12)
+    X = rng.standard_normal((3_000, 1))
+    copies = [np.where(rng.random(X.shape) < 0.4, rng.permutation(X), X) for _ in range(5)]
+    assert squared_errors(X, copies).mean() / X.var() < 0.15
+    assert squared_errors(X, copies[:1]).mean() / X.var() > 0.6
+
+
+def test_what_a_place_foretells():
+    """Noise that comes again after 40 rows, and noise that drifts: what is left is what an average over as many rows leaves of them."""
+    rng = RNG(13)
+    X = rng.standard_normal((2_000, 2))
+    again, drifting = np.tile(3.0 * rng.standard_normal((40, 2)), (50, 1)), 3.0 * np.sin(np.linspace(0.0, 7.0, 2_000))[:, None]
+    for noise in (again, drifting):
+        assert (squared_errors(X, [X + noise]).mean(axis=0) < 0.1).all()
+    np.testing.assert_allclose(by_place(X + 5.0 * again)[:, 0], by_place(5.0 * again)[:, 0], atol=2.0)
+
+
+def test_a_place_foretells_nothing_of_records_in_no_order():
+    """A hundred columns, of normal records and of long tails, at one false alarm in ten thousand each: one is as much as chance allows."""
+    rng = RNG(14)
+    assert by_place(rng.standard_normal((999, 50))).shape[1] + by_place(np.exp(2.0 * rng.standard_normal((500, 50)))).shape[1] <= 1
+
+
+@QUIETLY
+@pytest.mark.parametrize(
+    "made",
+    [lambda x: 2.54 * x + 1e3, lambda x: -x, lambda x: np.exp(x / 20.0), lambda x: x.argsort(axis=0).argsort(axis=0)],
+    ids=["other units", "sign", "exponential", "ranks"],
+)
+def test_a_copy_that_keeps_everything_is_no_safe_copy(tmp_path, made):
+    """All that was told of them was what taking them for the original leaves: up to 277 times the variance, «Exposure low»."""
+    X = RNG(6).standard_normal((800, 2)) * 10.0 + 50.0
+    result = audit(tmp_path, X, [made(X)])
+    assert result.expectations[0].status == "fails"
+    assert taught(result).value < 0.05
+    (verdict,) = verdicts(Reading(result))
+    assert verdict.state == "bad"
+    assert verdict.severity is None or verdict.severity.word == "rebuilt"  # None of what is rebuilt exactly
+
+
+@QUIETLY
+def test_honest_copies_are_acquitted_as_before(tmp_path):
+    rng = RNG(7)
+    X = rng.standard_normal((3_000, 2)) @ np.array([[1.0, 0.4], [0.0, 1.0]])
+    result = audit(tmp_path, X, [X + 2.0 * rng.standard_normal(X.shape)])
+    assert result.expectations[0].status == "holds"
+    shuffled = audit(tmp_path, X, [rng.permuted(X, axis=0)])
+    assert shuffled.expectations[0].status == "holds"
+    assert taught(shuffled).value > 0.95
+
+
+def test_who_knows_nothing_of_how_copies_were_made_is_not_taught(tmp_path):
+    X = RNG(8).standard_normal((300, 2))
+    result = audit(tmp_path, X, [np.minimum(X, 0.5)], knowledge=[{"known-records": 50}], attacks=["ndr"])
+    assert "taught" not in {r.attack for r in result.measurements}
+
+
+def test_a_covariance_alone_is_no_whole_law(tmp_path):
+    """Noise in the logarithms of 1 and 1,000: by its covariance next to nothing is known, and a threshold tells 98 of 100 apart."""
+    X = pd.DataFrame(np.where(RNG(9).random((1_000, 2)) < 0.5, 1.0, 1_000.0), columns=["a", "b"])
+    X.to_csv(tmp_path / "original.csv", index=False)
+    result = auditor.run({
+        "data": {"source": str(tmp_path / "original.csv")}, "attacks": ["llse"], "coalitions": "singles", "knowledge": ["perfect"],
+        "schemes": [{"name": "multiplicative-noise", "levels": [3.0], "logs": True}],
+        "expect": [HALF],
+    })  # fmt: skip
+    assert taught(result).value < 0.2
+    assert min(r.value for r in result.measurements if (r.metric, r.attack) == ("normalized_error", "llse")) > 0.8
+    assert result.expectations[0].status == "fails"
