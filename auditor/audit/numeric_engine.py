@@ -279,7 +279,8 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     copies = release.whole_copies()
     found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
-        found += taught_records(context, table.values, copies, opened.coalitions)
+        keys = None if table.keys is None else table.keys.in_order
+        found += taught_records(context, table.values, copies, opened.coalitions, keys)
     return found
 
 

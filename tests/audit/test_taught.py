@@ -117,6 +117,33 @@ def test_what_a_place_foretells():
     np.testing.assert_allclose(by_place(X + 5.0 * again)[:, 0], by_place(5.0 * again)[:, 0], atol=2.0)
 
 
+def test_an_order_that_is_the_attribute_s_own_gives_it_away():
+    """Noise of three deviations leaves nine tenths, and none of it in a table that is sorted, or whose keys count by it."""
+    X = RNG(15).standard_normal((2_000, 2))
+    noisy, order = X + 3.0 * RNG(16).standard_normal(X.shape), X[:, 1].argsort().argsort()
+    blind = squared_errors(X, [noisy], orders=[np.arange(2_000)]).mean(axis=0) / X.var(axis=0)
+    assert blind.min() > 0.85
+    told = squared_errors(X, [noisy], orders=[np.arange(2_000), order]).mean(axis=0) / X.var(axis=0)
+    assert told[1] < 0.01
+    assert told[0] > 0.85
+
+
+@QUIETLY
+def test_keys_that_count_by_an_attribute_are_found_out(tmp_path):
+    rng = RNG(17)
+    X = pd.DataFrame(rng.uniform(-2.0, 2.0, (600, 2)), columns=["a", "b"])
+    keyed = X.assign(id=X["b"].rank().astype(int) + 1_000)
+    keyed.to_csv(tmp_path / "original.csv", index=False)
+    copy = keyed.assign(a=X["a"] + 3.0 * rng.standard_normal(600), b=X["b"] + 3.0 * rng.standard_normal(600))
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run({
+        "data": {"source": str(tmp_path / "original.csv")}, "attacks": ["ndr"], "knowledge": ["perfect"], "expect": [HALF],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")], "key": "id"}],
+    })  # fmt: skip
+    assert taught(result, attribute="b").value < 0.05 < 0.8 < taught(result, attribute="a").value
+    assert result.expectations[0].status == "fails"
+
+
 def test_a_place_foretells_nothing_of_records_in_no_order():
     """A hundred columns, of normal records and of long tails, at one false alarm in ten thousand each: one is as much as chance allows."""
     rng = RNG(14)
