@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import braces, distinct_texts, number
+from reports.figures.figures import braces, clipped, distinct_texts, number
 from reports.figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
@@ -17,6 +17,12 @@ def knows(knowledge: str | None, *, categories: bool = False) -> str:
     if knowledge == "perfect":
         return "knows every category's share exactly" if categories else "knows means and correlations exactly"
     return f"{knowledge} knowledge"
+
+
+def who_knows(attack: str | None, knowledge: str | None, *, categories: bool = False) -> str:
+    """Name an adversary within a sentence: ``llse, which knows means and correlations exactly``."""
+    said = clipped(knows(knowledge, categories=categories), 60)
+    return f"{clipped(str(attack), 60)}, {'which ' if knowledge == 'perfect' else ''}{said}"
 
 
 class Check(NamedTuple):
