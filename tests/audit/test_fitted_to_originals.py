@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.taught import by_place, in_heap, left_out, pieces, squared_errors
+from auditor.audit.measures.fitted_to_originals import by_place, in_heap, left_out, pieces, squared_errors
 from reports.figures.reading import Reading
 from reports.wording.verdict import verdicts
 
@@ -30,7 +30,7 @@ def audit(folder, X, copies, attacks=("ndr", "llse"), knowledge=("perfect",), **
 
 
 def taught(result, coalition=(1,), attribute="*"):
-    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("taught", "normalized_error", attribute)]
+    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("fitted-to-originals", "normalized_error", attribute)]
     return next(r for r in found if r.coalition == coalition)
 
 
@@ -186,7 +186,7 @@ def test_honest_copies_are_acquitted_as_before(tmp_path):
 def test_who_knows_nothing_of_how_copies_were_made_is_not_taught(tmp_path):
     X = RNG(8).standard_normal((300, 2))
     result = audit(tmp_path, X, [np.minimum(X, 0.5)], knowledge=[{"known-records": 50}], attacks=["ndr"])
-    assert "taught" not in {r.attack for r in result.measurements}
+    assert "fitted-to-originals" not in {r.attack for r in result.measurements}
 
 
 def test_a_covariance_alone_is_no_whole_law(tmp_path):

@@ -36,7 +36,7 @@ from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
 
 Mask = NDArray[np.bool_]
-NAME = "taught"
+NAME = "fitted-to-originals"
 """What records call it."""
 HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
@@ -51,7 +51,7 @@ MOST_PIECES = 32
 """Pieces of one column: lines follow a smooth curve to a thousandth of its bend."""
 
 
-def taught_records(
+def fitted_records(
     context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
