@@ -117,6 +117,11 @@ def test_what_a_place_foretells():
     np.testing.assert_allclose(by_place(X + 5.0 * again)[:, 0], by_place(5.0 * again)[:, 0], atol=2.0)
 
 
+def test_wide_tables_are_one_regression():
+    X = RNG(18).standard_normal((900, 40))
+    np.testing.assert_allclose(squared_errors(X, [3.0 - 2.0 * X], orders=[np.arange(900)]), 0.0, atol=1e-20)
+
+
 def test_an_order_that_is_the_attribute_s_own_gives_it_away():
     """Noise of three deviations leaves nine tenths, and none of it in a table that is sorted, or whose keys count by it."""
     X = RNG(15).standard_normal((2_000, 2))

@@ -42,14 +42,17 @@ HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
 BY_CHANCE = 1e-4
 """Chance that a column in no order is said to be foretold by a record's place."""
-MOST_TAUGHT = 100_000
+MOST_IN_PIECES = 32
+"""Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
+would take minutes."""
+MOST_TAUGHT = 20_000
 """Records from all over the table that teach and are judged."""
 MOST_PIECES = 32
 """Pieces of one column: lines follow a smooth curve to a thousandth of its bend."""
 
 
 def taught_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Array | None = None
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
 
@@ -82,16 +85,19 @@ def taught_records(
 
 
 def squared_errors(
-    X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None, orders: Sequence[Array] = ()
+    X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None, orders: Sequence[Indices] = ()
 ) -> Array:
     """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), to whoever holds these copies, each of shape (n, N).
 
     ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given. Each of ``orders``,
     shape (n,), is tried in the place of l, and that taken which leaves an attribute least.
     """
-    Y, heaped = np.hstack(copies), np.column_stack([in_heap(column) for copy in copies for column in copy.T])
+    Y = np.hstack(copies)
+    heaped = np.column_stack([in_heap(column) for column in Y.T])
     further = np.column_stack([by_place(Y), *(scores(order) for order in orders)])
     errors = np.empty(X.shape)
+    if Y.shape[1] > MOST_IN_PIECES:
+        return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
         leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders]
@@ -119,7 +125,7 @@ def _by_piece(x: Array, Y: Array, further: Array, heaped: Mask, number: Array, l
     return errors
 
 
-def scores(order: Array) -> Array:
+def scores(order: Indices) -> Array:
     """Return the normal scores of an order, shape (n,)."""
     ranks = order.argsort(kind="stable").argsort(kind="stable")
     return np.asarray(scipy.special.ndtri((ranks + 0.5) / len(order)))
@@ -144,7 +150,7 @@ def left_out(X: Array, Y: Array) -> Array:
     return np.asarray(left / rest[:, None])
 
 
-def in_heap(y: Array) -> Array:
+def in_heap(y: Array) -> Mask:
     """Return which cells of a column are in a heap, shape (n,); none where more than two values are heaps, as in classes."""
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     found = (counts >= max(2.0, HEAPED * len(y)))[which.ravel()]
