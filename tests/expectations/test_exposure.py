@@ -53,9 +53,15 @@ def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged() -> No
     assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.1, **told)]).status == "fails"
 
 
-@pytest.mark.parametrize("records", [[], [record("*", 0.9)], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
+@pytest.mark.parametrize("records", [[], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
 def test_nothing_measured_is_undecided(records: list[Measurement]) -> None:
     assert judge(records).status == "undecided"
+
+
+def test_all_together_are_judged_only_where_none_is_told_apart() -> None:
+    assert judge([record("*", 0.1)]).status == "fails"
+    assert judge([record("*", 0.1), record("age", 0.9)]).status == "holds"
+    assert judge([record("*", 0.1, attack="posterior"), record("age", 0.9)]).status == "fails"
 
 
 def scenario(level: float, expect: Any) -> dict[str, Any]:
