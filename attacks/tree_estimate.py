@@ -101,6 +101,13 @@ class Noise(NamedTuple):
         left[known], left[:, known] = 0.0, 0.0
         return cls(left, known, told)
 
+    def off(self, y: Array, x: Array) -> Array:
+        """Return combined copies, shape (b, N), less what the true values of the known attributes, shape (b, |K|), tell of their noise."""
+        assert self.known is not None
+        y = y - (y[:, self.known] - x) @ self.told.T
+        y[:, self.known] = x
+        return y
+
 
 class LeafPosterior(NamedTuple):
     """One leaf as ``ȳ`` shows it: ``x | ȳ`` is ``N(m + F (ȳ − m), C)`` cut to the box, and ``ȳ`` is normal but for that.
@@ -149,19 +156,16 @@ class _OverLeaves(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the posterior means of one block of rows; the last array has what is known of them, if anything is."""
-        k, known = len(self._weights), self._noise.known
-        seen = np.einsum("k,kbn->bn", self._weights, np.stack(copies[:k]))
+        seen, known = np.einsum("k,kbn->bn", self._weights, np.stack(copies[: len(self._weights)])), self._noise.known
         out = np.empty_like(copies[0])
         for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
             y = seen[start:stop]
             if known is None:
                 out[start:stop] = posterior_mean(y, self._leaves, self._tree)
-                continue
-            x = copies[-1][start:stop]
-            y = y - (y[:, known] - x) @ self._noise.told.T
-            y[:, known] = x
-            out[start:stop] = in_known_leaves(y, self._leaves, self._tree)
-            out[start:stop, known] = x
+            else:
+                x = copies[-1][start:stop]
+                out[start:stop] = in_known_leaves(self._noise.off(y, x), self._leaves, self._tree)
+                out[start:stop, known] = x
         return out
 
 
@@ -176,7 +180,6 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
         box = inside(b[:, O], C[np.ix_(O, O)], low, high)
         log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
         x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
-        x[:, O] = box.mean
         # weighed as they come, by exp(log_q − the largest so far): of many leaves all means would not fit into memory
         highest = np.maximum(top, log_q)
         kept, q = np.exp(top - highest), np.exp(log_q - highest)

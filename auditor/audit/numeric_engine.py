@@ -26,6 +26,7 @@ from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
+from auditor.audit.measures.fitted_to_originals import fitted_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
@@ -33,7 +34,6 @@ from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
 from auditor.audit.measures.released_as_is import shown_records
-from auditor.audit.measures.taught import taught_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
@@ -279,7 +279,8 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     copies = release.whole_copies()
     found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
-        found += taught_records(context, table.values, copies, opened.coalitions)
+        keys = None if table.keys is None else table.keys.in_order
+        found += fitted_records(context, table.values, copies, opened.coalitions, keys)
     return found
 
 

@@ -66,8 +66,9 @@ class Exposure(Expectation):
         copies = copies_released(evidence)
         metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
         errors, away, shown, believed = (selector(self.parameters, metric, copies, each_attribute=True) for metric in metrics)
-        measured = [r for r in evidence.measurements if r.status == "ok" and (whole or r.attribute != "*" or r.metric == BELIEVED)]
-        measured = [r for r in measured if r.attack or r.metric == SHOWN]
+        found = [r for r in evidence.measurements if r.status == "ok" and (r.attack or r.metric == SHOWN)]
+        apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
+        measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
         measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
         found, asked = [*filter(errors, measured), *map(_kept, filter(away, measured))], self.parameters.unknown
         if asked.at_least is not None and found:  # of the value that is given away most, or shown: others are given away less
@@ -82,6 +83,11 @@ class Exposure(Expectation):
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
             return Judgement("undecided", why, judged.observed, judged.bound)
         return Judgement(judged.status, why, judged.observed, judged.bound)
+
+
+def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
+    """Return whose cell it is: of one column of categories, or of those that somebody was not given, there is but the error of all."""
+    return str(record.sweep), record.scheme, record.knowledge, record.attack
 
 
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:

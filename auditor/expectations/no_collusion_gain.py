@@ -18,6 +18,8 @@
    Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
 4. *By the guarantees*, where bounds of the data state by how much a record may change: a coalition's must be that of its best copy.
 
+Gains of an attack that is surely worse than naming the mean are not tested: nobody would carry it out.
+
 Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
 is no leak, and is told in the reason.
 """
@@ -25,7 +27,7 @@ is no leak, and is told in the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pydantic import Field
@@ -81,7 +83,8 @@ class NoCollusionGain(Expectation):
         pooling, records = list(self._pooling(evidence)), self._records(evidence)
         learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
-        found = attack_gains(records, evidence.releases)
+        blind = mere_guesses(evidence.measurements)
+        found = attack_gains([record for record in records if _cell(record) not in blind], evidence.releases)
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *learnt
         parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level), *self._by_guarantees(evidence)]
@@ -114,6 +117,20 @@ class NoCollusionGain(Expectation):
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
                     yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows, release.replicate)
+
+
+def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
+    """Return the cells in which an attack is surely worse than who guesses the mean without any copy, in every replicate.
+
+    Of copies that say nothing at all the mean is half as far off as one of them is: a gain, of an attack that nobody would carry out.
+    """
+    errors = [record for record in measurements if record.metric == "normalized_error" and record.status == "ok"]
+    least = [(_cell(record), record.value if record.ci_low is None else record.ci_low) for record in errors]
+    return {cell for cell, _ in least} - {cell for cell, error in least if error is None or error < 1.0}
+
+
+def _cell(record: Measurement) -> tuple[object, ...]:
+    return str(record.sweep), record.scheme, record.knowledge, record.attack, record.coalition, record.attribute
 
 
 def _beside(gain: Gain, margin: float) -> Gain:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from auditor import registry
+from auditor.adversary.knowledge import Perfect
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.data.columns.checks import kind_of
 from auditor.data.copies import read_copy
@@ -187,7 +188,10 @@ def described(asked: Request, found: Any) -> str:
         few = f"has {rows} records, and no figure is told of a private table with fewer than {FEWEST_RECORDS}"
         raise AuditorError(f"{asked.original}: {few}")
     held = f"{len(asked.copies)} {'copy' if len(asked.copies) == 1 else 'copies'}"
-    lines = [f"{registry.get('attack', asked.attack).name}, {knowledge_of(asked.knowledge).label} knowledge, {held}, {rows:,} records"]
+    exactly = "knows means and correlations exactly" if isinstance(found, Estimate) else "knows every category's share exactly"
+    known = knowledge_of(asked.knowledge)
+    knows = exactly if isinstance(known, Perfect) else f"{known.label} knowledge"
+    lines = [f"{registry.get('attack', asked.attack).name}, {knows}, {held}, {rows:,} records"]
     if isinstance(found, Estimate):
         width = found.values.shape[1]
         scale = found.distortion / found.normalized_error if found.normalized_error else 0.0

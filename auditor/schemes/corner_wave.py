@@ -43,6 +43,7 @@ class CornerWave(AdditiveScheme):
     """Multilevel Gaussian noise, min(σ_i², σ_j²)·K_X between copies: no coalition gains over its best copy."""
 
     name = "corner-wave"
+    held_against = True
     claims = "No collusion gain: a coalition does no better than its least perturbed copy (li2012, Theorem 4)."
     reference = "li2012, Theorem 4"
     assumes = "Noise is jointly Gaussian and independent of the data; holds for every attack and every table."

@@ -49,6 +49,7 @@ class Independent(FreshNoise):
     """White noise, Gaussian or uniform, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
 
     name = "independent"
+    held_against = True
     reference = "li2012, section 5.1.1; huang2005, sections 4 and 6.1"
     assumes = "Recipients never pool their copies, and the attributes are uncorrelated."
 
@@ -70,6 +71,7 @@ class Correlated(FreshNoise):
     """Gaussian noise with the data's own covariance, σ²·K_X, fresh in every copy. Broken under collusion."""
 
     name = "correlated"
+    held_against = True
     fresh_shaped_noise = True
     assumes = "Recipients never pool their copies."
 

@@ -24,6 +24,7 @@ class LinearlyDependent(AdditiveScheme):
     """One draw of noise scaled to every level, Z_i = σ_i·G. Broken: two copies give the table away exactly."""
 
     name = "linearly-dependent"
+    held_against = True
     claims = "Nothing under collusion: two copies at different levels give the table exactly (li2012, section 4.2.2)."
     reference = "li2012, section 4.2.2"
     assumes = "Recipients never pool their copies."

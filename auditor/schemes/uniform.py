@@ -119,6 +119,7 @@ class Uniform(RetentionReplacement):
     """Categories kept with probability p or redrawn from their domain, anew in every copy. Broken under collusion."""
 
     name = "uniform"
+    held_against = True
     multilevel = False
     claims = "Nothing under collusion: the reconstruction probability rises with every copy pooled (xiao2009, Fig. 7)."
     reference = "xiao2009, eq. 1"
@@ -134,6 +135,7 @@ class UniformMultilevel(RetentionReplacement):
     """Categories replaced by one process seen at several levels: no coalition learns more than from its best copy."""
 
     name = "uniform-multilevel"
+    held_against = True
     multilevel = True
     _of_one = SingleBridged
     claims = "No collusion gain: the posterior given a coalition is that given its least perturbed copy (xiao2009, Theorem 1)."

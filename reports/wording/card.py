@@ -295,7 +295,8 @@ class Verdict:
         """Who rebuilds most, and what it knows in words; empty where nothing was measured."""
         if self.setting is None:
             return ""
-        return f"{clipped(str(self.setting.attack), 60)}, {clipped(knows(self.setting.knowledge, categories=self.guesses is not None), 60)}"
+        said = knows(self.setting.knowledge, attack=self.setting.attack, categories=self.guesses is not None)
+        return f"{clipped(str(self.setting.attack), 60)}, {clipped(said, 80)}"
 
     @property
     def exposure(self) -> Pieces:

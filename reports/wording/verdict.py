@@ -28,6 +28,7 @@ from reports.wording import telling
 from reports.wording.card import FINE, Disclosure, Exposure, Given, Verdict
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
+from reports.wording.words import who_knows
 
 MARGIN = 0.01
 """Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""
@@ -184,7 +185,7 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
         bounded = [gain for gain in gains if gain is not None and ceiling(found[gain.coalition]) < single.value]
         paying = _decided(decided, found, worst, bounded, _teller(reading, other))
         if paying.finding == "gain":
-            who = clipped(adversary_text(other.knowledge, other.attack), 60)
+            who = who_knows(other.attack, other.knowledge, categories=guesses_categories(reading, other))
             return replace(decided, finding="gain", sentence=telling.paying_to_another(paying.sentence, who, decided.gain))
     return None
 
@@ -285,7 +286,7 @@ def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> 
     if found is None or not _apart(found[2], here.shown):
         return here
     other, name, shown = found
-    who = clipped(adversary_text(other.knowledge, other.attack), 60)
+    who = who_knows(other.attack, other.knowledge, categories=guesses_categories(reading, other))
     where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
     return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}", _near(reading, other, shown.coalition, name))
 

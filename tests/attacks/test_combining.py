@@ -16,6 +16,9 @@ SCENARIO = {
 }  # fmt: skip
 
 
+TREE = {"model": {"target": "x2", "predictors": ["x1"], "depth": 1, "rows": 100}}
+
+
 def combining() -> list[type[RowAttack]]:
     """Attacks that say so of themselves."""
     discover()
@@ -31,9 +34,10 @@ def test_several_say_so():
 def test_figures_are_those_of_every_coalition_fitted_by_itself(cls, monkeypatch):
     fits, fit, used = [], cls.fit, {"name": cls.name, **cls.trial}
     monkeypatch.setattr(cls, "fit", lambda self, view, blocks: fits.append(view.copies) or fit(self, view, blocks))
-    together = auditor.run({**SCENARIO, "attacks": [used]})
+    scenario = {**SCENARIO, "attacks": [used], "knowledge": [TREE] if cls.knowledge == ("model",) else SCENARIO["knowledge"]}
+    together = auditor.run(scenario)
     few = len(fits)
     monkeypatch.setattr(cls, "combines", False)
-    alone = auditor.run({**SCENARIO, "attacks": [used]})
+    alone = auditor.run(scenario)
     assert together.measurements == alone.measurements
     assert few < len(fits) - few  # of corner-wave's seven coalitions three are fitted

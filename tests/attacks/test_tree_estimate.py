@@ -122,6 +122,8 @@ def test_known_predictors_leave_the_leafs_variance_and_a_copy_of_the_target_its_
     noise = Noise.of(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([0]))
     np.testing.assert_allclose(noise.covariance, [[0, 0], [0, 0.5]])
     np.testing.assert_allclose(noise.told, [[1], [0.5]])
+    # noise of 2 in the known, so of 1 in the target's
+    np.testing.assert_allclose(noise.off(np.array([[3.0, 5.0]]), np.array([[1.0]])), [[1, 4]])
     y = np.array([[1.0, 2.0], [-1.0, 2.0]])
     found = in_known_leaves(y, leaf_posteriors(leaves, tree, noise.covariance), tree)
     np.testing.assert_allclose(found[:, 1], [(1 * 0.5 + V * 2) / (V + 0.5), (-1 * 0.5 + V * 2) / (V + 0.5)], atol=1e-6)

@@ -10,12 +10,14 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.numeric.estimated_noise import SCHEMES, estimated_noise, noise_levels, with_noise
+from auditor.audit.numeric.estimated_noise import estimated_noise, noise_levels, with_noise
 from auditor.expectations.collusion_gains import Gain
 from auditor.expectations.no_collusion_gain import _cannot_tell
 from auditor.numerics.moments import Moments
+from auditor.registry import _plugins, register
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import TableMoments, schemes_held_against
+from auditor.schemes.corner_wave import CornerWave
 
 LEVELS = (0.3, 0.6, 0.45)
 
@@ -44,7 +46,7 @@ def test_the_noise_s_covariance_by_hand_and_by_its_definition():
     assert noise_levels(np.diag([1.0, 4.0, 2.0, 2.0]), np.array([2.0, 4.0])).tolist() == [0.75, 0.75]
 
 
-@pytest.mark.parametrize("scheme", [name for name in SCHEMES if name != "independent"])
+@pytest.mark.parametrize("scheme", ["correlated", "linearly-dependent", "corner-wave"])
 def test_levels_and_the_scheme_that_drew_copies_are_found(scheme):
     """20,000 rows: the standard error of a level is at most σ² √(2/n) = 1 % of it; five of them, and 6 % of a covariance."""
     X = people(20_000)
@@ -171,7 +173,7 @@ def test_what_files_leave_open_is_not_to_be_settled_by_replicates():
 def test_top_coded_copies_come_without_a_law_as_before(tmp_path):
     X = people(500)
     result = audit(tmp_path, put(tmp_path, X, [np.minimum(X.to_numpy(), X.median().to_numpy())]))
-    assert {(r.status, r.reason) for r in result.measurements if r.attack not in (None, "taught")} == {
+    assert {(r.status, r.reason) for r in result.measurements if r.attack not in (None, "fitted-to-originals")} == {
         ("not-applicable", "needs the law of the noise, which these copies come without")
     }
     assert next(r.value for r in result.measurements if r.metric == "noise_on_data") > 0.5
@@ -191,3 +193,20 @@ def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_fo
     files = [[r for r in each if r.scheme == "published"] for each in (once, often)]
     assert files[0] == files[1]
     assert files[0]
+
+
+def test_copies_are_held_against_schemes_that_say_so_themselves():
+    """A scheme that is derived from one of these may have another law."""
+    named = [scheme.name for scheme in schemes_held_against("numeric")]
+    assert named == ["corner-wave", "correlated", "independent", "linearly-dependent"]
+
+    class Derived(CornerWave):
+        """Twice the noise."""
+
+        name = "derived"
+
+    register(Derived)
+    try:
+        assert [scheme.name for scheme in schemes_held_against("numeric")] == named
+    finally:
+        del _plugins["scheme"]["derived"]

@@ -97,3 +97,16 @@ def test_nothing_is_said_of_what_is_shown_by_noise_with_a_law_or_of_few_values(t
     assert max(r.value for r in swapped.measurements if r.metric == "shown") < 0.1
     (verdict,) = verdicts(Reading(swapped))
     assert verdict.shown is None
+
+
+def test_two_copies_that_say_nothing_are_not_refuted_by_an_attack_that_is_worse_than_a_guess(tmp_path):
+    """All values are exchanged: the mean of two copies is half the variance off, and one twice as far as the table's own mean is."""
+    X = pd.DataFrame(RNG(8).standard_normal((800, 2)), columns=["a", "b"])
+    scheme = {"name": "data-swapping", "levels": [1.0, 1.0]}
+    result = audited(tmp_path, X, scheme, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets")
+    gains = [r.value for r in result.measurements if (r.metric, r.attack, r.coalition) == ("collusion_gain", "ndr", (1, 2))]
+    assert min(gains) > 0.15
+    assert result.expectations[0].status == "undecided", result.expectations[0].why
+    some = scheme | {"levels": [0.3, 0.3]}
+    half = audited(tmp_path, X, some, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets")
+    assert half.expectations[0].status == "fails"

@@ -47,7 +47,7 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(files: auditor.
     assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=1e-3)
     assert figure(out, "mean squared error") == pytest.approx(wanted.distortion, rel=1e-3)
     assert figure(out, "closed form") == pytest.approx(wanted.theory, rel=1e-3)
-    assert out.startswith(f"llse, perfect knowledge, 2 copies, {ROWS} records\n")
+    assert out.startswith(f"llse, knows means and correlations exactly, 2 copies, {ROWS} records\n")
     assert sorted(path.name for path in Path().iterdir()) == ["copy-1.csv", "copy-2.csv", "people.csv"]
 
 

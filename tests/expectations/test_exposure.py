@@ -53,9 +53,15 @@ def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged() -> No
     assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.1, **told)]).status == "fails"
 
 
-@pytest.mark.parametrize("records", [[], [record("*", 0.9)], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
+@pytest.mark.parametrize("records", [[], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
 def test_nothing_measured_is_undecided(records: list[Measurement]) -> None:
     assert judge(records).status == "undecided"
+
+
+def test_all_together_are_judged_only_where_none_is_told_apart() -> None:
+    assert judge([record("*", 0.1)]).status == "fails"
+    assert judge([record("*", 0.1), record("age", 0.9)]).status == "holds"
+    assert judge([record("*", 0.1, attack="posterior"), record("age", 0.9)]).status == "fails"
 
 
 def scenario(level: float, expect: Any) -> dict[str, Any]:
@@ -95,5 +101,27 @@ def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree() -> None
         "schemes": [{"name": "k-anonymity", "quasi": ["clump_thickness", "cell_size_uniformity"], "sensitive": "mitoses", "levels": [5]}],
         "knowledge": [given], "attacks": ["linkage", {"name": "homogeneity", "confidence": 0.9}],
         "expect": [{"exposure": {"unknown": {"at-least": 0.5}, "attack": "linkage"}}, {"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
+    assert [each.status for each in run.expectations] == ["holds", "fails"]
+
+
+@pytest.mark.parametrize(("level", "status"), [(0.2, "holds"), (0.95, "fails")])
+def test_one_column_of_categories_is_judged_by_the_error_that_it_has(level: float, status: str) -> None:
+    """It has none apart from that of all attributes, and was undecided even where it was rebuilt wholly."""
+    run = auditor.run({
+        "data": {"source": "salary-like", "rows": 2_000}, "schemes": [{"name": "uniform", "levels": [level]}], "attacks": ["posterior"],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
+    assert run.expectations[0].status == status
+
+
+def test_an_adversary_who_was_given_columns_of_categories_is_judged_beside_those_who_were_not() -> None:
+    """Each column alone leaves more than 0.7 to who knows none; whoever knows two is left 0.4 of the third."""
+    given = {"rules": {"margins": ["age", ["salary", "state_tax"]], "known": ["age", "salary"]}}
+    run = auditor.run({
+        "data": {"source": "cps", "columns": ["age", "salary", "state_tax"], "rows": 4_000,
+                 "bin": {"age": {"quantile": 4}, "salary": {"quantile": 5}, "state_tax": {"quantile": 5}}},
+        "schemes": [{"name": "uniform", "levels": [0.5]}], "knowledge": ["perfect", given], "attacks": ["posterior"],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.5}, "knowledge": "perfect"}}, {"exposure": {"unknown": {"at-least": 0.5}}}],
     })  # fmt: skip
     assert [each.status for each in run.expectations] == ["holds", "fails"]

@@ -83,7 +83,8 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(wh
     assert said.left == 0
     assert said.strongest == "0 of age"
     if "attack" in who or "knowledge" in who:
-        assert f"to {who.get('attack', 'llse')}, {who.get('knowledge', PERFECT)} knowledge, copies {{" in text
+        knows = f"{ESTIMATED} knowledge" if who.get("knowledge") == ESTIMATED else "which knows means and correlations exactly"
+        assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
 
 
 @pytest.mark.parametrize(

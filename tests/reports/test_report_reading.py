@@ -259,7 +259,7 @@ def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pool
     assert found.setting is not None
     assert (found.setting.attack, found.finding) == ("rows", finding)
     if finding == "gain":
-        assert "That is llse, perfect knowledge; the strongest attack gains" in found.sentence
+        assert "That is llse, which knows means and correlations exactly; the strongest attack gains" in found.sentence
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from auditor.audit.categorical.cell_records import Bar, Cell
 from auditor.audit.categorical.release import UniformRelease
 from auditor.data.columns.categorical_table import split
 from auditor.results.records import Measurement
+from auditor.schemes.base.scheme import schemes_held_against
 from auditor.schemes.replacement.law import UniformLaw, step, transition_matrix
 from auditor.types import Array, Codes
 
@@ -46,8 +47,8 @@ def estimated_records(release: UniformRelease, x: Codes, copies: Sequence[Codes]
         cell.add(f"off_uniform(copy {number})", off_uniform(x, y, release.data.size))
         records += cell.records
     cell = Cell(release.context, None, None, release.context.everybody)
-    for scheme in ("uniform", "uniform-multilevel") if len(copies) > 1 else ():
-        cell.add(f"off_law({scheme})", off_law(x, copies, release.data.size, scheme == "uniform-multilevel"))
+    for scheme in schemes_held_against("categorical") if len(copies) > 1 else ():
+        cell.add(f"off_law({scheme.name})", off_law(x, copies, release.data.size, scheme.multilevel))
     return [*records, *cell.records]
 
 

@@ -27,15 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from auditor import registry
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import TableMoments, schemes_held_against
 from auditor.types import Array
 
-SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")
-"""Whose law copies may follow."""
 NEAR = 0.05
 """Of its deviations, by which noise may differ from a law that attacks are given in its place."""
 CHANCE = 6.0
@@ -83,7 +80,7 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
     left_out = [noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others]
     errors = jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
     deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
-    laws = {name: _law(name, levels if name != "independent" else _white_levels(K_Z, variances), table) for name in SCHEMES}
+    laws = {scheme.name: _law(scheme, levels, _white_levels(K_Z, variances), table) for scheme in schemes_held_against("numeric")}
     distances = {name: _distance(K_Z, law.covariance, deviation) for name, law in laws.items()}
     r = _largest(K[:N, N:], np.outer(np.sqrt(variances), deviation))
     dependent = r > max(DEPENDENT, SURE / np.sqrt(whole.count))
@@ -115,9 +112,9 @@ def _white_levels(K_Z: Array, variances: Array) -> Array:
     return np.asarray(np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum())
 
 
-def _law(name: str, levels: Array, table: TableMoments) -> KroneckerNoise:
-    cls: Any = registry.get("scheme", name)
-    law = cls(cls.Parameters()).law(tuple(levels.tolist()), table)
+def _law(scheme: Any, levels: Array, white: Array, table: TableMoments) -> KroneckerNoise:
+    made = scheme(scheme.Parameters())
+    law = made.law(tuple((white if getattr(made.parameters, "noise", None) == "white" else levels).tolist()), table)
     assert isinstance(law, KroneckerNoise)
     return law
 

@@ -49,6 +49,12 @@ class RecordKeys:
         spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
+    @property
+    def in_order(self) -> NDArray[np.intp]:
+        """Each key's place among all of them, shape (n,), as numbers if they are, else as text: anybody may sort records by it."""
+        numbers = None if self.whole is None else [int(cell) for cell in self.whole]
+        return np.asarray(pd.Series(self.cells if numbers is None else numbers, dtype=object).rank().to_numpy(), dtype=np.intp) - 1
+
     def some(self, rows: NDArray[Any]) -> RecordKeys:
         """Return the keys of some records."""
         return RecordKeys(self.name, self.cells[rows])

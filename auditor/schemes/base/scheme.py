@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar, overload
 
 import numpy as np
 
+from auditor import registry
 from auditor.data.bounds import spans
 from auditor.data.common_records import Audited
 from auditor.data.recorded import Recorded, recorded
@@ -198,6 +199,9 @@ class Scheme(Plugin):
     """Whether released values are the original's plus noise, with nothing done to them afterwards."""
     fresh_shaped_noise: ClassVar[bool] = False
     """Whether copies' noise is independent of one another's and shaped like the data, as li2012's Theorem 3 supposes."""
+    held_against: ClassVar[bool] = False
+    """Whether copies from files are compared with its law at levels that are estimated from them (metric ``off_law``). It may have no
+    parameter without a default, and is not inherited: a scheme that is derived from this one may have another law."""
     has_matrices: ClassVar[bool] = False
     """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
     level_of_original: ClassVar[float | None] = None
@@ -354,6 +358,18 @@ def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
         meant = did_you_mean(str(scheme.engine), choices)
         raise PluginError(f"scheme {scheme.name!r} names an engine that there is not: {scheme.engine!r}{meant}")
     return choices[scheme.engine]
+
+
+def schemes_held_against(engine: str) -> list[Any]:
+    """Return the schemes of one engine that copies from files are compared with, by name.
+
+    Examples
+    --------
+    >>> [scheme.name for scheme in schemes_held_against("categorical")]
+    ['uniform', 'uniform-multilevel']
+    """
+    every = (registry.get("scheme", name) for name in registry.names("scheme"))
+    return [scheme for scheme in every if vars(scheme).get("held_against") and scheme.engine == engine]
 
 
 def table_moments(table: Table) -> TableMoments:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.measures.taught import by_place, in_heap, left_out, pieces, squared_errors
+from auditor.audit.measures.fitted_to_originals import by_place, in_heap, left_out, pieces, squared_errors
 from reports.figures.reading import Reading
 from reports.wording.verdict import verdicts
 
@@ -30,7 +30,7 @@ def audit(folder, X, copies, attacks=("ndr", "llse"), knowledge=("perfect",), **
 
 
 def taught(result, coalition=(1,), attribute="*"):
-    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("taught", "normalized_error", attribute)]
+    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("fitted-to-originals", "normalized_error", attribute)]
     return next(r for r in found if r.coalition == coalition)
 
 
@@ -117,6 +117,38 @@ def test_what_a_place_foretells():
     np.testing.assert_allclose(by_place(X + 5.0 * again)[:, 0], by_place(5.0 * again)[:, 0], atol=2.0)
 
 
+def test_wide_tables_are_one_regression():
+    X = RNG(18).standard_normal((900, 40))
+    np.testing.assert_allclose(squared_errors(X, [3.0 - 2.0 * X], orders=[np.arange(900)]), 0.0, atol=1e-20)
+
+
+def test_an_order_that_is_the_attribute_s_own_gives_it_away():
+    """Noise of three deviations leaves nine tenths, and none of it in a table that is sorted, or whose keys count by it."""
+    X = RNG(15).standard_normal((2_000, 2))
+    noisy, order = X + 3.0 * RNG(16).standard_normal(X.shape), X[:, 1].argsort().argsort()
+    blind = squared_errors(X, [noisy], orders=[np.arange(2_000)]).mean(axis=0) / X.var(axis=0)
+    assert blind.min() > 0.85
+    told = squared_errors(X, [noisy], orders=[np.arange(2_000), order]).mean(axis=0) / X.var(axis=0)
+    assert told[1] < 0.01
+    assert told[0] > 0.85
+
+
+@QUIETLY
+def test_keys_that_count_by_an_attribute_are_found_out(tmp_path):
+    rng = RNG(17)
+    X = pd.DataFrame(rng.uniform(-2.0, 2.0, (600, 2)), columns=["a", "b"])
+    keyed = X.assign(id=X["b"].rank().astype(int) + 1_000)
+    keyed.to_csv(tmp_path / "original.csv", index=False)
+    copy = keyed.assign(a=X["a"] + 3.0 * rng.standard_normal(600), b=X["b"] + 3.0 * rng.standard_normal(600))
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run({
+        "data": {"source": str(tmp_path / "original.csv")}, "attacks": ["ndr"], "knowledge": ["perfect"], "expect": [HALF],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")], "key": "id"}],
+    })  # fmt: skip
+    assert taught(result, attribute="b").value < 0.05 < 0.8 < taught(result, attribute="a").value
+    assert result.expectations[0].status == "fails"
+
+
 def test_a_place_foretells_nothing_of_records_in_no_order():
     """A hundred columns, of normal records and of long tails, at one false alarm in ten thousand each: one is as much as chance allows."""
     rng = RNG(14)
@@ -154,7 +186,7 @@ def test_honest_copies_are_acquitted_as_before(tmp_path):
 def test_who_knows_nothing_of_how_copies_were_made_is_not_taught(tmp_path):
     X = RNG(8).standard_normal((300, 2))
     result = audit(tmp_path, X, [np.minimum(X, 0.5)], knowledge=[{"known-records": 50}], attacks=["ndr"])
-    assert "taught" not in {r.attack for r in result.measurements}
+    assert "fitted-to-originals" not in {r.attack for r in result.measurements}
 
 
 def test_a_covariance_alone_is_no_whole_law(tmp_path):

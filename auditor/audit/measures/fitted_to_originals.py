@@ -10,8 +10,8 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | heap | value that ``HEAPED`` or more of a column's cells have: a code or a fill, which says another thing than its size | |
 | ``a, c`` | the attribute's value that most copies show, and how many do | (n,) |
 | ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
-| ``P`` | what a record's place foretells of its cells, if anything | (n, q) |
-| piece | records with the same columns heaped and the same c, and with l between two of its quantiles | m records |
+| ``P`` | what a record's place foretells of its cells, if anything; and normal scores of its place, and of its key | (n, q) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, or key | m records |
 | ``e_t`` | error of the regression of x on Y, a and P that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
+from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
@@ -33,19 +35,25 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
 
-NAME = "taught"
+Mask = NDArray[np.bool_]
+NAME = "fitted-to-originals"
 """What records call it."""
 HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
 BY_CHANCE = 1e-4
 """Chance that a column in no order is said to be foretold by a record's place."""
-MOST_TAUGHT = 100_000
+MOST_IN_PIECES = 32
+"""Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
+would take minutes."""
+MOST_TAUGHT = 20_000
 """Records from all over the table that teach and are judged."""
 MOST_PIECES = 32
 """Pieces of one column: lines follow a smooth curve to a thousandth of its bend."""
 
 
-def taught_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]) -> list[Measurement]:
+def fitted_records(
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None
+) -> list[Measurement]:
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
 
     Parameters
@@ -55,6 +63,8 @@ def taught_records(context: CellContext, X: Array, copies: Sequence[Array], aske
     copies : sequence of M ndarrays of shape (n, N)
     asked : sequence of tuple of int
         The coalitions that are audited: others are left out.
+    key : ndarray of shape (n,), optional
+        By which records may be put in order, beside the order that they stand in.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -63,41 +73,62 @@ def taught_records(context: CellContext, X: Array, copies: Sequence[Array], aske
         return []
     every = -(-n // MOST_TAUGHT)
     X, copies = X[::every], [copy[::every] for copy in copies]
+    orders = [np.arange(len(X)), *([] if key is None else [key[::every]])]
     singles: list[Coalition] = [(copy,) for copy in everybody]
-    alone = np.array([squared_errors(X, [copy]) for copy in copies])
+    alone = np.array([squared_errors(X, [copy], orders=orders) for copy in copies])
     errors = list(alone)
     if everybody in coalitions and len(copies) > 1:
-        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0)))
+        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0), orders))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
     return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
 
 
-def squared_errors(X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None) -> Array:
+def squared_errors(
+    X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None, orders: Sequence[Indices] = ()
+) -> Array:
     """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), to whoever holds these copies, each of shape (n, N).
 
-    ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given.
+    ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given. Each of ``orders``,
+    shape (n,), is tried in the place of l, and that taken which leaves an attribute least.
     """
-    Y, errors = np.hstack(copies), np.empty(X.shape)
-    heaped, regular = np.column_stack([in_heap(column) for column in Y.T]), by_place(Y)
+    Y = np.hstack(copies)
+    heaped = np.column_stack([in_heap(column) for column in Y.T])
+    further = np.column_stack([by_place(Y), *(scores(order) for order in orders)])
+    errors = np.empty(X.shape)
+    if Y.shape[1] > MOST_IN_PIECES:
+        return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
-        lead, cells = np.where(number > 1, agreed, copies[copy][:, j]), np.column_stack([Y, agreed, regular])
-        always = np.ones(cells.shape[1] - Y.shape[1], dtype=bool)
-        kinds, kind, counts = np.unique(np.column_stack([number, heaped]), axis=0, return_inverse=True, return_counts=True)
-        rest = np.ones(len(X), dtype=bool)
-        for place in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
-            rows, told = np.flatnonzero(kind.ravel() == place), np.concatenate([kinds[place, 1:] == 0, always])
-            least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
-            if len(rows) < least:
-                break
-            rest[rows] = False
-            for piece in pieces(lead[rows], least):
-                at = rows[piece]
-                errors[at, j] = left_out(X[at, j : j + 1], cells[np.ix_(at, told)])[:, 0]
-        if rest.any():
-            errors[rest, j] = left_out(X[:, j : j + 1], np.column_stack([cells, heaped, number]))[rest, 0]
+        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders]
+        found = [_by_piece(X[:, j : j + 1], Y, np.column_stack([agreed, further]), heaped, number, lead) for lead in leads]
+        errors[:, j] = min(found, key=lambda one: float((one**2).mean()))
     return np.asarray(errors**2)
+
+
+def _by_piece(x: Array, Y: Array, further: Array, heaped: Mask, number: Array, lead: Array) -> Array:
+    """Return ``e_t`` of one attribute, shape (n,), of pieces along ``lead``, from cells that are not heaped and further columns."""
+    errors, rest, always = np.empty(len(x)), np.ones(len(x), dtype=bool), np.ones(further.shape[1], dtype=bool)
+    kinds, kind, counts = np.unique(np.column_stack([number, heaped]), axis=0, return_inverse=True, return_counts=True)
+    cells = np.hstack([Y, further])
+    for place in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
+        rows, told = np.flatnonzero(kind.ravel() == place), np.concatenate([kinds[place, 1:] == 0, always])
+        least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
+        if len(rows) < least:
+            break
+        rest[rows] = False
+        for piece in pieces(lead[rows], least):
+            at = rows[piece]
+            errors[at] = left_out(x[at], cells[np.ix_(at, told)])[:, 0]
+    if rest.any():
+        errors[rest] = left_out(x, np.column_stack([cells, heaped, number]))[rest, 0]
+    return errors
+
+
+def scores(order: Indices) -> Array:
+    """Return the normal scores of an order, shape (n,)."""
+    ranks = order.argsort(kind="stable").argsort(kind="stable")
+    return np.asarray(scipy.special.ndtri((ranks + 0.5) / len(order)))
 
 
 def by_place(Y: Array) -> Array:
@@ -119,7 +150,7 @@ def left_out(X: Array, Y: Array) -> Array:
     return np.asarray(left / rest[:, None])
 
 
-def in_heap(y: Array) -> Array:
+def in_heap(y: Array) -> Mask:
     """Return which cells of a column are in a heap, shape (n,); none where more than two values are heaps, as in classes."""
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     found = (counts >= max(2.0, HEAPED * len(y)))[which.ravel()]
