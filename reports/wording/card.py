@@ -277,7 +277,7 @@ class Verdict:
     def _one_value(self) -> str:
         if self.believed is None:
             return ""
-        return f"Where one of the values is true, belief in it rises {say.share(self.believed)} of the way from its share to certainty."
+        return f"Of the value that is given away most, belief where it is true rises {say.share(self.believed)} of the way from its share to certainty."
 
     def _guessed(self) -> str:
         if self.guesses is None:
