@@ -277,7 +277,8 @@ class Verdict:
     def _one_value(self) -> str:
         if self.believed is None:
             return ""
-        return f"Of the value that is given away most, belief where it is true rises {say.share(self.believed)} of the way from its share to certainty."
+        rises = f"rises {say.share(self.believed)} of the way from its share to certainty"
+        return f"Of the value that is given away most, belief where it is true {rises}."
 
     def _guessed(self) -> str:
         if self.guesses is None:
