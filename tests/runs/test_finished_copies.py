@@ -251,7 +251,7 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
             "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv")}, "knowledge": ["perfect"], "coalitions": ["all"], "attacks": ["llse"],
             "schemes": [{"name": "published", "copies": [str(folder / f"copy-{k}.csv") for k in (1, 2)]}],
         }).frame()  # fmt: skip
-        (cell,) = cells[(cells["metric"] == "collusion_gain") & (cells["attribute"] == "child")].itertuples()
+        (cell,) = cells[(cells["attack"] == "llse") & (cells["metric"] == "collusion_gain") & (cells["attribute"] == "child")].itertuples()
         assert abs(cell.value - expected) < 4 * cell.std_error + 0.002
         assert (cell.ci_low > 0.005) == rounded
 
