@@ -13,6 +13,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
+from auditor.audit.measures.fitted_to_originals import MOST_TAUGHT
 from auditor.audit.numeric.redraws import REDRAWS
 from auditor.audit.pooling.boosted import FEWEST_ROWS, MOST_FITS, MOST_ROWS, MOST_TARGETS, WORK
 from auditor.numerics.blocks import BLOCK_VALUES
@@ -43,6 +44,8 @@ CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
 """To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
 HISTORY = 6e-10
 """To look a record's value up in one more copy, for the size of its history."""
+FITTED_CELL = 1.3e-7
+"""To fit a value of the original to one of the cells that a coalition holds of its record, where nobody states a law."""
 GEOMETRY = 0.04
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
@@ -65,6 +68,9 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
             seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
         else:
             seconds += draws * (coalitions * fit_seconds(attack, rows, width, distribution) + drawn)
+    if distribution is None and any(isinstance(knowledge, Perfect) for knowledge in here.knowledge):
+        held = width * copies * (2 if copies > 1 else 1)  # by every copy alone, and by all together
+        seconds += FITTED_CELL * min(rows, MOST_TAUGHT) * width * held
     seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
     if here.utility is not None:
         seconds += copies * len(here.utility.models) * here.utility.folds * (FOLD + FOLD_ROW * rows)

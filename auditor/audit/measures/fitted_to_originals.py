@@ -94,6 +94,7 @@ def squared_errors(
     """
     Y = np.hstack(copies)
     heaped = np.column_stack([in_heap(column) for column in Y.T])
+    patterns, pattern = np.unique(heaped, axis=0, return_inverse=True)
     further = np.column_stack([by_place(Y), *(scores(order) for order in orders)])
     errors = np.empty(X.shape)
     if Y.shape[1] > MOST_IN_PIECES:
@@ -101,18 +102,22 @@ def squared_errors(
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
         leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders]
-        found = [_by_piece(X[:, j : j + 1], Y, np.column_stack([agreed, further]), heaped, number, lead) for lead in leads]
+        cells = np.column_stack([Y, agreed, further])
+        found = [_by_piece(X[:, j : j + 1], cells, patterns, pattern.ravel(), number, lead) for lead in leads]
         errors[:, j] = min(found, key=lambda one: float((one**2).mean()))
     return np.asarray(errors**2)
 
 
-def _by_piece(x: Array, Y: Array, further: Array, heaped: Mask, number: Array, lead: Array) -> Array:
-    """Return ``e_t`` of one attribute, shape (n,), of pieces along ``lead``, from cells that are not heaped and further columns."""
-    errors, rest, always = np.empty(len(x)), np.ones(len(x), dtype=bool), np.ones(further.shape[1], dtype=bool)
-    kinds, kind, counts = np.unique(np.column_stack([number, heaped]), axis=0, return_inverse=True, return_counts=True)
-    cells = np.hstack([Y, further])
+def _by_piece(x: Array, cells: Array, patterns: Mask, pattern: Indices, number: Indices, lead: Array) -> Array:
+    """Return ``e_t`` of one attribute, shape (n,), of pieces along ``lead`` of records with one number c and the same columns heaped.
+
+    ``cells`` of shape (n, q) begin with the p columns that ``patterns``, shape (P, p), are of; ``pattern``, shape (n,), says which.
+    """
+    errors, rest = np.empty(len(x)), np.ones(len(x), dtype=bool)
+    kinds, kind, counts = np.unique(number * len(patterns) + pattern, return_inverse=True, return_counts=True)
     for place in np.argsort(-counts, kind="stable")[:MOST_PATTERNS]:
-        rows, told = np.flatnonzero(kind.ravel() == place), np.concatenate([kinds[place, 1:] == 0, always])
+        rows, told = np.flatnonzero(kind == place), np.ones(cells.shape[1], dtype=bool)
+        told[: patterns.shape[1]] = ~patterns[kinds[place] % len(patterns)]
         least = max(OWN_RECORDS * (int(told.sum()) + 1), FEWEST_RECORDS)
         if len(rows) < least:
             break
@@ -121,7 +126,7 @@ def _by_piece(x: Array, Y: Array, further: Array, heaped: Mask, number: Array, l
             at = rows[piece]
             errors[at] = left_out(x[at], cells[np.ix_(at, told)])[:, 0]
     if rest.any():
-        errors[rest] = left_out(x, np.column_stack([cells, heaped, number]))[rest, 0]
+        errors[rest] = left_out(x, np.column_stack([cells, patterns[pattern], number]))[rest, 0]
     return errors
 
 

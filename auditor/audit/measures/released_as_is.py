@@ -21,7 +21,7 @@ from auditor.audit.base.records import CellContext
 from auditor.numerics.statistics import Z_95
 from auditor.results.in_clear import SHOWN
 from auditor.results.records import Measurement
-from auditor.types import Array, Coalition
+from auditor.types import Array, Coalition, Indices
 
 SINGLE = 2.0**-23
 """What single precision keeps of a value, as a share of its size."""
@@ -61,7 +61,7 @@ def said(copies: Sequence[Array]) -> Array:
     return np.column_stack([np.where(number > 1, value, np.nan) for value, number in found])
 
 
-def most_shown(Y: Array) -> tuple[Array, Array]:
+def most_shown(Y: Array) -> tuple[Array, Indices]:
     """Return the value that most of some copies' cells hold, and how many do, shapes (n,), of cells of shape (n, k); of ties the first.
 
     Examples
