@@ -25,7 +25,8 @@ from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
 from reports.wording import sentences as say
 from reports.wording import telling
-from reports.wording.card import FINE, Disclosure, Exposure, Given, Verdict
+from reports.wording.card import FINE, Verdict
+from reports.wording.exposed import Disclosure, Exposure, Given
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
 from reports.wording.words import who_knows
