@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from auditor.data.columns.checks import Gaps, Survey
+from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import Scan, scan
 from auditor.data.columns.threads import in_threads
 from auditor.data.formats.parts import Piece, are_plain
@@ -140,7 +141,7 @@ def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, be
 
 
 def _cleaned(rows: Array | FileRows, survey: Survey, asked: Asked) -> Array | FileRows:
-    survey.check_kinds()
+    survey.check_kinds(identifies)
     survey.check_values(asked.missing)
     if not survey.missing.count.any() or asked.missing == "keep":
         return rows

@@ -441,10 +441,8 @@ def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | Non
     known = reading.header(path)
     names = _select(known, columns, (), **beside)
     if "" in names:
-        others = [name for name in known if name]
-        remedy = f"; choose the others with `columns:`, here {listed(others)}" if others else ""
         where = f"{path.name}: column {names.index('') + 1}"
-        raise DataError(f"{where} has no name (is it the index of a data frame?){remedy}")
+        raise DataError(f"{where} has no name (is it the index of a data frame?); name those to audit with `columns:`")
     return names
 
 

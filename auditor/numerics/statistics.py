@@ -19,6 +19,11 @@ def quantile(probability: float, degrees: float = math.inf) -> float:
     return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
 
 
+def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
+    """Return the quantile of ``(mean + Z)/S``, noncentral t: Z is standard normal, and S estimates its standard deviation."""
+    return mean + quantile(probability) if math.isinf(degrees) else float(scipy.special.nctdtrit(degrees, mean, probability))
+
+
 def quantiles(probability: float, degrees: Array) -> Array:
     """Return ``quantile`` for an array of degrees of freedom, infinite ones among them."""
     finite = np.isfinite(degrees)

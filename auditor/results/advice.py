@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from auditor.results.records import Verdict
 
 
@@ -59,7 +61,8 @@ class Tried:
     exposed : Exposed or None
         As measured; None where paper says already that the release is none to recommend.
     verdict : {'holds', 'fails', 'undecided'}
-        Whether one release meets the target, against every attack, in every attribute; undecided where that is up to the draw.
+        What an audit of one new release will find, whatever its draw, against every attack, in every attribute; undecided where that is
+        up to the draw.
     in_full : bool
         Whether the whole release was audited, or one copy that tells as much as all of it by the law of the noise.
     pooling : float
@@ -116,8 +119,8 @@ class Advice:
         The recommended release.
     weaker : Tried or None
         The next weaker that fails, audited in the same way; None where none on the grid does.
-    between : int
-        Levels of the grid between these two, of which the draw decides.
+    step : str
+        In words, how far apart these two are: no closer releases can audits of so many records tell apart for sure.
     scenario : dict
         Makes and audits the recommended release.
     command : str
@@ -138,7 +141,14 @@ class Advice:
     frontier: tuple[Tried, ...]
     chosen: Tried
     weaker: Tried | None
-    between: int
+    step: str
     scenario: dict[str, Any]
     command: str
     notes: tuple[str, ...]
+
+    @property
+    def loss_on_average(self) -> float:
+        """Loss at which the mean over draws meets the target, and about every other release misses it; read between what was measured."""
+        measured = (one for one in self.frontier if one.scheme == self.chosen.scheme and one.losses)
+        own = sorted((one.exposed.unknown, one.loss) for one in measured if one.exposed)
+        return float(np.interp(self.target, [unknown for unknown, _ in own], [loss for _, loss in own]))

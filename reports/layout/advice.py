@@ -58,15 +58,21 @@ def _recommended(advice: Advice) -> Block:
         f"Pooling: {pooling_text(taken)}.",
         f"Loss of use, copy by copy: {', '.join(loss_text(advice, loss) for loss in taken.losses)} ({advice.use}).",
     ]
+    price, least = loss_text(advice, taken.loss), loss_text(advice, advice.loss_on_average)
+    if price != least:
+        lines.append(
+            f"Price of being sure: a loss of {price} on average over copies. From {least} on, the mean of many releases meets the target, "
+            "and about every other single one misses it."
+        )
     if taken.epsilon is not None:
         lines.append(f"Guarantee, to whoever holds all copies: ε = {epsilon_text(advice, taken)}.")
     weaker = advice.weaker
     if weaker is None or weaker.exposed is None:
-        return Items([*lines, "None of the grid is weaker and fails the target."])
-    between = f"; of {advice.between} level{'s' * (advice.between > 1)} between, the draw decides" if advice.between else ""
+        return Items([*lines, "No weaker release of the grid fails the target for sure."])
     return Items([
-        *lines, f"The next weaker on the grid that fails the target is {levels_text(weaker)}{between}. It leaves {share_text(weaker)} of "
-        f"{attribute_text(weaker)} ({weaker.exposed.attack}).",
+        *lines, f"The next weaker release that an audit of {advice.rows:,} records tells apart for sure is {levels_text(weaker)}, by "
+        f"{advice.step}. It misses the target, as it leaves {share_text(weaker)} of {attribute_text(weaker)} unknown "
+        f"({weaker.exposed.attack}); between the two, the draw decides.",
     ])  # fmt: skip
 
 

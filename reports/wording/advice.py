@@ -18,8 +18,9 @@ HOW = (
     "On paper: what the best linear attack leaves (for retention, exact Bayes) bounds from above what stays unknown, and tells how much "
     "pooled copies are worth. Measured: what every attack leaves, first of one copy that by the law of the noise tells as much as all "
     "copies pooled, then of the whole release; ± is by how much one release differs from the mean of many, 95 times in 100. "
-    "The target is met where the expectation `exposure` would hold of one release as it is on average, and missed where it would fail. "
-    "Between these the draw of the noise decides, and no such level is recommended."
+    "The target is met where the expectation `exposure` will hold in 199 of 200 audits of one new release, and missed where it will fail "
+    "in as many. Between these the draw of the noise decides, and no such level is recommended. Fewer records spread more: the levels "
+    "that they tell apart lie farther apart, and being sure costs more noise."
 )
 GUARANTEE = (
     "Of differential privacy, (ε, δ), by the law of the noise: how well whoever holds all copies can tell any record from any other within "

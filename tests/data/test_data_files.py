@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from auditor.data.load import load_table
+from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from tests.programs import python
@@ -223,7 +224,7 @@ SHAPES = {
     "pandas index": (
         ",a\n0,2\n1,4\n",
         "table.csv: column 1 has no name (is it the index of a data frame?); "
-        "choose the others with `columns:`, here 'a'",
+        "name those to audit with `columns:`",
     ),
 }
 
@@ -267,6 +268,18 @@ def test_shape_of_parquet(tmp_path):
     assert refusal(parquet(tmp_path, empty)) == "table.parquet: has 1 column but no records"
     twice = pa.table([[1, 2], [3, 4]], names=["a", "a"])
     assert refusal(parquet(tmp_path, twice)) == "table.parquet: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop"])
+@pytest.mark.parametrize("numbers", [range(7, 1207), np.random.default_rng(0).permutation(1200), np.arange(1200) ** 2 + 10**9], ids=["even", "mixed", "named"])
+def test_what_identifies_records_is_never_suggested(tmp_path, monkeypatch, numbers, missing):
+    ages = np.random.default_rng(1).integers(20, 66, 1200)
+    path = csv(tmp_path, "person_id,age,name\n" + "".join(f"{no},{age},{CANARY}\n" for no, age in zip(numbers, ages, strict=True)))
+    said = "column 'name' holds text, not numbers (1,200 such cells, the first in data row 1); choose columns of numbers with `columns:`, here 'age'"
+    assert refusal(path, missing=missing) == said
+    monkeypatch.setattr(streamed, "HELD_BYTES", 1)
+    assert refusal(path, missing=missing) == said
+    assert "here" not in refusal(path, missing=missing, columns=["person_id", "name"])
 
 
 @pytest.mark.parametrize("columns", [None, ["a", "b"]])

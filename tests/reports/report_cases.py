@@ -339,6 +339,6 @@ def advice() -> Advice:
     scenario = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]}, "attacks": "all"}
     return Advice(
         "staff.csv", 1000, 2000, 10, 0.5, 1e-5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
-        (weaker, taken, tried("correlated", 2.1, 0.53, "undecided", 0.19), paper), taken, weaker, 2, scenario,
+        (weaker, taken, tried("correlated", 2.1, 0.53, "undecided", 0.19), paper), taken, weaker, "a factor of 1.2 in σ²", scenario,
         "auditor perturb staff.csv --scheme corner-wave --levels 1.21,2.42,4.84 --output copies", (f"column {NASTY!r} left out",),
     )  # fmt: skip

@@ -29,8 +29,16 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice: Ad
     assert "\x1b" not in text
     assert all(len(line) <= width for line in lines if "auditor perturb" not in line)  # what is to be copied is never broken
     whole = " ".join(text.split())
-    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open", "of 2 levels between, the draw", "not measured: it would", "×3,001", "19 %"):
+    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open", "sure is 1, 2, 4, by a factor of 1.2 in σ². It", "not measured: it would", "×3,001", "19 %"):
         assert words in whole
+
+
+def test_what_being_sure_costs_is_said_where_it_costs_anything(advice: Advice) -> None:
+    """Halfway between 49 % at a loss of 0.2 and 52 % at 0.5, a third of the way, half would be left on average."""
+    one, taken, *others = (replace(tried, losses=(loss,)) for tried, loss in zip(advice.frontier, (0.2, 0.5, 0.7, 0.9), strict=True))
+    dear = Markdown().render_advice(replace(advice, frontier=(one, taken, *others), chosen=taken))
+    assert "Price of being sure: a loss of +50 % on average over copies. From +30 % on, the mean of many" in dear
+    assert "Price" not in Markdown().render_advice(advice)
 
 
 def test_what_stands_below_a_release_is_broken_between_words(advice: Advice) -> None:

@@ -19,8 +19,8 @@ from auditor import AuditorError
 from auditor.registry import get
 from auditor.results.advice import Exposed, Tried
 from auditor.results.records import Measurement
-from auditor.runs.advice.advise import advise, command
-from auditor.runs.advice.audits import Asked, of_one_release
+from auditor.runs.advice.advise import advise, command, steps_apart
+from auditor.runs.advice.audits import Asked, astray, of_one_release
 from auditor.runs.advice.candidates import AddedNoise, Retention, mean_loss, regression_loss, share_loss
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.compared import schemes_of
@@ -29,7 +29,7 @@ from auditor.runs.advice.search import STEPS, noise_grid, weakest
 from auditor.runs.advice.trials import Trials
 from auditor.runs.perturb import make_plugin
 from auditor.scenario.stated_levels import sized_by_bounds
-from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.base.scheme import TableMoments, table_moments
 
 K = np.array([[4.0, 3.0], [3.0, 9.0]])
 """A covariance, with a correlation of a half."""
@@ -54,12 +54,12 @@ def test_the_search_finds_the_first_place_and_asks_of_few(steps, data):
     assert min(asked) >= start
 
 
-def test_the_grid_has_12_steps_a_decade_and_holds_1():
+def test_the_grid_has_24_steps_a_decade_and_holds_1():
     grid = noise_grid()
     assert len(grid) == 6 * STEPS + 1
     assert 1.0 in grid
     steps = np.diff(np.log10(grid)) * STEPS
-    np.testing.assert_allclose(steps, 1.0, atol=0.08)  # three digits round a level by up to 1 in 200
+    np.testing.assert_allclose(steps, 1.0, atol=0.1)  # three digits round a level by up to 1 in 200
 
 
 class StubbedAudits(Asked):
@@ -97,7 +97,7 @@ def test_the_place_found_meets_the_target_and_the_one_before_does_not(scheme, wo
     place = trials.lowest(candidate, math.inf)
     assert trials.whole(candidate, place).met
     assert not trials.whole(candidate, place - 1).met
-    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 12  # nothing is audited twice
+    assert len(trials.asked.asked) == len(set(trials.asked.asked)) <= 14  # nothing is audited twice
 
 
 def test_schemes_of_one_shape_share_the_audits_of_single_copies():
@@ -143,7 +143,7 @@ def test_one_release_spreads_as_one_draw_and_in_proportion_to_its_error():
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
-        (0.55, 0.02, "holds"), (0.53, 0.02, "undecided"), (0.47, 0.02, "undecided"), (0.45, 0.02, "fails"),  # 1.645·0.02 = 0.033 from the target
+        (0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.41, 0.02, "undecided"), (0.37, 0.02, "fails"),  # 5.0·0.02·0.5/0.6 = 0.08
         (1600.0, 7200.0, "holds"),  # an attack that goes astray is no sign that little may be left
     ],
 )  # fmt: skip
@@ -151,6 +151,31 @@ def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
     asked = Asked({}, 0.5, 1000, 1, False, {})
     assert asked.verdict(found(drawn(mean, error))) == verdict
     assert asked.verdict(found(drawn(mean, error, count=400))) == verdict  # more draws do not make a release better
+
+
+@pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("replicates", 3.39), ("closed-form", 1.645)])
+def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z):
+    """Of a release that just meets the target. 200,000 fixed draws know a share of 0.5 % to 0.06 % (four standard errors)."""
+    rng, n = np.random.default_rng(5), 200_000
+    (one, *_), known = drawn(0.0, 1.0), bar == "closed-form"
+    margin = z + astray(one._replace(error_bar=bar), 10, z)
+    mean = rng.normal(size=(n, 10)).mean(axis=1)
+    spread, found = (1.0 if known else np.sqrt(rng.chisquare(degrees, n) / degrees) for degrees in (9, 8))
+    off = np.mean(rng.normal(size=n) - z * found < mean - margin * spread)
+    assert 0.0035 < off < 0.0056
+
+
+def test_fewer_records_make_wider_steps():
+    """Of one cell whose errors spread by √(2/n) of their size: what holds lies d of them above the target, and what fails as far below."""
+    spans, cases = [], ((300, 25, 5.046), (1_500, 25, 5.046), (5_000, 10, 6.374))
+    for rows, draws, d in cases:
+        asked, means = Asked({}, 0.5, rows, 1, False, {}), np.linspace(0.01, 0.99, 981)
+        verdicts = [asked.verdict(found(drawn(mean, mean * math.sqrt(2 / rows)))) for mean in means]
+        assert asked.draws == draws
+        assert verdicts == sorted(verdicts, key=("fails", "undecided", "holds").index)
+        spans.append(verdicts.count("undecided") / 1000)
+        assert means[verdicts.index("holds")] == pytest.approx(0.5 * (1 + d * math.sqrt(2 / rows)), abs=0.002)
+    assert spans == sorted(spans, reverse=True)
 
 
 def test_theory_below_the_target_refutes_and_the_cell_that_may_end_lowest_is_told():
@@ -367,12 +392,33 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here):
         " --columns age --output copies"  # fmt: skip
 
 
+class FewAttacks(Asked):
+    """Audits by three attacks, one of each kind: linear, on a fitted density, and by Bayes."""
+
+    def scenario(self, scheme, levels, title=""):
+        return super().scenario(scheme, levels, title) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
+
+
+@pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
+def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(here, scheme):
+    """One release an audit. By fixed seeds, so the same every time; of other seeds at most 3 in 100 tests would fail."""
+    staff(here, 400, seed=1)
+    table = chosen("staff.csv", ["salary"], None, 1)
+    candidate = AddedNoise(2, 4.0, get("scheme", scheme)(), table_moments(table.table), mean_loss)
+    asked = FewAttacks(table.measured, 0.5, table.table.rows, 1, False, {})
+    trials = Trials(asked, "mean")
+    place = trials.lowest(candidate, math.inf)
+    step = steps_apart(trials, candidate, place)
+    for verdict, levels in (("holds", candidate.levels(place)), ("fails", candidate.levels(place - step))):
+        audited = asked.scenario(scheme, levels) | {"replicates": 1}
+        assert [auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12, 13)] == [verdict] * 3
+
+
 @pytest.mark.slow
-def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(here):
+@pytest.mark.parametrize("columns", [("salary",), ("salary", "age")])
+def test_the_scenario_of_advice_holds_under_other_seeds_and_of_the_next_weaker_release_fails(here, columns):
     staff(here, 300, seed=1)
-    advice = advise(Request("staff.csv", 2, 0.5, columns=("salary",), schemes=("corner-wave",)))
+    advice = advise(Request("staff.csv", 1, 0.5, columns=columns, schemes=("corner-wave",)))
     for verdict, release in (("holds", advice.chosen), ("fails", advice.weaker)):
-        assert release.verdict == verdict
-        scheme = {"name": release.scheme, "levels": list(release.levels)}
-        audited = advice.scenario | {"schemes": [scheme], "coalitions": [{"copies": [1]}]}
-        assert [auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12)] == [verdict] * 2
+        audited = advice.scenario | {"schemes": [{"name": release.scheme, "levels": list(release.levels)}]}
+        assert [auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12, 13)] == [verdict] * 3

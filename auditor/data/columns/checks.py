@@ -26,6 +26,9 @@ LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
 
 MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 
+HEAD = 1_000
+"""Records by which a column of numbers is taken for an identifier before it is suggested."""
+
 MOST_PROBLEMS = 5
 """Columns described one by one before a message only counts the rest."""
 
@@ -70,32 +73,6 @@ def check_plain(name: str, column: pd.Series[Any]) -> None:
         raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
 
 
-def numeric(frame: pd.DataFrame, *, booleans: bool) -> NDArray[np.float64]:
-    """Return a frame's columns as numbers, missing cells as NaN.
-
-    Parameters
-    ----------
-    frame : DataFrame of n rows and N columns
-        Integers, floats, decimals and their nullable forms. Integers beyond 2^53 are rounded to the nearest float.
-    booleans : bool
-        Whether booleans may stand for 0 and 1; only for columns that were asked for by name.
-
-    Returns
-    -------
-    ndarray of shape (n, N)
-        C-contiguous.
-
-    Raises
-    ------
-    DataError
-        A column holds something else; the message says what, for every such column, and names the usable ones.
-    """
-    survey = Survey(tuple(frame.columns), booleans)
-    values = survey.add(frame)
-    survey.check_kinds()
-    return values
-
-
 @dataclass
 class Cells:
     """How many cells of each column are something, and the first row of each that is, from 0; arrays of shape (N,)."""
@@ -133,7 +110,7 @@ class Survey:
     ----------
     names : tuple of N str
     booleans : bool
-        As for ``numeric``.
+        Whether booleans may stand for 0 and 1; only for columns that were asked for by name.
     """
 
     def __init__(self, names: tuple[str, ...], booleans: bool) -> None:
@@ -143,9 +120,13 @@ class Survey:
         self._fit = {"numbers", "booleans"} if booleans else {"numbers"}
         self._kinds: list[set[str]] = [set() for _ in names]
         self._text = Cells.none(len(names))
+        self._head = np.empty((0, len(names)))
 
     def add(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Note what some records hold and return them as numbers, shape (b, N); NaN in columns that hold something else."""
+        """Note what some records hold and return them as numbers, shape (b, N); NaN in columns that hold something else.
+
+        Numbers may be integers, floats, decimals and their nullable forms; integers beyond 2^53 are rounded to the nearest float.
+        """
         values = np.empty((len(frame), len(self.names)))
         for j, name in enumerate(self.names):
             values[:, j] = self._column(j, frame[name])
@@ -155,6 +136,8 @@ class Survey:
         for j in suspect:
             self.missing.add(j, np.isnan(values[:, j]), self.rows)
             self.infinite.add(j, np.isinf(values[:, j]), self.rows)
+        if not self.rows:
+            self._head = values[:HEAD].copy()
         self.rows += len(values)
         return values
 
@@ -164,6 +147,8 @@ class Survey:
             mine.join(theirs, self.rows)
         for kinds, more in zip(self._kinds, other._kinds, strict=True):
             kinds |= more
+        if not self.rows:
+            self._head = other._head
         self.rows += other.rows
 
     def _column(self, j: int, column: pd.Series[Any]) -> NDArray[np.float64]:
@@ -185,11 +170,11 @@ class Survey:
     def _unfit(self) -> list[int]:
         return [j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1]
 
-    def check_kinds(self) -> None:
-        """Raise `DataError` when a column holds something else than numbers."""
+    def check_kinds(self, identifies: Callable[[str, NDArray[np.float64], int], bool]) -> None:
+        """Raise `DataError` when a column holds something else than numbers; others are named, but those that identify records."""
         unfit = self._unfit
         if unfit:
-            usable = [name for j, name in enumerate(self.names) if j not in unfit]
+            usable = [name for j, name in enumerate(self.names) if j not in unfit and not identifies(name, self._head[:, j], self.rows)]
             remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
             _refuse((self._why_unfit(j) for j in unfit), remedy)
 

@@ -10,7 +10,7 @@ from shlex import quote
 from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results.advice import Advice, Tried
-from auditor.runs.advice.audits import DRAWS, Asked
+from auditor.runs.advice.audits import Asked
 from auditor.runs.advice.candidates import AddedNoise, Candidate
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.compared import candidates_of, parameters_of, schemes_of, utility_of
@@ -53,7 +53,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         measures,
     )  # fmt: skip
     trials = Trials(asked, request.utility, request.epsilon)
-    listener(_plan(request, candidates, table))
+    listener(_plan(request, candidates, asked))
     best: tuple[Tried, Candidate, int] | None = None
     for candidate in candidates:
         listener(f"looking for levels of {candidate.name}")
@@ -66,29 +66,28 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     return _advice(request, table, asked, trials, *best[1:])
 
 
-def _plan(request: Request, candidates: Sequence[Candidate], chosen: Chosen) -> str:
+def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
     first = candidates[0]
     start = first.start(request.unknown, request.epsilon)
     paper = "" if start is None else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
-    rows = chosen.table.rows
     return (
         f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
-        f"({rows:,} records, {DRAWS} draws of the noise each)"
+        f"({asked.rows:,} records, {asked.draws} draws of the noise each)"
     )
 
 
 def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int) -> Advice:
-    """Return the recommendation, after weaker releases were audited as well: the next that fails, and until then what the draw decides."""
+    """Return the recommendation, and the next weaker release that audits can tell apart from it: levels between are up to the draw."""
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
     taken = trials.whole(best, place)
-    steps = weakest(lambda back: trials.whole(best, place - back).verdict == "fails", 1, place + 1) if place else None
+    step = steps_apart(trials, best, place)
     title = f"{request.copies} {'copies that leave' if request.copies > 1 else 'copy that leaves'} {request.unknown:g} unknown"
     return Advice(
         data=request.data,
         rows=chosen.table.rows,
         all_rows=chosen.all_rows,
-        replicates=DRAWS,
+        replicates=asked.draws,
         target=request.unknown,
         delta=request.delta,
         utility=request.utility,
@@ -96,12 +95,22 @@ def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best
         grid=_grid(best),
         frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
         chosen=taken,
-        weaker=None if steps is None else trials.whole(best, place - steps),
-        between=place if steps is None else steps - 1,
+        weaker=None if step is None else trials.whole(best, place - step),
+        step="" if step is None else best.between(place - step, place),
         scenario=replace(asked, data=chosen.data).scenario(best.name, taken.levels, title),
         command=command(request, chosen, best, taken),
         notes=chosen.notes,
     )
+
+
+def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
+    """Return how many places weaker the next release is that fails for sure; None where none does. Single copies are asked first."""
+    first: int | None = 1
+    for audited in (trials.single, trials.whole) if best.curve else (trials.whole,):
+        if place == 0 or first is None:
+            return None
+        first = weakest(lambda back, audited=audited: audited(best, place - back).verdict == "fails", first, place + 1)  # type: ignore[misc]
+    return first
 
 
 def _grid(candidate: Candidate) -> str:

@@ -71,6 +71,10 @@ class Candidate(ABC):
         """Return the level of one copy that tells as much as all of them, for a scheme that has a curve."""
 
     @abstractmethod
+    def between(self, weaker: int, place: int) -> str:
+        """Return in words how far two places of the grid are apart."""
+
+    @abstractmethod
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return the share of the worst attribute that the best attack with a closed form leaves, from all these copies pooled."""
 
@@ -145,6 +149,10 @@ class AddedNoise(Candidate):
         """Return the grid's level."""
         return (float(f"{self.grid[place] / self.pooled_level((1.0,)):.4g}"),)
 
+    def between(self, weaker: int, place: int) -> str:
+        """Return the ratio of their levels."""
+        return f"a factor of {self.grid[place] / self.grid[weaker]:.2g} in σ²"
+
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return the least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
         return float((np.diag(self._pencil.error(np.asarray(self.pooled_level(levels)))) / np.diag(self.table.covariance)).min())
@@ -206,6 +214,10 @@ class Retention(Candidate):
     def alone(self, place: int) -> tuple[float, ...]:
         """Return the least perturbed copy."""
         return (self.grid[place],)
+
+    def between(self, weaker: int, place: int) -> str:
+        """Return the difference of their levels."""
+        return f"{self.grid[weaker] - self.grid[place]:.2g} of retention"
 
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return what exact Bayes leaves from the least perturbed copy: of fresh draws a bound, as other copies tell more."""

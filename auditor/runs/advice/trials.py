@@ -12,9 +12,9 @@ from auditor.results.model import AuditResult
 from auditor.results.records import Verdict
 from auditor.runs.advice.audits import Asked, pooling_gain
 from auditor.runs.advice.candidates import Candidate, within
-from auditor.runs.advice.search import weakest
+from auditor.runs.advice.search import STEPS, weakest
 
-AROUND = 4
+AROUND = STEPS // 3
 """Places on either side of the recommended one that are measured besides, to show what more or less noise would do."""
 MODEL = "decision-tree"
 
