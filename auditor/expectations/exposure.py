@@ -62,17 +62,7 @@ class Exposure(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every attribute, attack and coalition that the filter selects."""
-        whole = self.parameters.attribute is not None  # all attributes together are judged where they are asked for
-        copies = copies_released(evidence)
-        metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
-        errors, away, shown, believed = (selector(self.parameters, metric, copies, each_attribute=True) for metric in metrics)
-        found = [r for r in evidence.measurements if r.status == "ok" and (r.attack or r.metric == SHOWN)]
-        apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
-        measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
-        measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
-        found, asked = [*filter(errors, measured), *map(_kept, filter(away, measured))], self.parameters.unknown
-        if asked.at_least is not None and found:  # of the value that is given away most, or shown: others are given away less
-            found += map(_kept, filter(lambda r: shown(r) or believed(r), measured))
+        found, asked = shares_unknown(evidence.measurements, self.parameters, copies_released(evidence)), self.parameters.unknown
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
             return Judgement("undecided", "no attack that the filter admits gave an error of an attribute", None, bound)
@@ -83,6 +73,23 @@ class Exposure(Expectation):
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
             return Judgement("undecided", why, judged.observed, judged.bound)
         return Judgement(judged.status, why, judged.observed, judged.bound)
+
+
+def shares_unknown(
+    measurements: Sequence[Measurement], filters: Exposure.Parameters, copies: dict[tuple[str, str], int]
+) -> list[Measurement]:
+    """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
+    whole = filters.attribute is not None  # all attributes together are judged where they are asked for
+    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
+    errors, away, shown, believed = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
+    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric == SHOWN)]
+    apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
+    measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
+    measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
+    judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
+    if filters.unknown.at_least is not None and judged:  # of the value that is given away most, or shown: others are given away less
+        judged += map(_kept, filter(lambda r: shown(r) or believed(r), measured))
+    return judged
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:

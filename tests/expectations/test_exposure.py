@@ -37,6 +37,16 @@ def test_the_worst_attribute_decides_and_not_their_mean(age: float, error: float
     assert ("1 without an error bar; of copies made here five replicates or more give one" in found.why) == (error is None)
 
 
+@pytest.mark.parametrize(("usual", "status"), [(1.2, "holds"), (0.7, "holds"), (0.48, "undecided"), (0.3, "undecided")])
+def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(usual: float, status: str) -> None:
+    """Of 0.3 nine times and 2,600 once it is not said that it fails: on average it errs by 260 times the variance."""
+    values = [usual + 0.001 * k for k in range(9)] + [2600.0]
+    error = float(np.std(values, ddof=1))
+    drawn = [record("age", value, error, attack="svd-filter", replicate=k, error_bar="replicates") for k, value in enumerate(values, 1)]
+    assert judge(drawn).status == status
+    assert judge(drawn, unknown={"at-most": 0.5}).status != "holds"
+
+
 def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:
     others = [record("age", 0.8), record("age", 0.8, coalition=(1, 2)), record("age", 0.2, attack="ica", coalition=(1, 2))]
     found = judge(others)

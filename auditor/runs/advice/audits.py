@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auditor.errors import AuditorError
-from auditor.expectations.metric import LEVEL, cut_off, judge_bounds
+from auditor.expectations.exposure import Exposure, shares_unknown
+from auditor.expectations.metric import ERRORS, LEVEL, cut_off, judge_bounds
 from auditor.numerics.statistics import Z_95, noncentral_quantile, quantile
 from auditor.results.advice import Exposed
 from auditor.results.evidence import ROW_REDRAWS
@@ -67,7 +68,6 @@ class Asked:
 
     def scenario(self, scheme: str, levels: Sequence[float], title: str = "") -> dict[str, Any]:
         """Return the scenario that makes and audits a release."""
-        alone = {"attribute": "*"} if self.categories else {}
         return {
             "schema": 1,
             "title": title or f"{scheme}, {len(levels)} copies",
@@ -80,7 +80,7 @@ class Asked:
             **({"utility": dict(self.utility)} if len(levels) > 1 or self.utility else {}),
             **({"measures": list(self.measures)} if self.measures else {}),
             "replicates": self.draws,
-            "expect": [{"exposure": {"scheme": scheme, **alone, "unknown": {"at-least": self.target}}}],
+            "expect": [{"exposure": {"scheme": scheme, **self._whole, "unknown": {"at-least": self.target}}}],
         }
 
     def audit(self, scheme: str, levels: Sequence[float]) -> AuditResult:
@@ -122,18 +122,24 @@ class Asked:
         every = self._single(result, self.target)
         return min(map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition)))
 
+    @property
+    def _whole(self) -> dict[str, str]:
+        return {"attribute": "*"} if self.categories else {}
+
+    def _expected(self, target: float) -> Exposure.Parameters:
+        return Exposure.Parameters.model_validate({"unknown": {"at-least": target}, **self._whole})
+
     def _single(self, result: AuditResult, target: float) -> list[Measurement]:
-        every = [record for record in result.measurements if record.metric == "normalized_error" and record.status == "ok"]
-        judged = [record for record in every if record.attack and (record.attribute == "*") == self.categories]
+        judged = shares_unknown(result.measurements, self._expected(target), {})
         return [of_one_release(cell, target) for cell in cells(judged).values()]
 
 
 def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
     """Return what pooling takes off what the best single copy leaves, as measured; 0 where it adds nothing."""
-    same = ("normalized_error", exposed.attack, exposed.attribute, "ok", 1)
+    same = ("normalized_error", exposed.attack, exposed.attribute, "ok")
     told = ((cell, cell[0]) for cell in cells(result.measurements).values())
-    alone = [pooled(cell)[0] for cell, one in told if (one.metric, one.attack, one.attribute, one.status, len(one.coalition)) == same]
-    return max(0.0, 1.0 - exposed.unknown / min(alone))
+    left = {one.coalition: pooled(cell)[0] for cell, one in told if (one.metric, one.attack, one.attribute, one.status) == same}
+    return max(0.0, 1.0 - left[exposed.coalition] / min(share for coalition, share in left.items() if len(coalition) == 1))
 
 
 def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
@@ -143,7 +149,8 @@ def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     sign that it may err by less than a half, and is cut off as the expectation does. Below the target that widens the error bar by itself.
     """
     mean, error = pooled(cut_off(drawn, target))
-    spread = None if error is None else math.sqrt(len(drawn)) * error * target / max(mean, target)
+    size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
+    spread = None if error is None else math.sqrt(len(drawn)) * error * size
     return drawn[0]._replace(value=mean, std_error=spread, theory=mean_theory(drawn))
 
 
