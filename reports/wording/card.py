@@ -12,7 +12,6 @@ from reports.figures.reading import EVERYTHING, Setting, floor
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
 from reports.wording.exposed import Axis, Disclosure, Exposure, Given
-from reports.wording.words import knows
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 
@@ -74,7 +73,7 @@ class Verdict:
     single: Figure | None = None
     gain: Figure | None = None
     exposed: Exposure | None = None
-    adversary: str = ""
+    who: str = ""
     where: str = ""
     guesses: Guesses | None = None
     given: Given | None = None
@@ -189,15 +188,7 @@ class Verdict:
 
     def _strongest_attack(self, how: str = "") -> str:
         where = f" at {self.where}" if self.where else ""
-        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.adversary else ""
-
-    @property
-    def who(self) -> str:
-        """Who rebuilds most, and what it knows in words; empty where nothing was measured."""
-        if self.setting is None:
-            return ""
-        said = knows(self.setting.knowledge, attack=self.setting.attack, categories=self.guesses is not None)
-        return f"{clipped(str(self.setting.attack), 60)}, {clipped(said, 80)}"
+        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.who else ""
 
     @property
     def exposure(self) -> Pieces:
