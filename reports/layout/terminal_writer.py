@@ -27,7 +27,7 @@ GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
 COLUMN = 16
 """Characters that a scheme's column takes at least."""
-MOST = 8
+MOST = 6
 """Adversaries that a first screen shows."""
 LABELS = (12, 30)
 """Characters of a first column, at least and at most."""

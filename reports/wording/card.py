@@ -154,11 +154,10 @@ class Verdict:
         if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
             return ""  # said of the only attribute already
         if self.single is None or self.single.coalition == self.worst.coalition:
-            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
+            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooling leaves"
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
             return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
-        alone = f"the most revealing one alone {say.share(self.single)}"
-        return f"Pooled copies leave {say.share(self.worst)} of the variance unknown, {alone}."
+        return f"Pooling leaves {say.share(self.worst)} of the variance unknown, the most revealing copy {say.share(self.single)}."
 
     def _given_away(self) -> str:
         if self.disclosed is None or self.disclosed.shown.value <= 0:
@@ -316,14 +315,13 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     exposed = sum(verdict.rank > FINE for verdict in found)
-    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
+    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
-    many = f"{say.capital(spelled(len(found)))} schemes"
     if len(parts) == 1:
-        kind = next(kind for kind, count in counts if count)
-        return f"{lead}{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
-    return f"{lead}{many}: {', '.join(parts)}."
+        parts = [f"{'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}" for kind, count in counts if count]
+    every = lead if exposed == len(found) else ". ".join(filter(None, [lead, f"{say.capital(spelled(len(found)))} schemes"]))
+    return f"{every}: {', '.join(parts)}."
 
 
 def _of(count: int, total: int) -> str:

@@ -385,11 +385,11 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
 
 def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
     found = verdicts(Reading(quickstart))
-    lead = "All four schemes leave less than half of some attribute unknown. "
-    assert summary(found) == f"{lead}Four schemes: one rebuilt exactly, two rebuilt better by pooling copies, one where pooling gains nothing."
+    every, apart = "schemes leave less than half of some attribute unknown", "one rebuilt exactly, two rebuilt better by pooling copies"
+    assert summary(found) == f"All four {every}: {apart}, one where pooling gains nothing."
     assert summary(found[:1]) == ""
-    assert summary(found[:2]).endswith("Two schemes, both rebuilt better by pooling copies.")
-    assert summary(found[:2] + found[1:2]).endswith("Three schemes, all rebuilt better by pooling copies.")
+    assert summary(found[:2]).endswith(f"Both {every}: both rebuilt better by pooling copies.")
+    assert summary(found[:2] + found[1:2]).endswith(f"All three {every}: all rebuilt better by pooling copies.")
 
 
 def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
