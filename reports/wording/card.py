@@ -162,8 +162,9 @@ class Verdict:
     def _given_away(self) -> str:
         if self.disclosed is None or self.disclosed.shown.value <= 0:
             return ""
-        by, shown, _ = self.disclosed
-        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
+        by, shown, news, _ = self.disclosed
+        chance = "" if say.share(shown) == say.share(news) else f", which is {say.share(news)} of what is not known without it"
+        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
 
     def _as_they_are(self) -> str:
         if self.shown is None:
@@ -215,12 +216,12 @@ class Verdict:
     def _class_axis(self) -> Axis | None:
         if self.disclosed is None:
             return None
-        _, shown, single = self.disclosed
-        other = None if single is None or single.coalition == shown.coalition else single
-        left, single_left = 1.0 - shown.value, None if other is None else 1.0 - other.value
+        _, _, news, single = self.disclosed
+        other = None if single is None or single.coalition == news.coalition else single
+        left, single_left = min(1.0, 1.0 - news.value), None if other is None else min(1.0, 1.0 - other.value)
         return Axis(
-            "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
-            len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
+            "the bar shows the others", "Sensitive values given away, beyond chance", say.share(news), say.share(other) if other else "",
+            len(news.coalition) == 1, left, single_left, severity(left), said="given away",
         )  # fmt: skip
 
     def _shown_axis(self) -> Axis | None:

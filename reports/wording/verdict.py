@@ -36,7 +36,7 @@ MARGIN = 0.01
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
-DISCLOSED = "disclosed"
+DISCLOSED, NEWS = "disclosed", "disclosed_beyond_chance"
 SMALLEST = "anonymity_k"
 WITHOUT_COPIES = "error_without_copies"
 GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
@@ -75,15 +75,15 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
-    """Return the sensitive values that whoever claims most of them claims rightly, by any attack on the scheme's classes."""
-    here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    found = [(one, shown) for one in here for shown in reading.figures(one, DISCLOSED).values()]
+    """Return the sensitive values that whoever tells most that is news claims rightly, by any attack on the scheme's classes."""
+    here = [one for one in reading.settings(NEWS) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(one, news) for one in here for news in reading.figures(one, NEWS).values()]
     if not found:
         return None
-    who, shown = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
-    singles = reading.figures(who, DISCLOSED)
-    alone = [singles[(copy,)] for copy in shown.coalition if (copy,) in singles]
-    return Disclosure(str(who.attack), shown, max(alone, key=floor, default=None))
+    who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
+    singles = reading.figures(who, NEWS)
+    alone = [singles[(copy,)] for copy in news.coalition if (copy,) in singles]
+    return Disclosure(str(who.attack), reading.figures(who, DISCLOSED)[news.coalition], news, max(alone, key=floor, default=None))
 
 
 def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
