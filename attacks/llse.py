@@ -67,15 +67,22 @@ class JointLLSE(LinearAttack):
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return equation 6 for many coalitions of one size at once, from what each knows of the data."""
-        law = view.law
+        """Return equation 6 for many coalitions of one size at once."""
+        return self.affine_draws([view], coalitions)[0]
+
+    def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
+        """Return equation 6 for many coalitions of one size and several draws at once, from what each knows of the data."""
+        view, law = views[0], views[0].law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
-            return super().affine_batch(view, coalitions)
+            return [[self.affine(view.coalition(copies)) for copies in coalitions] for view in views]
         held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
         index = np.searchsorted(view.copies, held)
-        known = known_together(view, law, index)
+        known = known_together(views, law, index)
         W = weights_by_attribute(law.level_covariance[index[:, :, None], index[:, None, :]], known.grain, known.pencil.gain)
-        return AffineStack(W, _offset(W, known.mean - view.centre), fixed=isinstance(view.knowledge, Perfect))
+        offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
+        if W.ndim == 3:  # all know the same in every draw
+            return [AffineStack(W, offsets, fixed)] * len(views)
+        return [AffineStack(*maps, fixed) for maps in zip(W, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""

@@ -1,16 +1,17 @@
-"""What several coalitions of one size know of the data, each from its own copies: stacked, in place of a view for each.
+"""What several coalitions of one size know of the data, each from its own copies, in several draws: stacked, in place of a view for each.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``w, v`` | weights of each coalition's best combination of copies, and its noise multiple | (B, k), (B,) |
-| ``m, C`` | mean and covariance of each coalition's copies, over the rows that are estimated from | (B, kN), (B, kN, kN) |
-| ``mu_X, K_X`` | ``Σ w_i m_i``, and ``Σ w_i C_ij w_j`` less the noise | (B, N), (B, N, N) |
+| ``m, C`` | mean and covariance of each coalition's copies, over the rows that are estimated from | (R, B, kN), (R, B, kN, kN) |
+| ``mu_X, K_X`` | ``Σ w_i m_i``, and ``Σ w_i C_ij w_j`` less the noise | (R, B, N), (R, B, N, N) |
 
 Each is what the coalition's own view has (``View.data_moments``, ``View.grain``), worked out by the same functions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,15 +26,15 @@ from auditor.types import Array
 
 
 class Known(NamedTuple):
-    """What coalitions know of the data, stacked; without the axis of length B where all know the same.
+    """What coalitions know of the data in each draw, stacked; without the first two axes where all know the same.
 
     Attributes
     ----------
-    mean : ndarray of shape (B, N)
+    mean : ndarray of shape (R, B, N)
         ``mu_X``, in data units.
     pencil : Pencil
         ``K_X`` and the noise's ``K_0``, as each knows them.
-    grain : ndarray of shape (B, N)
+    grain : ndarray of shape (R, B, N)
         What its copies are rounded to (``View.grain``).
     """
 
@@ -42,32 +43,35 @@ class Known(NamedTuple):
     grain: Array
 
 
-def known_together(view: View, law: KroneckerNoise, index: NDArray[np.intp]) -> Known:
+def known_together(views: Sequence[View], law: KroneckerNoise, index: NDArray[np.intp]) -> Known:
     """Return what coalitions of one size know of the data.
 
     Parameters
     ----------
-    view : View
-        Of all M copies.
+    views : sequence of R views
+        Of all M copies, in one draw each; they differ in moments alone.
     law : KroneckerNoise
-        The view's.
+        The views'.
     index : ndarray of shape (B, k)
-        Each coalition's copies, by their places among the view's.
+        Each coalition's copies, by their places among the views'.
 
     Raises
     ------
     NotApplicable
         This knowledge does not give moments.
     """
+    view, N = views[0], views[0].width
     given = view.given
     if not isinstance(given, SampleMoments):
         return Known(view.data_moments[0], view.pencil, view.grain)
-    held, N = view.held, view.width
     Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
     w, v = best_unbiased_combination(Sigma, grain_of_moments(Sigma))
     places = (index[:, :, None] * N + np.arange(N)).reshape(len(index), -1)
-    mean, covariance = combination(w, held.mean[places], view.held_covariance[places[:, :, None], places[:, None, :]])
-    completed = map(given.completed, view.centre + mean, without_noise(covariance, v, law))
-    mu_X, K_X = map(np.array, zip(*completed, strict=True))
-    grain = grain_of_copies(law, np.einsum("bkk->bk", Sigma).max(axis=1), view.centre**2 + held.variances[places[:, :N]])
+    mean = np.array([view.held.mean[places] for view in views])
+    mean, covariance = combination(w, mean, np.array([view.held_covariance[places[:, :, None], places[:, None, :]] for view in views]))
+    covariance = without_noise(covariance, v, law)
+    completed = map(given.completed, (view.centre + mean).reshape(-1, N), covariance.reshape(-1, N, N))
+    mu_X, K_X = (np.reshape(part, like.shape) for part, like in zip(zip(*completed, strict=True), (mean, covariance), strict=True))
+    variances = np.array([view.held.variances[places[:, :N]] for view in views])
+    grain = grain_of_copies(law, np.einsum("bkk->bk", Sigma).max(axis=1), view.centre**2 + variances)
     return Known(mu_X, Pencil.of(K_X, K_X if law.follows_data else law.shape), grain)

@@ -57,9 +57,9 @@ def combination(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]
     ----------
     w : ndarray of shape (..., k)
     mean, covariance : ndarrays of shapes (..., kN) and (..., kN, kN)
-        Of the stacked copies.
+        Of the stacked copies; with the leading axes of ``w``, or more.
     """
-    *lead, k = w.shape
+    lead, k = mean.shape[:-1], w.shape[-1]
     N = mean.shape[-1] // k
     # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
     half = (w[..., None, :] @ covariance.reshape(*lead, k, -1)).reshape(*lead, N, k, N)

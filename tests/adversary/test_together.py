@@ -1,4 +1,4 @@
-"""What coalitions of one size estimate, stacked, against a view of each: repairs, roundings and refusals are each coalition's own."""
+"""What coalitions of one size estimate, in one draw or several, stacked, against one at a time: repairs and roundings are each one's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 from auditor import registry
 from auditor.adversary.affine import AffineStack
-from auditor.adversary.attack import LinearAttack
 from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published_model import LinearModel, ModelledMoments
@@ -42,9 +41,9 @@ TABLES = {
 """What makes the data of independent normals, and the noise's covariance."""
 
 
-def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None):
+def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None, seed=3):
     """The view of who holds five copies, and estimates the moments of three attributes from some rows of them."""
-    rng, Sigma, (mix, shape) = np.random.default_rng(3), SIGMA[law], TABLES[table]
+    rng, Sigma, (mix, shape) = np.random.default_rng(seed), SIGMA[law], TABLES[table]
     X = rng.standard_normal((rows, 3)) @ mix.T
     Z = rng.standard_normal((rows, 15)) @ np.kron(level_root(Sigma), psd_root(shape)).T
     size = np.broadcast_to(size, 3)
@@ -56,19 +55,19 @@ def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None
     return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)
 
 
-def assert_as_one_by_one(view, size=1.0):
+def assert_as_one_by_one(*views, size=1.0):
     """Weights in each attribute's own unit, and relative to the largest of the map: those that rebuild records exactly may be 10⁸."""
     size, attack = np.broadcast_to(size, 3), registry.get("attack", "llse")()
-    for k in range(1, 6):
-        coalitions = list(itertools.combinations(view.copies, k))
-        stack, alone = attack.affine_batch(view, coalitions), LinearAttack.affine_batch(attack, view, coalitions)
-        assert isinstance(stack, AffineStack)
-        assert not stack.fixed
-        unit = np.tile(size, k) / size[:, None]
-        for one, other in zip(stack, alone, strict=True):
-            largest = max(1.0, np.abs(other.weights * unit).max())
-            np.testing.assert_allclose(one.weights * unit, other.weights * unit, rtol=0, atol=1e-12 * largest)
-            np.testing.assert_allclose(one.offset / size, other.offset / size, rtol=0, atol=1e-11 * largest)
+    for k in range(1, len(views[0].copies) + 1):
+        coalitions, unit = list(itertools.combinations(views[0].copies, k)), np.tile(size, k) / size[:, None]
+        for view, stack in zip(views, attack.affine_draws(views, coalitions), strict=True):
+            assert isinstance(stack, AffineStack)
+            assert not stack.fixed
+            alone = [attack.affine(view.coalition(copies)) for copies in coalitions]
+            for one, other in zip(stack, alone, strict=True):
+                largest = max(1.0, np.abs(other.weights * unit).max())
+                np.testing.assert_allclose(one.weights * unit, other.weights * unit, rtol=0, atol=1e-12 * largest)
+                np.testing.assert_allclose(one.offset / size, other.offset / size, rtol=0, atol=1e-11 * largest)
 
 
 @pytest.mark.parametrize("rows", [400, 8])  # of eight rows the estimate less the noise is clipped in some coalitions, and not in others
@@ -87,7 +86,7 @@ def test_and_where_the_noise_is_estimated_with_the_data(law, table):
 @pytest.mark.parametrize("law", ["correlated", "linearly-dependent", "nearly equal"])
 def test_and_where_attributes_are_as_different_as_micrometres_and_megametres(law):
     size = np.array([1e-6, 1.0, 1e6])
-    assert_as_one_by_one(view_of(law, size=size, rows=6), size)
+    assert_as_one_by_one(view_of(law, size=size, rows=6), size=size)
 
 
 def test_and_with_a_published_regression():
@@ -101,12 +100,22 @@ def test_some_are_clipped_and_others_not():
     assert max(least) > 0.01
 
 
-def test_copies_beyond_those_of_a_smaller_view_are_found_by_number():
-    view = view_of("correlated").coalition((2, 3, 5))
+def test_copies_of_a_smaller_view_are_found_by_their_numbers():
+    assert_as_one_by_one(view_of("correlated").coalition((2, 3, 5)))
+
+
+@pytest.mark.parametrize("law", ["correlated", "nearly equal"])
+def test_several_draws_at_once_are_those_of_each(law):
+    model = LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)
+    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed) for seed in range(4)))
+    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed, model=model) for seed in range(2)))
+
+
+def test_draws_without_structure_are_solved_one_by_one():
+    views = [replace(view_of("independent", seed=seed), knowledge=Estimated(rows=400, structure="none")) for seed in range(2)]
     attack = registry.get("attack", "llse")()
-    stack, alone = attack.affine_batch(view, [(2, 5), (3, 5)]), LinearAttack.affine_batch(attack, view, [(2, 5), (3, 5)])
-    for one, other in zip(stack, alone, strict=True):
-        np.testing.assert_allclose(one.weights, other.weights, atol=1e-12)
+    for view, maps in zip(views, attack.affine_draws(views, [(1, 2), (4, 5)]), strict=True):
+        np.testing.assert_array_equal(maps[1].weights, attack.affine(view.coalition((4, 5))).weights)
 
 
 def test_noise_of_mixed_shapes_is_refused_as_for_one_coalition():
