@@ -131,7 +131,8 @@ class Pencil:
         if self.proportional.all():
             return np.asarray(kept[..., :1, None] * one)
         G = (self.basis * kept[..., None, :]) @ self.inverse
-        G[self.proportional] = kept[self.proportional][..., :1, None] * one
+        if self.proportional.any():
+            G[self.proportional] = kept[self.proportional][..., :1, None] * one
         return G
 
     def error(self, v: Array) -> Array:

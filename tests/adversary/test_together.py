@@ -140,6 +140,13 @@ def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():
         np.testing.assert_allclose((A * (1 - share)) @ A.T, pair[1], atol=1e-12)
 
 
+def test_a_pencil_of_nothing_at_all_keeps_nothing():
+    """As of one record: no direction varies, and no pair of several does."""
+    nothing = np.zeros((2, 3, 3))
+    assert not Pencil.of(nothing[0], nothing[0]).gain(np.ones(1)).any()
+    assert not Pencil.of(nothing, nothing).gain(np.ones(2)).any()
+
+
 def test_covariances_are_clipped_each_in_its_own_units():
     like = np.array([np.eye(2), np.diag([1e-12, 1e12])])
     K = np.array([[[1.0, 2.0], [2.0, 1.0]], [[1e-12, 2.0], [2.0, 1e12]]])
