@@ -99,10 +99,9 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     if not own.names:
         return [test for test in tests if test is not None]
     every = own if joint is None else own.joined(joint, length_of(joint))
-    size = every.size
-    g, w = every.score, scores(size)
+    g, w = every.score, scores(every.size)
     tests += [
-        distribution_test(every, law), size_test(every, size, law), *_cells(law, rows, names, chosen),
+        distribution_test(every, law), size_test(every, law), *_cells(law, rows, names, chosen),
         _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
