@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,20 +227,24 @@ def _evenly(some: Sequence[Any], most: int) -> list[Any]:
 
 
 def _at_decimals(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    stacked = {place: np.stack([weight.values for weight in some], axis=1) for place, some in weights.items() if some}
-    for column, values in columns:
-        if column.place in stacked and column.decimals.size:
+    for copy, of_copy in groupby(columns, key=lambda one: one[0].place):
+        told = weights[copy]
+        if not told:
+            continue
+        W = np.stack([weight.values for weight in told], axis=1)
+        parts = W.view(np.float32)  # real and imaginary parts in turn: a product of real matrices is half of one with complex ones
+        for column, values in of_copy:
+            if not column.decimals.size:
+                continue
             turns = np.outer(column.decimals, values)
             turns -= np.floor(turns)
             turns *= 2.0 * np.pi
             angle = turns.astype(np.float32)
-            W = stacked[column.place]
-            parts = W.view(np.float32)  # real and imaginary parts in turn: a product of real matrices is half of one with complex ones
             waves = np.concatenate([np.cos(angle), np.sin(angle)]) @ parts
             up, down = np.split(waves.view(W.dtype), 2)  # digits that rise with v, and that fall
             t = np.maximum(np.abs(up + 1j * down), np.abs(up - 1j * down)) ** 2
             place, which = np.unravel_index(int(t.argmax()), t.shape)
-            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, weights[column.place][int(which)].name)
+            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, told[int(which)].name)
 
 
 def _swept(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
