@@ -178,9 +178,10 @@ def _equal(law: NoiseLaw, noise: Array, grain: Array, names: Sequence[str], chos
     p = np.where(fine[:, :, None] & (share >= 8.0 * blur), at_least(met, n, np.minimum(1.0, 2.0 * DIFFERENCE * (share + blur))), 1.0)
     if p.min() == 1.0:
         return LawTest("equal copies", 1.0, tests, n, 0.0, 0.0, "no share is unlikely:")
-    worst = pair, _, size, column = np.unravel_index(int(p.argmin()), p.shape)
+    pair, _, size, column = worst = tuple(int(place) for place in np.unravel_index(int(p.argmin()), p.shape))
     where = f"the share of rows with the same noise in copies {chosen[k[pair]]} and {chosen[i[pair]]}, of {names[column]!r}, is"
-    return LawTest("equal copies", min(1.0, tests * float(p[worst])), tests, n, float(met[worst] / n), 2.0 * DIFFERENCE * SHARES[size], where)
+    chance = 2.0 * DIFFERENCE * SHARES[size]
+    return LawTest("equal copies", min(1.0, tests * float(p[worst])), tests, n, float(met[worst] / n), chance, where)
 
 
 def _no_noise(law: NoiseLaw, rows: Rows) -> LawTest | None:
