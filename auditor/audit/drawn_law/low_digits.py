@@ -209,8 +209,11 @@ def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> di
 def _of(names: Sequence[str], v: Array) -> list[list[Weight]]:
     """Return the functions w of as many things as there are names, each of which has its share of the columns of v, shape (n, k)."""
     angle = (2.0 * np.pi * v).astype(np.float32)
-    once = np.cos(angle) + np.complex64(1j) * np.sin(angle)
-    w = np.hstack([once, once * once])
+    w = np.empty_like(v, dtype=np.complex64, shape=(len(v), 2 * v.shape[1]))  # filled in place: to touch more memory takes most of the time
+    once, twice = np.split(w, 2, axis=1)
+    np.cos(angle, out=once.real)
+    np.sin(angle, out=once.imag)
+    np.multiply(once, once, out=twice)
     w -= w.mean(axis=0)
     length = np.linalg.norm(w, axis=0)
     varies = length > 1e-6 * math.sqrt(len(w))
