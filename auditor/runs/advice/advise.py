@@ -105,11 +105,13 @@ def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best
 
 def steps_apart(trials: Trials, best: Candidate, place: int) -> int | None:
     """Return how many places weaker the next release is that fails for sure; None where none does. Single copies are asked first."""
+
+    def fails(audited: Callable[[Candidate, int], Tried]) -> Callable[[int], bool]:
+        return lambda back: audited(best, place - back).verdict == "fails"
+
     first: int | None = 1
     for audited in (trials.single, trials.whole) if best.curve else (trials.whole,):
-        if place == 0 or first is None:
-            return None
-        first = weakest(lambda back, audited=audited: audited(best, place - back).verdict == "fails", first, place + 1)  # type: ignore[misc]
+        first = None if place == 0 or first is None else weakest(fails(audited), first, place + 1)
     return first
 
 
