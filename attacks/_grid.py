@@ -99,7 +99,7 @@ class Grid:
         return np.where(np.isnan(found), values, found).T
 
     def _others(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
-        """Return what the other directions say of each, p arrays of shape (b, B_j), and one over their sum with it, (b,); 0: unexplained."""
+        """Return what other directions say of each, p arrays of shape (b, B_j), and one over their sum with it, (b,); 0: unexplained."""
         others = [besides(self.mass, L, j) for j in range(len(L))]
         total = np.einsum("ib,ib->i", L[0], others[0])
         return others, np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
