@@ -152,7 +152,7 @@ def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
     found = []
     for table in tables:
         corners = [table.take(first + int(np.dot(corner, steps))) for corner in product((0, 1), repeat=len(shape))]
-        for t in share[::-1]:
+        for t in share[::-1]:  # the last axis first, along which every corner and the next in the list are neighbours
             corners = [a + t * (b - a) for a, b in zip(corners[::2], corners[1::2], strict=True)]
         found += corners
     return np.stack(found)

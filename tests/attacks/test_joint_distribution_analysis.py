@@ -111,6 +111,18 @@ def test_a_surface_and_bins_tell_the_same_means():
     np.testing.assert_allclose(read.means(each), grid.means(each), atol=0.01 * 0.4)
 
 
+def test_where_copies_give_values_away_the_mean_is_the_value_wherever_it_lies():
+    """As Bayes' rule has it, of a likelihood that is all in one bin; beyond the bins nothing explains a value, and it is its own estimate."""
+    channel = Combined(NoiseDensity("gaussian", 1e-9), np.ones(1))
+    grid = Grid([Axis(j, channel, np.linspace(0.0, 3.0, 4)) for j in range(2)], np.diag([0.5, 0.5, 0.0]))
+    each = [np.array([[0.2], [2.5], [7.0]]), np.array([[0.7], [2.1], [0.1]])]
+    L, weighed = zip(*(axis.weights(y) for axis, y in zip(grid.axes, each, strict=True)), strict=True)
+    joint = np.einsum("ia,ib,ab->i", *L, grid.mass)
+    by_rule = np.stack([np.einsum("ia,ib,ab->i", *pair, grid.mass) for pair in ((weighed[0], L[1]), (L[0], weighed[1]))], axis=1)
+    np.testing.assert_array_equal(grid.means(each), np.hstack(each))
+    np.testing.assert_allclose(grid.means(each)[joint > 0], by_rule[joint > 0] / joint[joint > 0, None])
+
+
 @given(seed=seeds)
 @properties
 def test_directions_of_coloured_noise_are_independent(seed):
