@@ -219,7 +219,7 @@ class Seen:
 
     def values(self, u: Array) -> Array:
         """Return ``mu + A u`` in data units, shape (b, N)."""
-        return np.asarray((self.pencil.basis @ u.T + self.mu[:, None]).T)
+        return np.ascontiguousarray((self.pencil.basis @ u.T + self.mu[:, None]).T)
 
 
 class _PosteriorMean(Reconstruction):

@@ -182,7 +182,7 @@ class Filtered(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates of all rows given; the first and last ``neighbours`` of them lack neighbours, and are mirrored there."""
-        return np.asarray((self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T)
+        return np.ascontiguousarray((self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T)
 
     def expected(self, x: Array) -> Array | None:
         """Return the filter's expected squared error given its taps, shape (b,): what it takes from the rows, and the noise it passes.
