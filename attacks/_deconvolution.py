@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import ClassVar
 
@@ -101,15 +101,19 @@ class Posterior:
         bend[:, range(r), range(r)] *= 0.5
         return np.concatenate([constant[:, None], slope, -bend[:, i, j]], axis=1)
 
+    @cached_property
+    def _map(self) -> Array:
+        """``L⁻¹`` and ``−L⁻¹m`` side by side, shape (Kr, r + 1)."""
+        m = self._prior.means
+        return np.concatenate([self._half, -self._half @ m[:, :, None]], axis=2).reshape(m.size, m.shape[1] + 1)
+
     def _standardised(self, u: Array) -> Array:
         """``L⁻¹(u − m)`` of every component, shape (K, r, n), in one product."""
         K, r = self._prior.means.shape
-        z = (self._half.reshape(K * r, r) @ u.T).reshape(K, r, len(u))
-        z -= np.einsum("krs,ks->kr", self._half, self._prior.means)[:, :, None]
-        return np.asarray(z)
+        return np.asarray(self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
 
-    def _chances(self, z: Array) -> tuple[Array, Array]:
-        """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,): worked out in place, as EM spends its time here."""
+    def _chances(self, z: Array) -> tuple[Array, Array, Array]:
+        """Return ``q`` times each row's total, shape (K, n), that total and the row's log-likelihood, shapes (n,)."""
         q = np.square(z).sum(axis=1)
         q *= -0.5
         q += self._log_scale[:, None]
@@ -117,15 +121,13 @@ class Posterior:
         q -= top
         np.exp(q, out=q)
         total = q.sum(axis=0)
-        q /= total
-        return q, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
+        return q, total, top + np.log(total) - 0.5 * z.shape[1] * np.log(2.0 * np.pi)
 
     def chances(self, u: Array) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         pieces = evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)
-        parts = [self._chances(self._standardised(u[start:stop])) for start, stop in pieces]
-        q, likelihood = zip(*parts, strict=True)
-        return np.concatenate(q, axis=1), np.concatenate(likelihood)
+        q, total, likelihood = zip(*(self._chances(self._standardised(u[start:stop])) for start, stop in pieces), strict=True)
+        return np.concatenate(q, axis=1) / np.concatenate(total), np.concatenate(likelihood)
 
     def components(self, u: Array) -> tuple[Array, Array, Array]:
         """Return the mixture that is left of each row's ``x``: ``q``, (n, K), ``b``, (n, K, r), and ``B``, (K, r, r), the same for all."""
@@ -133,14 +135,17 @@ class Posterior:
         z = self._standardised(u)
         half_V = self._half @ V  # L⁻¹V: V T⁻¹ V = (L⁻¹V)ᵀ L⁻¹V
         b = m + np.einsum("ksr,ksn->nkr", half_V, z)
-        return self._chances(z)[0].T, b, V - half_V.swapaxes(1, 2) @ half_V
+        q, total, _ = self._chances(z)
+        return (q / total).T, b, V - half_V.swapaxes(1, 2) @ half_V
 
     def mean(self, u: Array) -> Array:
         """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r): ``Σ q_k b_k``, written so that without noise it is u."""
         z = self._standardised(u)
-        q, _ = self._chances(z)
+        q, total, _ = self._chances(z)
+        z *= q[:, None]  # in place, as estimates spend their time here
         K, r = self._prior.means.shape
-        return np.asarray(u - self._s * ((q[:, None] * z).reshape(K * r, len(u)).T @ self._half.reshape(K * r, r)))
+        pulled = self._half.reshape(K * r, r).T @ z.reshape(K * r, len(u))
+        return np.asarray(u - (pulled * (self._s[:, None] / total)).T)
 
 
 def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:

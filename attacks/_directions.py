@@ -27,21 +27,21 @@ class Directions:
 
     Attributes
     ----------
-    W : ndarray of shape (N, kN) or None
-        Of the combination that says all under Gaussian noise; None: the copies are looked at as they are.
+    TW : ndarray of shape (N, kN) or None
+        From copies to the combination that says all under Gaussian noise; None: they are looked at as they are.
     T, back : ndarrays of shape (N, N)
         From attributes to directions, and back.
     channels : sequence of N Channel
     """
 
-    W: Array | None = field(repr=False)
+    TW: Array | None = field(repr=False)
     T: Array = field(repr=False)
     back: Array = field(repr=False)
     channels: Sequence[Channel] = field(repr=False)
 
     def copies(self, copies: Sequence[Array]) -> list[Array]:
         """Return the copies, or their combination alone, along the directions, shapes (b, N)."""
-        return [np.asarray(np.hstack(copies) @ self.W.T @ self.T.T)] if self.W is not None else list(copies)
+        return [np.asarray(np.hstack(copies) @ self.TW.T)] if self.TW is not None else list(copies)
 
 
 def directions(view: View, groups: Sequence[Indices]) -> Directions:
@@ -60,7 +60,7 @@ def directions(view: View, groups: Sequence[Indices]) -> Directions:
     T, std = identity.copy(), np.zeros(view.width)
     for group in groups:
         T[np.ix_(group, group)], std[group] = independent(Sigma_r[np.ix_(group, group)])
-    return Directions(W, T, np.asarray(np.linalg.inv(T)), [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std])
+    return Directions(T @ W, T, np.asarray(np.linalg.inv(T)), [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std])
 
 
 def independent(Sigma: Array) -> tuple[Array, Array]:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import product
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from attacks._channel import Channel
 from attacks._grid_axis import Axis, Bins, smoothed, spaced
@@ -74,25 +75,34 @@ class Grid:
         found = replace(self, axes=[axis.tabled(rows) for axis in self.axes])
         return replace(found, surface=surface_of(found, rows)) if all(axis.table for axis in found.axes) else found
 
-    def posterior(self, each: Sequence[Array]) -> tuple[list[Array], list[Array], Bins]:
-        """Return the bins' probabilities, p arrays of shape (b, B_j), the means, p of shape (b,), and which rows are explained, (b,)."""
-        L, weighed = zip(*(axis.weights(y) for axis, y in zip(self.axes, each, strict=True)), strict=True)
-        others = [besides(self.mass, L, j) for j in range(len(L))]
-        total = np.einsum("ib,ib->i", L[0], others[0])
-        explained = total > LEAST
-        scale = np.divide(1.0, total, out=np.zeros_like(total), where=explained)
-        means = [scale * np.einsum("ib,ib->i", M, R) for M, R in zip(weighed, others, strict=True)]
-        return [L_j * R * scale[:, None] for L_j, R in zip(L, others, strict=True)], means, explained
+    def posterior(self, each: Sequence[Array]) -> tuple[list[Array], Bins]:
+        """Return the bins' probabilities, p arrays of shape (b, B_j), and which rows are explained, shape (b,)."""
+        L = [axis.likelihoods(y) for axis, y in zip(self.axes, each, strict=True)]
+        others, scale = self._others(L)
+        for L_j, R in zip(L, others, strict=True):
+            R *= L_j
+            R *= scale[:, None]
+        return others, scale > 0
 
     def means(self, each: Sequence[Array]) -> Array:
         """Return posterior means, shape (b, p); what the copies alone say where no cell explains them."""
-        values = np.stack([axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)], axis=1)
+        values = np.stack([axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)])
+        if all(axis.given_away for axis in self.axes):
+            return np.asarray(values.T)
         if self.surface is not None:
             found = self.surface.at(values)
         else:
-            _, means, explained = self.posterior(each)
-            found = np.where(explained, means, np.nan).T
-        return np.where(np.isnan(found), values, found)
+            L, weighed = zip(*(axis.weights(y) for axis, y in zip(self.axes, each, strict=True)), strict=True)
+            others, scale = self._others(L)
+            means = np.stack([scale * np.einsum("ib,ib->i", M, R) for M, R in zip(weighed, others, strict=True)])
+            found = np.where(scale > 0, means, np.nan)
+        return np.where(np.isnan(found), values, found).T
+
+    def _others(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
+        """Return what other directions say of each, p arrays of shape (b, B_j), and one over their sum with it, (b,); 0: unexplained."""
+        others = [besides(self.mass, L, j) for j in range(len(L))]
+        total = np.einsum("ib,ib->i", L[0], others[0])
+        return others, np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
         """Return the probability of the cells that are chosen in every direction, shape (b,), from p arrays of shape (b, B_j)."""
@@ -116,22 +126,48 @@ class Surface:
     means: Sequence[Array] = field(repr=False)
 
     def at(self, values: Array) -> Array:
-        """Return the means between points, shape (b, p), linear along each direction; NaN beyond the grid and beside NaN."""
-        place = ((values - self.first) / self.step).T
-        found = [scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan) for mean in self.means]
-        return np.stack(found, axis=1)
+        """Return the means between points, shape (p, b), of values of that shape; NaN beyond the grid and beside NaN.
+
+        As ``scipy.ndimage.map_coordinates`` of order 1 does, in a quarter of its time: all means are read at the same places.
+        """
+        last = np.array(self.means[0].shape)[:, None] - 1
+        place = (values - self.first[:, None]) / self.step[:, None]
+        low = np.clip(place, 0, last - 1).astype(np.intp)
+        found = linear(self.means, low, place - low)
+        found[:, ((place < 0) | (place > last)).any(axis=0)] = np.nan
+        return found
+
+
+def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
+    """Return what tables of p axes have at ``low + share``, shape (len(tables), b), linear along each axis, of arrays of shape (p, b).
+
+    Examples
+    --------
+    >>> linear([np.array([[0.0, 1.0], [10.0, 11.0]])], np.array([[0], [0]]), np.array([[0.5], [0.25]]))
+    array([[5.25]])
+    """
+    shape = tables[0].shape
+    first = np.ravel_multi_index(tuple(low), shape)
+    steps = [int(np.prod(shape[j + 1 :])) for j in range(len(shape))]
+    found = []
+    for table in tables:
+        corners = [table.take(first + int(np.dot(corner, steps))) for corner in product((0, 1), repeat=len(shape))]
+        for t in share[::-1]:  # the last axis first, along which every corner and the next in the list are neighbours
+            corners = [a + t * (b - a) for a, b in zip(corners[::2], corners[1::2], strict=True)]
+        found += corners
+    return np.stack(found)
 
 
 def surface_of(grid: Grid, rows: int) -> Surface | None:
-    """Return what interpolates posterior means, of ``COARSE`` points to a deviation; None where there are hardly more rows."""
+    """Return what interpolates posterior means, of ``COARSE`` points to a deviation, for axes with tables; None for hardly more rows."""
     sides = [np.linspace(low, high, min(int(points) + 2, rows)) for low, high, points in (axis.points(COARSE) for axis in grid.axes)]
     if np.prod([len(side) for side in sides]) > 0.75 * rows:
         return None
-    single = [replace(axis, channel=axis.channel.alone()) for axis in grid.axes]
-    L, weighed = zip(*(axis.weights(side[:, None]) for axis, side in zip(single, sides, strict=True)), strict=True)
+    tables = [axis.table for axis in grid.axes if axis.table]
+    L, weighed = zip(*(table.nearest(side) for table, side in zip(tables, sides, strict=True)), strict=True)
     total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j), for all points of the grid one direction after the other
     sums = [along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))]) for j in range(len(L))]
-    means = [np.divide(each, total, out=np.full_like(total, np.nan), where=total > LEAST) for each in sums]
+    means = [np.divide(each, total, out=np.full(total.shape, np.nan), where=total > LEAST) for each in sums]
     return Surface(np.array([side[0] for side in sides]), np.array([side[1] - side[0] for side in sides]), means)
 
 
@@ -178,8 +214,6 @@ def along(tensor: Array, matrices: Sequence[Array]) -> Array:
 
 def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
     """Return ``Σ π(b) Π_{i≠j} F_i(b_i)`` over all bins but direction j's, shape (b, B_j), from p factors of shapes (b, B_i)."""
-    others = np.ones((len(factors[0]), 1))
-    for i, factor in enumerate(factors):
-        if i != j:
-            others = (others[:, :, None] * factor[:, None, :]).reshape(len(factor), others.shape[1] * factor.shape[1])
+    rest = [factor for i, factor in enumerate(factors) if i != j] or [np.ones((len(factors[0]), 1))]
+    others = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), rest)
     return np.asarray(others @ np.moveaxis(mass, j, -1).reshape(-1, mass.shape[j]))

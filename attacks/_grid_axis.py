@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attacks._channel import Channel, Combined
-from auditor.plugin import Array, NoiseDensity
+from auditor.plugin import Array, Indices, NoiseDensity
 
 Bins = NDArray[np.bool_]
 """Which of some bins, or of some rows."""
@@ -45,9 +46,31 @@ class Axis:
         """Return what copies of shapes (b, N) have of this direction, shape (b, k)."""
         return np.stack([copy[:, self.place] for copy in copies], axis=1)
 
+    @property
+    def given_away(self) -> bool:
+        """Whether copies say the value itself: all likelihood is then in the one bin that it lies in."""
+        return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
+
+    def likelihoods(self, y: Array) -> Array:
+        """Return each bin's likelihood, shape (b, B), from copies of shape (b, k)."""
+        if self.table is not None:
+            return np.asarray(self.table.L[self.table.place(self.channel.value(y))])
+        return self._in_one_bin(self.channel.value(y)) if self.given_away else self.channel.likelihood(y, self.edges)
+
     def weights(self, y: Array) -> tuple[Array, Array]:
         """Return each bin's likelihood, shape (b, B), and the same times the value's mean within the bin, from copies of shape (b, k)."""
-        return weights(self.channel, y, self.edges) if self.table is None else self.table.look_up(self.channel.value(y))
+        if self.table is not None:
+            place = self.table.place(self.channel.value(y))
+            return self.table.L[place], self.table.weighed[place]
+        if self.given_away:
+            L, means = self._in_one_bin(self.channel.value(y)), self.channel.value(y)[:, None]
+        else:
+            L, means = self.channel.within(y, self.edges)
+        return L, L * means
+
+    def _in_one_bin(self, value: Array) -> Array:
+        place = np.clip(np.searchsorted(self.edges, value, side="right") - 1, 0, len(self.edges) - 2)
+        return np.asarray(np.eye(len(self.edges) - 1)[place])
 
     def touched(self, low: Array, high: Array) -> Bins:
         """Return which bins bounds of shape (b,) touch, shape (b, B)."""
@@ -65,34 +88,34 @@ class Axis:
         if not self.channel.smooth or int(points) + 1 > min(MOST_TABLED, rows // 2):
             return self
         grid, step = np.linspace(low, high, int(points) + 1, retstep=True)
-        return replace(self, table=Table(float(grid[0]), float(step), *weights(self.channel.alone(), grid[:, None], self.edges)))
+        return replace(self, table=Table(grid, float(step), replace(self, channel=self.channel.alone())))
 
 
 @dataclass(frozen=True)
 class Table:
-    """What ``weights`` returns of released values a step apart, for noise of which one number says all."""
+    """What an axis, for whose copies one number stands, makes of released values a step apart; worked out when it is asked for."""
 
-    first: float
+    values: Array = field(repr=False)
     step: float
-    L: Array = field(repr=False)
-    weighed: Array = field(repr=False)
+    axis: Axis = field(repr=False)
 
-    def look_up(self, y: Array) -> tuple[Array, Array]:
-        """Return the rows of the values nearest to y."""
-        place = np.clip(np.rint((y - self.first) / self.step), 0, len(self.L) - 1).astype(np.intp)
-        return self.L[place], self.weighed[place]
+    @cached_property
+    def L(self) -> Array:
+        """Each bin's likelihood, shape (P, B)."""
+        return self.axis.likelihoods(self.values[:, None])
 
+    @cached_property
+    def weighed(self) -> Array:
+        """The same times the value's mean within the bin, shape (P, B): that takes five times as long, and a surface needs few of them."""
+        return self.axis.weights(self.values[:, None])[1]
 
-def weights(channel: Channel, copies: Array, edges: Array) -> tuple[Array, Array]:
-    """Return each bin's likelihood, shape (b, B), and the same times the value's mean within the bin."""
-    if channel.noise.std <= FINEST * (edges[-1] - edges[0]):  # given away: in the one bin that the value lies in
-        y = channel.value(copies)
-        place = np.clip(np.searchsorted(edges, y, side="right") - 1, 0, len(edges) - 2)
-        L = np.zeros((len(y), len(edges) - 1))
-        L[np.arange(len(y)), place] = 1.0
-        return L, L * y[:, None]
-    L, means = channel.within(copies, edges)
-    return L, L * means
+    def nearest(self, y: Array) -> tuple[Array, Array]:
+        """Return ``weights`` of the values nearest to y, shapes (b, B), worked out for them alone: where they are few."""
+        return self.axis.weights(self.values[self.place(y)][:, None])
+
+    def place(self, y: Array) -> Indices:
+        """Return the places of the values nearest to y."""
+        return np.asarray(np.clip(np.rint((y - self.values[0]) / self.step), 0, len(self.values) - 1), dtype=np.intp)
 
 
 def smoothed(channel: Channel, spread: float) -> Channel:

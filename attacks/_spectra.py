@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.plugin import Array
@@ -35,15 +36,17 @@ def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spec
 
     Parameters
     ----------
-    segments : iterable of ndarrays of shape (length, d)
-        Two at least.
+    segments : iterable of ndarrays of shape (s, length, d)
+        In order, some at a time; two at least.
     """
     sums: list[Spectrum | int] = [0, 0]
     count = 0
-    for segment in segments:
-        transform = np.fft.rfft(segment, PADDING * length, axis=0)
-        sums[count % 2] = sums[count % 2] + transform[:, :, None] * transform[:, None, :].conj()
-        count += 1
+    for several in segments:
+        transforms = scipy.fft.rfft(several.swapaxes(1, 2), PADDING * length)
+        for each in (0, 1):
+            part = transforms[(each - count) % 2 :: 2]
+            sums[each] = sums[each] + np.einsum("sif,sjf->fij", part, part.conj())
+        count += len(several)
     return np.asarray(sums[0] / ((count + 1) // 2 * length)), np.asarray(sums[1] / (count // 2 * length)), count
 
 
@@ -87,14 +90,24 @@ def parzen(u: Array) -> Array:
 def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
     """Return ``G``, shape (F, d, d), for noise ``N(f)``, shape (F, d), whose means over all frequencies, ν, are within (0, 1)."""
     N, nu = noise[:, :, None] * np.eye(noise.shape[1]), over_frequencies(noise)
-    power, Q = np.linalg.eigh(S_Y - N)
-    S_X = (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
+    S_X = positive_part(S_Y - N)
     # The positive part of an estimate has more power than the data: without this, noise would pass where hardly anything else is.
     have = over_frequencies(np.einsum("fii->fi", S_X).real)
     scale = np.sqrt((1.0 - nu) / np.maximum(have, np.finfo(float).tiny))
     S_X = S_X * scale[:, None] * scale
     # G = S_X (S_X + N)⁻¹, solved from the right
     return np.asarray(np.linalg.solve(S_X + N, S_X).conj().swapaxes(1, 2))
+
+
+def positive_part(S: Spectrum) -> Spectrum:
+    """Return Hermitian matrices of shape (F, d, d) without the directions in which they are negative."""
+    size = np.abs(S)
+    # Gershgorin: with more on its diagonal than beside it in every row a matrix has no such direction, as hardly any of a spectrum's has
+    sure = (2.0 * np.einsum("fii->fi", S).real > size.sum(axis=2)).all(axis=1)
+    found = S.copy()
+    power, Q = np.linalg.eigh(S[~sure])
+    found[~sure] = (Q * np.maximum(power, 0.0)[:, None, :]) @ Q.conj().swapaxes(1, 2)
+    return found
 
 
 def over_frequencies(values: Array) -> Array:

@@ -132,7 +132,7 @@ class OnGrids(Reconstruction):
         out = np.empty((*copies[0].shape, 2))
         for grid in self._grids:
             each = [axis.of(copies) for axis in grid.axes]
-            P, _, explained = grid.posterior(each)
+            P, explained = grid.posterior(each)
             for axis, y, P_j in zip(grid.axes, each, P, strict=True):
                 out[:, axis.place] = np.stack(bounds(axis, y, P_j, explained, confidence), axis=1)
         return out
@@ -143,7 +143,7 @@ class OnGrids(Reconstruction):
         for grid in self._grids:
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
-            P, _, explained = grid.posterior(each)
+            P, explained = grid.posterior(each)
             # What has more than the share left out ought to be touched: it settles for nearly all records that they are in a crowd.
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))

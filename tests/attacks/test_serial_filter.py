@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._spectra import excess_risk, judged_by, noise_spectrum, over_frequencies, parzen, periodograms, smoothed, wiener_gain
+from attacks._spectra import (
+    excess_risk,
+    judged_by,
+    noise_spectrum,
+    over_frequencies,
+    parzen,
+    periodograms,
+    positive_part,
+    smoothed,
+    wiener_gain,
+)
 from attacks.serial_filter import Filtered, convolved, fitted_taps, segment_length, segments
 from auditor.adversary.attack import Reconstruction
 from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
@@ -49,9 +59,9 @@ def spectrum(a, frequencies):
 
 def test_periodograms_are_the_transforms_of_naive_autocovariances():
     rng, S = np.random.default_rng(0), 16
-    stretches = [rng.normal(size=(S, 2)) for _ in range(4)]
-    odd, even, count = periodograms(stretches, S)
-    assert count == 4
+    stretches = rng.normal(size=(5, S, 2))
+    odd, even, count = periodograms([stretches[:1], stretches[1:4], stretches[4:]], S)
+    assert count == 5
     for found, mine in ((odd, stretches[::2]), (even, stretches[1::2])):
         C = np.fft.irfft(found, 2 * S, axis=0)
         for h in (0, 1, 5, S - 1):
@@ -61,7 +71,7 @@ def test_periodograms_are_the_transforms_of_naive_autocovariances():
 
 def test_a_smoothed_spectrum_is_the_sum_over_windowed_lags():
     rng, S, lags = np.random.default_rng(1), 16, 4
-    P, _, _ = periodograms([rng.normal(size=(S, 1)) for _ in range(2)], S)
+    P, _, _ = periodograms([rng.normal(size=(2, S, 1))], S)
     C = np.fft.irfft(P, 2 * S, axis=0)[:, 0, 0]
     window = [1.0, 1 - 6 / 16 + 6 / 64, 0.25, 2 / 64]  # Parzen's at 0, ¼, ½ and ¾, by hand
     np.testing.assert_allclose(parzen(np.array([0.0, 0.25, 0.5, 0.75])), window)
@@ -73,7 +83,7 @@ def test_a_smoothed_spectrum_is_the_sum_over_windowed_lags():
 
 def test_without_memory_the_gain_is_the_llse_s():
     nu = np.array([0.2, 0.7])
-    P, _, _ = periodograms([np.random.default_rng(2).normal(size=(32, 2)) for _ in range(4)], 32)
+    P, _, _ = periodograms([np.random.default_rng(2).normal(size=(4, 32, 2))], 32)
     np.testing.assert_allclose(wiener_gain(smoothed(P, 1), np.tile(nu, (33, 1))), np.broadcast_to(np.diag([0.8, 0.3]), (33, 2, 2)), atol=1e-12)
 
 
@@ -97,7 +107,7 @@ def test_the_excess_risk_is_0_without_memory_and_unbiased_with_it():
     found = []
     for _ in range(200):
         X = autoregression(rng.normal(size=(8 * S, 1)), a)
-        P, _, _ = periodograms((X + np.sqrt(v) * rng.normal(size=X.shape)).reshape(8, S, 1) / np.sqrt(1 + v), S)
+        P, _, _ = periodograms([(X + np.sqrt(v) * rng.normal(size=X.shape)).reshape(8, S, 1) / np.sqrt(1 + v)], S)
         risk = excess_risk(G, flat, *judged_by(P), noise, 4 * S)
         found.append((risk.excess, risk.std_error))
     excess, stated = np.array(found).T
@@ -108,12 +118,23 @@ def test_the_excess_risk_is_0_without_memory_and_unbiased_with_it():
     assert abs(same.excess) < 1e-12
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+@settings(max_examples=25, deadline=None)
+def test_the_positive_part_is_without_negative_directions(seed, d):
+    """Of matrices that have such, and of others as well, which it returns as they are."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(40, d, d)) + 1j * rng.normal(size=(40, d, d))
+    S = (root + root.conj().swapaxes(1, 2)) / 2.0 + rng.choice([0.0, 9.0], (40, 1, 1)) * np.eye(d)
+    values, Q = np.linalg.eigh(S)
+    np.testing.assert_allclose(positive_part(S), (Q * np.clip(values, 0.0, None)[:, None]) @ Q.conj().swapaxes(1, 2), atol=1e-12)
+
+
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([2, 4, 8]))
 @settings(max_examples=25, deadline=None)
 def test_a_filter_never_passes_more_of_any_frequency_than_all_of_it(seed, d, lags):
     rng = np.random.default_rng(seed)
     nu = rng.uniform(0.05, 0.95, d)
-    odd, _, _ = periodograms([rng.normal(size=(32, d)) for _ in range(2)], 32)
+    odd, _, _ = periodograms([rng.normal(size=(2, 32, d))], 32)
     G = wiener_gain(smoothed(odd, lags), np.tile(nu, (33, 1))) / np.sqrt(nu)[:, None] * np.sqrt(nu)  # G with noise of variance 1: Hermitian, within [0, I]
     np.testing.assert_allclose(G, G.conj().swapaxes(1, 2), atol=1e-9)
     values = np.linalg.eigvalsh(G)
@@ -138,7 +159,7 @@ def test_a_filter_in_stretches_is_the_plain_convolution(rows, lags):
     rng = np.random.default_rng(6)
     c, taps = rng.normal(size=(rows + 1, 2)), rng.normal(size=(2 * lags + 1, 2, 2))
     plain = [sum(np.convolve(c[:, j], taps[:, i, j], mode="valid") for j in range(2)) for i in range(2)]
-    np.testing.assert_allclose(convolved(c, taps), np.transpose(plain), atol=1e-10)
+    np.testing.assert_allclose(convolved(c.T, taps), plain, atol=1e-10)
 
 
 # -- what it leaves ------------------------------------------------------------------------------------------------------------
@@ -307,7 +328,7 @@ def test_segments_are_cut_wherever_blocks_are():
     rows = np.arange(50.0)[:, None]
     whole = list(segments([rows], 8))
     for found in (list(segments(np.split(rows, [3, 4, 30]), 8)), whole):
-        np.testing.assert_array_equal(np.concatenate(found), rows[:48])
+        np.testing.assert_array_equal(np.concatenate(found).reshape(-1, 1), rows[:48])
 
 
 def test_too_few_rows_to_learn_from_give_the_llse():
