@@ -105,7 +105,7 @@ class ExpectationRecord(BaseModel):
     ``line`` is where it stands in the scenario's file, from 1; None where it was set from outside, or nobody asked for it.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     expectation: str
     where: dict[str, Any]
@@ -121,7 +121,7 @@ class ExpectationRecord(BaseModel):
 class AttributeSummary(BaseModel):
     """Aggregates of one column of the table that was audited."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     name: str
     mean: float | None = None
@@ -137,7 +137,7 @@ class DataSummary(BaseModel):
     is ``rounded``, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     source: str
     rows: int = Field(ge=0)
