@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
-from reports.figures.reading import Gap, Reading, adversary_text
+from reports.figures.gaps import without_figures
+from reports.figures.reading import Gap, Reading
 from reports.wording.verdict import verdicts
 from reports.wording.words import Check, check, partial_text
 
@@ -72,6 +73,6 @@ def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
 
 
 def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:
-    name = f"{adversary_text(gap.knowledge, gap.attack)} against {gap.scheme}"
+    name = without_figures(gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])])
     case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"})
     SubElement(case, "error", {"message": f"{gap.cells} cells failed", "type": "failed"}).text = clean(gap.reason)

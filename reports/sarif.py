@@ -11,7 +11,8 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean, escaped
-from reports.figures.reading import Reading, adversary_text
+from reports.figures.gaps import without_figures
+from reports.figures.reading import Reading
 from reports.wording.words import check, partial_text
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -62,7 +63,7 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
             yield _result(result, clean(record.expectation), LEVELS[record.status], _said(record), record.line)
     for gap in Reading(result).gaps:
         if gap.status == "failed":
-            who = f"{adversary_text(gap.knowledge, gap.attack)} against {gap.scheme}"
+            who = without_figures(gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])])
             yield _result(result, FAILED, "error", f"{who}: {gap.cells} cells failed: {gap.reason}")
 
 

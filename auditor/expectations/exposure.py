@@ -4,8 +4,9 @@
 is bounded in every attribute, for every attack and coalition measured (or those that the filter names): a mean over attributes would hide
 the one that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those are nobody's work.
 
-Of classes of records ``unknown`` is also the share of sensitive values that no attack claims rightly: who names a class's commonest value
-is right for most and far off for the others, so that a squared error alone would acquit it.
+Of classes of records ``unknown`` is also the share of sensitive values that no attack claims rightly, beyond what naming them by their
+shares in the table is right of: who names a class's commonest value is right for most and far off for the others, so that a squared error
+alone would acquit it; and where nearly all have one value, being right is no news.
 
 Of copies that nobody states a law of it is the share of values that no copy shows as they are, too: a few large ones make most of a
 long tail's variance. Of several columns of categories it is the doubt left of the value that is given away most, too.
@@ -29,7 +30,7 @@ from auditor.results.in_clear import BELIEVED, SHOWN, in_clear
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
-GIVEN_AWAY = "disclosed"
+GIVEN_AWAY = "disclosed_beyond_chance"
 
 
 class Unknown(PluginParameters):

@@ -244,6 +244,12 @@ METRICS = {
             "high",
         ),
         Metric("disclosed", "share of records", "Records whose sensitive value the attack claims, and claims rightly.", "high"),
+        Metric(
+            "disclosed_beyond_chance",
+            "share of the doubt",
+            "Sensitive values claimed rightly, beyond what their shares in the table are right of, as a share of the doubt these leave.",
+            "high",
+        ),
         Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
         Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
         Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),

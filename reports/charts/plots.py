@@ -27,7 +27,7 @@ class Plots:
     """Charts of one audit, each an Altair chart that can be changed further, saved or shown.
 
     Each takes the choices that the page offers above the chart, by what they say there: ``attribute``, ``adversary``
-    (``"llse, perfect knowledge"``), ``point``, ``coalition``, ``figure``. What is not chosen opens as in the page.
+    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``. What is not chosen opens as in the page.
     """
 
     def __init__(self, result: AuditResult) -> None:

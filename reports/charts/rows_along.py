@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.results.renderer import clean
+from reports.figures.adversary import label
 from reports.figures.along import frontier, measure_points, sweep_lines
 from reports.figures.figures import with_error
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, unique
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, unique
 from reports.figures.series import (
     FIGURE_HEADERS,
     ROWS,
@@ -30,6 +31,7 @@ class _Series:
     """Who has a line of their own along a sweep: schemes, or the attacks when there is only one scheme to compare them on."""
 
     def __init__(self, reading: Reading) -> None:
+        self.reading = reading
         self.by_attack = len(reading.schemes) == 1 and len({attack for _, attack in reading.adversaries}) > 1
         attacks = unique(clean(attack) for _, attack in reading.adversaries)
         itself = any(setting.attack is None for setting in reading.settings())
@@ -46,7 +48,7 @@ class _Series:
 
     def choice(self, setting: Setting) -> str:
         """Return what the control says of a setting."""
-        return str(setting.knowledge) if self.by_attack else adversary_text(setting.knowledge, setting.attack)
+        return str(setting.knowledge) if self.by_attack else label(self.reading, setting)
 
 
 def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limit: int = ROWS, *, runtime: bool = False) -> ChartData:
@@ -65,7 +67,7 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limi
         titles.setdefault(what, metric_title(point.metric, reading, point.attribute))
         along = {"f": figures(what), "x": _axis_value(point.at), "o": clean(point.others)}
         rows.append({**series.row(setting), **along, **values(point.shown)})
-        labels = [setting.scheme, adversary_text(setting.knowledge, setting.attack), what, point.at, point.others]
+        labels = [setting.scheme, label(reading, setting), what, point.at, point.others]
         table.append([*(clean(cell) for cell in labels), *cells(point.shown)])
     who = series.control.numbers.get(series.choice(leading), 0) if leading else 0
     headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]

@@ -59,18 +59,20 @@ def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
     return [([state for state in states if state], schemes) for states, schemes in same_states.items()]
 
 
-def place_text(place: tuple[list[str], list[str]]) -> str:
-    """Write a place: ``perfect and estimated(rows=400) knowledge against rotation, k-anonymity``."""
-    states, schemes = ([clipped(name, 60) for name in names] for names in place)
-    who = f"{_listed(states)} knowledge " if states else ""
-    return f"{who}against {_listed(schemes)}"
+def _place_text(states: Sequence[str], schemes: Sequence[str]) -> str:
+    """Write a place: ``(knowledge: perfect and estimated(rows=400)) against rotation, k-anonymity``."""
+    states, schemes = ([clipped(name, 60) for name in names] for names in (states, schemes))
+    return f"{f'(knowledge: {_listed(states)}) ' if states else ''}against {_listed(schemes)}"
+
+
+def without_figures(attack: str | None, places: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str:
+    """Name who has no figures, as the scenario does: ``ica (knowledge: perfect) against rotation``."""
+    return f"{clean(attack) if attack else 'the release'} {'; '.join(_place_text(*place) for place in places)}"
 
 
 def gap_text(group: Gathered) -> str:
-    """Write who a reason holds for: ``ica with perfect knowledge against rotation (3 cells)``."""
-    name = clean(group.attack) if group.attack else "the release"
-    where = "; ".join(f"{'with ' if states else ''}{place_text((states, schemes))}" for states, schemes in group.places)
-    return f"{name} {where} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
+    """Write who a reason holds for: ``ica (knowledge: perfect) against rotation (3 cells)``."""
+    return f"{without_figures(group.attack, group.places)} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
 
 
 def unsuited_text(count: int) -> str:

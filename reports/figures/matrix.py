@@ -162,11 +162,10 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
 
 
 class Measure(NamedTuple):
-    """One metric beyond the normalized error, for one adversary (or the release itself), scheme by scheme."""
+    """One metric beyond the normalized error, for one adversary (or the release itself), scheme by scheme; the setting is of the first."""
 
     metric: str
-    knowledge: str | None
-    attack: str | None
+    setting: Setting
     figures: list[Figure | None]
 
 
@@ -176,15 +175,16 @@ SHOWN_ELSEWHERE = ERRORS | {GAIN}
 
 def measures(reading: Reading) -> list[Measure]:
     """Return the metrics the comparison does not show, each at the largest coalition of the comparison's sweep point."""
-    rows: dict[tuple[str, str | None, str | None], dict[str, Figure]] = {}
+    rows: dict[tuple[str, str | None, str | None], dict[Setting, Figure]] = {}
     point = reference_point(reading)
     for setting, metric, attribute in reading.keys():
         if metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds" or attribute != EVERYTHING or setting.point != point:
             continue
         found = reading.figures(setting, metric, attribute)
         largest = found[max(found, key=len)]
-        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting.scheme, largest)
-    return [Measure(*key, [row.get(scheme) for scheme in reading.schemes]) for key, row in rows.items()]
+        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting, largest)
+    return [Measure(metric, first := next(iter(row)), [row.get(first._replace(scheme=scheme)) for scheme in reading.schemes])
+            for (metric, _, _), row in rows.items()]  # fmt: skip
 
 
 class SweepRow(NamedTuple):

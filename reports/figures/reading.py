@@ -275,8 +275,3 @@ def plain(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{name}: {plain(part)}' for name, part in value.items())}}}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def adversary_text(knowledge: str | None, attack: str | None) -> str:
-    """Name who attacks: ``llse, perfect knowledge``."""
-    return f"{attack}, {knowledge} knowledge" if attack else "the release itself"

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from auditor.results.renderer import clean
+from reports.figures.adversary import label
 from reports.figures.figures import Figure, braces, number, plus_minus, with_error
-from reports.figures.reading import EVERYTHING, Reading, Setting, adversary_text
+from reports.figures.reading import EVERYTHING, Reading, Setting
 
 ROWS = 8000
 """Rows that one chart may hold, so that the page stays small."""
@@ -121,14 +122,14 @@ class Choices:
         """Return the fields that say whose figure a row holds."""
         return {
             "s": clean(setting.scheme), "i": self.reading.schemes.index(setting.scheme), "a": self.attribute(attribute_text(attribute)),
-            "v": self.adversary(adversary_text(setting.knowledge, setting.attack)),
+            "v": self.adversary(label(self.reading, setting)),
             "p": self.point(self.reading.point_text(setting.point) or "–"),
         }  # fmt: skip
 
     def controls(self) -> list[Control]:
         """Return the controls, open at the leading setting."""
         lead = self.leading
-        who = adversary_text(lead.knowledge, lead.attack) if lead else ""
+        who = label(self.reading, lead) if lead else ""
         where = (self.reading.point_text(lead.point) or "–") if lead else ""
         all_together = self.attribute.numbers.get(attribute_text(EVERYTHING), 0)
         return [
@@ -140,7 +141,7 @@ class Choices:
 
 def setting_cells(reading: Reading, setting: Setting, attribute: str) -> list[str]:
     """Return the cells that say whose figure a table's row holds."""
-    names = [setting.scheme, adversary_text(setting.knowledge, setting.attack), attribute_text(attribute)]
+    names = [setting.scheme, label(reading, setting), attribute_text(attribute)]
     where = [reading.point_text(setting.point)] if len(reading.points) > 1 else []
     return [clean(name) for name in (*names, *where)]
 

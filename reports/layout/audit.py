@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
+from reports.figures.adversary import label
 from reports.figures.figures import clipped, with_error
 from reports.figures.gaps import Gathered, apart, gap_text, given_text, limited_text, unmeasured_text, unsuited_text
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from reports.figures.reading import Reading, adversary_text, plain, unique
+from reports.figures.reading import Reading, plain, unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.layout.chart_sections import by_scheme, chart_sections
@@ -185,7 +186,7 @@ def _winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[tree.Block]:
 
 
 def _measures(reading: Reading, point: str) -> tree.Section:
-    found = [(adversary_text(one.knowledge, one.attack), one) for one in measures(reading)]
+    found = [(label(reading, one.setting), one) for one in measures(reading)]
     order = unique(who for who, _ in found)
     found.sort(key=lambda one: order.index(one[0]))
     rows = [tree.Row(one.metric, [*map(with_error, one.figures)], group=who) for who, one in found]

@@ -10,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from auditor.results.renderer import clean
+from reports.figures.adversary import label
 from reports.figures.along import SweepPoint, frontier, measure_points, sweep_lines, swept_paths
 from reports.figures.curves import CurvePoint, Line, curve
 from reports.figures.figures import Figure as Shown
 from reports.figures.figures import braces, clipped, number, with_error
 from reports.figures.guesses import TRUTH
 from reports.figures.matrix import sweep_table
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, adversary_text, lowest, plain, unique
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, lowest, plain, unique
 from reports.figures.spreads import Spread, spreads
 from reports.figures.strongest import leader
 from reports.figures.units import chart_title, data_unit, metric_title
@@ -199,7 +200,8 @@ def _swept(reading: Reading, paths: list[str], path: str, chosen: Sequence[Sweep
     for metric, knowledge, attack in _telling(reading, chosen):
         rows = sweep_table(reading, metric, knowledge, attack)
         cells = [Row(_point(reading.points[row.point], paths), [*map(with_error, row.figures)]) for row in rows]
-        whose = f", {adversary_text(knowledge, attack)}" if attack else ""
+        setting = next(p.setting for p in chosen if (p.setting.knowledge, p.setting.attack) == (knowledge, attack))
+        whose = f", {label(reading, setting)}" if attack else ""
         first = clean(path) if len(paths) == 1 else "sweep point"
         made += _table(reading, f"{metric_title(metric, reading)}{whose}", first, cells, "sweep points")
     return made
@@ -224,4 +226,4 @@ def _telling(reading: Reading, chosen: Sequence[SweepPoint]) -> list[tuple[str, 
 def who(reading: Reading, setting: Setting) -> str:
     """Name an adversary, and the sweep point where there is a sweep."""
     where = reading.point_text(setting.point)
-    return f"{adversary_text(setting.knowledge, setting.attack)}{f' at {where}' if where else ''}"
+    return f"{label(reading, setting)}{f' at {where}' if where else ''}"

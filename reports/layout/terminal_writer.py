@@ -15,19 +15,19 @@ from rich.text import Text as Rich
 
 from auditor.results.renderer import clean
 from reports.charts.plot import LETTERS, plot, style_of
+from reports.figures.adversary import knows
 from reports.figures.figures import clipped
 from reports.figures.reading import unique
 from reports.figures.severity import SCALE
 from reports.layout import document as tree
 from reports.wording.card import Verdict
 from reports.wording.sentences import capital
-from reports.wording.words import knows
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
 COLUMN = 16
 """Characters that a scheme's column takes at least."""
-MOST = 8
+MOST = 6
 """Adversaries that a first screen shows."""
 LABELS = (12, 30)
 """Characters of a first column, at least and at most."""

@@ -12,7 +12,6 @@ from reports.figures.reading import EVERYTHING, Setting, floor
 from reports.figures.severity import Severity, severity
 from reports.wording import sentences as say
 from reports.wording.exposed import Axis, Disclosure, Exposure, Given
-from reports.wording.words import knows
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 
@@ -74,7 +73,7 @@ class Verdict:
     single: Figure | None = None
     gain: Figure | None = None
     exposed: Exposure | None = None
-    adversary: str = ""
+    who: str = ""
     where: str = ""
     guesses: Guesses | None = None
     given: Given | None = None
@@ -155,17 +154,17 @@ class Verdict:
         if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
             return ""  # said of the only attribute already
         if self.single is None or self.single.coalition == self.worst.coalition:
-            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooled copies leave"
+            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooling leaves"
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
             return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
-        alone = f"the most revealing one alone {say.share(self.single)}"
-        return f"Pooled copies leave {say.share(self.worst)} of the variance unknown, {alone}."
+        return f"Pooling leaves {say.share(self.worst)} of the variance unknown, the most revealing copy {say.share(self.single)}."
 
     def _given_away(self) -> str:
         if self.disclosed is None or self.disclosed.shown.value <= 0:
             return ""
-        by, shown, _ = self.disclosed
-        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)})."
+        by, shown, news, _ = self.disclosed
+        chance = "" if say.share(shown) == say.share(news) else f", which is {say.share(news)} of what is not known without it"
+        return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
 
     def _as_they_are(self) -> str:
         if self.shown is None:
@@ -189,15 +188,7 @@ class Verdict:
 
     def _strongest_attack(self, how: str = "") -> str:
         where = f" at {self.where}" if self.where else ""
-        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.adversary else ""
-
-    @property
-    def who(self) -> str:
-        """Who rebuilds most, and what it knows in words; empty where nothing was measured."""
-        if self.setting is None:
-            return ""
-        said = knows(self.setting.knowledge, attack=self.setting.attack, categories=self.guesses is not None)
-        return f"{clipped(str(self.setting.attack), 60)}, {clipped(said, 80)}"
+        return f"Strongest attack{how and f' {how}'}: {self.who}{where}." if self.who else ""
 
     @property
     def exposure(self) -> Pieces:
@@ -225,12 +216,12 @@ class Verdict:
     def _class_axis(self) -> Axis | None:
         if self.disclosed is None:
             return None
-        _, shown, single = self.disclosed
-        other = None if single is None or single.coalition == shown.coalition else single
-        left, single_left = 1.0 - shown.value, None if other is None else 1.0 - other.value
+        _, _, news, single = self.disclosed
+        other = None if single is None or single.coalition == news.coalition else single
+        left, single_left = min(1.0, 1.0 - news.value), None if other is None else min(1.0, 1.0 - other.value)
         return Axis(
-            "the bar shows the others", "Sensitive values given away", say.share(shown), say.share(other) if other else "",
-            len(shown.coalition) == 1, left, single_left, severity(left), said="given away",
+            "the bar shows the others", "Sensitive values given away, beyond chance", say.share(news), say.share(other) if other else "",
+            len(news.coalition) == 1, left, single_left, severity(left), said="given away",
         )  # fmt: skip
 
     def _shown_axis(self) -> Axis | None:
@@ -325,14 +316,13 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     exposed = sum(verdict.rank > FINE for verdict in found)
-    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown. " if exposed else ""
+    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
-    many = f"{say.capital(spelled(len(found)))} schemes"
     if len(parts) == 1:
-        kind = next(kind for kind, count in counts if count)
-        return f"{lead}{many}, {'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}."
-    return f"{lead}{many}: {', '.join(parts)}."
+        parts = [f"{'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}" for kind, count in counts if count]
+    every = lead if exposed == len(found) else ". ".join(filter(None, [lead, f"{say.capital(spelled(len(found)))} schemes"]))
+    return f"{every}: {', '.join(parts)}."
 
 
 def _of(count: int, total: int) -> str:

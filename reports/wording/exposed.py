@@ -38,10 +38,19 @@ class Exposure(NamedTuple):
 
 
 class Disclosure(NamedTuple):
-    """Records whose sensitive value an attack on classes claims, and claims rightly, and who does so; ``single`` is one copy's share."""
+    """Records whose sensitive value an attack on classes claims, and claims rightly, and who does so.
+
+    Attributes
+    ----------
+    news : Figure
+        The same beyond chance: 0 where the table's own shares tell as much, 1 where all is told.
+    single : Figure or None
+        That of one copy.
+    """
 
     by: str
     shown: Figure
+    news: Figure
     single: Figure | None
 
 

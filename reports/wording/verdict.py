@@ -17,9 +17,10 @@ from typing import Any
 
 from auditor.results.in_clear import BELIEVED, SHOWN
 from auditor.results.records import ExpectationRecord
+from reports.figures.adversary import label, phrase
 from reports.figures.figures import Z95, Figure, braces, clipped, number
 from reports.figures.guesses import guesses, guesses_categories, losses
-from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, adversary_text, best_single, ceiling, floor, lowest
+from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, floor, lowest
 from reports.figures.severity import SCALE, severity
 from reports.figures.spreads import spread_of
 from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
@@ -29,14 +30,13 @@ from reports.wording.card import FINE, Verdict
 from reports.wording.exposed import Disclosure, Exposure, Given
 from reports.wording.sentences import Bound
 from reports.wording.telling import Classes, Numbers
-from reports.wording.words import who_knows
 
 MARGIN = 0.01
 """Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
-DISCLOSED = "disclosed"
+DISCLOSED, NEWS = "disclosed", "disclosed_beyond_chance"
 SMALLEST = "anonymity_k"
 WITHOUT_COPIES = "error_without_copies"
 GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
@@ -60,7 +60,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     base = Verdict(
         scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
-        adversary_text(setting.knowledge, setting.attack), reading.point_text(setting.point),
+        label(reading, setting), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
         shown=_shown(reading, setting), believed=_believed(reading, setting, worst.coalition),
     )  # fmt: skip
@@ -75,15 +75,15 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
-    """Return the sensitive values that whoever claims most of them claims rightly, by any attack on the scheme's classes."""
-    here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    found = [(one, shown) for one in here for shown in reading.figures(one, DISCLOSED).values()]
+    """Return the sensitive values that whoever tells most that is news claims rightly, by any attack on the scheme's classes."""
+    here = [one for one in reading.settings(NEWS) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(one, news) for one in here for news in reading.figures(one, NEWS).values()]
     if not found:
         return None
-    who, shown = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
-    singles = reading.figures(who, DISCLOSED)
-    alone = [singles[(copy,)] for copy in shown.coalition if (copy,) in singles]
-    return Disclosure(str(who.attack), shown, max(alone, key=floor, default=None))
+    who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
+    singles = reading.figures(who, NEWS)
+    alone = [singles[(copy,)] for copy in news.coalition if (copy,) in singles]
+    return Disclosure(str(who.attack), reading.figures(who, DISCLOSED)[news.coalition], news, max(alone, key=floor, default=None))
 
 
 def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
@@ -186,7 +186,7 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
         bounded = [gain for gain in gains if gain is not None and ceiling(found[gain.coalition]) < single.value]
         paying = _decided(decided, found, worst, bounded, _teller(reading, other))
         if paying.finding == "gain":
-            who = who_knows(other.attack, other.knowledge, categories=guesses_categories(reading, other))
+            who = phrase(reading, other)
             return replace(decided, finding="gain", sentence=telling.paying_to_another(paying.sentence, who, decided.gain))
     return None
 
@@ -287,7 +287,7 @@ def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> 
     if found is None or not _apart(found[2], here.shown):
         return here
     other, name, shown = found
-    who = who_knows(other.attack, other.knowledge, categories=guesses_categories(reading, other))
+    who = phrase(reading, other)
     where = f" at {reading.point_text(other.point)}" if other.point != setting.point else ""
     return Exposure(name, shown, (), f"{who}, copies {braces(shown.coalition)}{where}", _near(reading, other, shown.coalition, name))
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from reports.figures.adversary import label
 from reports.figures.figures import Figure, with_error
 from reports.figures.guesses import losses
 from reports.figures.matrix import MatrixCell, MatrixRow
-from reports.figures.reading import Reading, adversary_text, ceiling, lowest
+from reports.figures.reading import Reading, ceiling, lowest
 from reports.figures.strongest import judged, least
 from reports.wording.sentences import share
 
@@ -72,7 +73,7 @@ def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
         if best is None:
             continue
         row = next(row for row in reported if (row.knowledge, row.attack) == best[2:])
-        who, figure = adversary_text(best.knowledge, best.attack), _figure(row.cells[place])
+        who, figure = label(reading, best), _figure(row.cells[place])
         made.append(Winner(scheme, who, figure, _tied(found, scheme, row), _why(reading, row.attack)))
     return made
 

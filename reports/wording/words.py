@@ -6,32 +6,10 @@ from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import braces, clipped, distinct_texts, number
+from reports.figures.figures import braces, distinct_texts, number
 from reports.figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
-
-
-OF_THE_AUDIT = {
-    "every-cell": "the best line through the originals, on every cell held",
-    "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
-}
-"""What the audit itself tries, which has both originals and copies, as one who made them has."""
-
-
-def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
-    """Say what an adversary knows: ``perfect`` in words, others by their names."""
-    if attack in OF_THE_AUDIT:
-        return OF_THE_AUDIT[attack]
-    if knowledge == "perfect":
-        return "knows every category's share exactly" if categories else "knows means and correlations exactly"
-    return f"{knowledge} knowledge"
-
-
-def who_knows(attack: str | None, knowledge: str | None, *, categories: bool = False) -> str:
-    """Name an adversary within a sentence: ``llse, which knows means and correlations exactly``."""
-    said = clipped(knows(knowledge, attack=attack, categories=categories), 80)
-    return f"{clipped(str(attack), 60)}, {'which ' if said.startswith('knows') else ''}{said}"
 
 
 class Check(NamedTuple):

@@ -65,6 +65,10 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
         Claim("population-sample", "ranking", {"scheme": "corner-wave", "order": ["sample-estimate", "map-estimate"]}, "Wins with a sample that fills the space that the data do"),
         Claim("population-sample", "no-collusion-gain", {"scheme": "corner-wave", "attack": "sample-estimate"}, "gains nothing from a second corner-wave copy"),
     ),
+    "quantile-matching": (
+        Claim("other-units", "normalized_error", {"attack": "quantile-matching", "at-most": 0.15}, "Wins on copies in other units, of ranks"),
+        Claim("other-units", "normalized_error", {"scheme": "data-swapping", "attack": "quantile-matching", "at-least": 1}, "fails where that changes"),
+    ),
     "distribution-analysis": (
         Claim("survey-example-3.6", "normalized_error", {"attack": ["em", "iteration", "posterior-mean"], "at-most": 0.013}, "Wins on clustered attributes and bounded noise"),
         Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": ["MAP (learnt prior)", "distribution-analysis", "udr (learnt prior)"], "at-least": 0.9}, "Few records or strong noise make the reconstruction a blur"),

@@ -284,7 +284,7 @@ def test_the_charts_open_with_the_strongest_attack(browser: Browser, files: dict
     with Opened(browser, files["quickstart"]) as opened:
         for name in ("collusion", "map", "errors"):
             chosen = opened.page.locator(f"#audit-1-{name} select[name=adversary] option:checked")
-            assert chosen.count() == 0 or chosen.inner_text() == "llse, perfect knowledge"
+            assert chosen.count() == 0 or chosen.inner_text() == "llse, knows means and correlations exactly"
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

@@ -109,7 +109,7 @@ def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
     llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.3, 0.001, None))]
     reading = Reading(audit(quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]))
     found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
-    assert [item.adversary for item in found] == ["posterior, perfect knowledge"] * 2
+    assert [item.who for item in found] == ["posterior, knows every category's share exactly"] * 2
     assert [[axis.what for axis in item.axes] for item in found] == [["Right guesses", "Normalized error"]] * 2
     assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]  # by guesses, and by the error
     lowest = most_telling(found)
@@ -124,7 +124,7 @@ def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_mar
     llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.05, 0.001, None))]
     reading = Reading(audit(quickstart, [*low, *llse]))
     found = verdict(reading, "added noise")
-    assert found.adversary == "llse, perfect knowledge"
+    assert found.who == "llse, knows means and correlations exactly"
     assert "leaves 5.0 ± 0.2 % of the variance unknown" in found.sentence
     assert {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()} == {"llse": "★"}
 
@@ -151,7 +151,7 @@ def given_case(quickstart: AuditResult) -> AuditResult:
 def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quickstart: AuditResult) -> None:
     case = given_case(quickstart)
     found = verdict(Reading(case), "correlated")
-    assert found.adversary == "llse, perfect knowledge"
+    assert found.who == "llse, knows means and correlations exactly"
     told = "".join(text for text, _ in found.reasons[-2])
     assert "An adversary who already knows salary of every record is left with " in told
     assert told.endswith(" of the variance of the others unknown (partial).")

@@ -46,7 +46,7 @@ def test_a_release_shows_its_law_and_no_value() -> None:
 
 
 def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> None:
-    chart = quickstart.plot.collusion(adversary="ndr, perfect knowledge", attribute="age")
+    chart = quickstart.plot.collusion(adversary="ndr, knows means and correlations exactly", attribute="age")
     document = chart.to_dict()
     assert "var(--" not in str(document)
     rows = document["datasets"]["rows"]

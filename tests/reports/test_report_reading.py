@@ -160,7 +160,7 @@ def test_charts_open_with_the_strongest_attack_on_what_is_not_rebuilt_exactly(qu
 
 def test_an_exact_scheme_is_told_by_the_attack_with_the_best_single_copy(quickstart: AuditResult) -> None:
     found = verdict(Reading(quickstart), "linearly-dependent")
-    assert found.adversary == "llse, perfect knowledge"
+    assert found.who == "llse, knows means and correlations exactly"
     assert found.exposure == []
 
 
@@ -374,10 +374,10 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
     scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
     assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})).given(known) == {"salary"}
     found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})), "correlated")
-    assert found.adversary == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
+    assert found.who == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
     only = [record for record in output if record.knowledge == known]
     found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})), "correlated")
-    assert found.adversary == f"llse, {known} knowledge"
+    assert found.who == f"llse, {known} knowledge"
     assert found.exposed is not None
     assert found.exposed.attribute == "age"  # which alone is left
     assert "to an adversary who was given salary of every record." in found.sentence
@@ -385,11 +385,11 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
 
 def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
     found = verdicts(Reading(quickstart))
-    lead = "All four schemes leave less than half of some attribute unknown. "
-    assert summary(found) == f"{lead}Four schemes: one rebuilt exactly, two rebuilt better by pooling copies, one where pooling gains nothing."
+    every, apart = "schemes leave less than half of some attribute unknown", "one rebuilt exactly, two rebuilt better by pooling copies"
+    assert summary(found) == f"All four {every}: {apart}, one where pooling gains nothing."
     assert summary(found[:1]) == ""
-    assert summary(found[:2]).endswith("Two schemes, both rebuilt better by pooling copies.")
-    assert summary(found[:2] + found[1:2]).endswith("Three schemes, all rebuilt better by pooling copies.")
+    assert summary(found[:2]).endswith(f"Both {every}: both rebuilt better by pooling copies.")
+    assert summary(found[:2] + found[1:2]).endswith(f"All three {every}: all rebuilt better by pooling copies.")
 
 
 def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
@@ -402,7 +402,7 @@ def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
     failed, unsuited = gathered(gaps)
     assert (failed.status, failed.cells) == ("failed", 1)
     assert gap_text(unsuited) == (
-        "ica with perfect and uniform-prior knowledge against rotation; with perfect knowledge against k-anonymity (5 cells)"
+        "ica (knowledge: perfect and uniform-prior) against rotation; (knowledge: perfect) against k-anonymity (5 cells)"
     )
     pairs = {(scheme, state) for states, schemes in unsuited.places for scheme in schemes for state in states}
     assert pairs == {(gap.scheme, gap.knowledge) for gap in gaps[:3]}

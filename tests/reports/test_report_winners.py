@@ -43,7 +43,7 @@ def test_the_strongest_is_marked_with_its_equal_and_with_whom_the_error_bars_do_
 def test_the_table_names_winner_figure_rivals_and_reason(quickstart: AuditResult) -> None:
     reading = Reading(contest(quickstart))
     (one,) = winners(reading, matrix(reading))
-    assert (one.scheme, one.who, one.why) == ("independent", "good, perfect knowledge", "Wins on Tuesdays.")
+    assert (one.scheme, one.who, one.why) == ("independent", "good, knows means and correlations exactly", "Wins on Tuesdays.")
     assert one.figure == "0.200 ±0.010"
     assert one.tied == ["twin: perfect", "close: perfect"]
 

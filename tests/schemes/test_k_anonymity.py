@@ -329,11 +329,14 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
     values = found("homogeneity", confidence=0.6)
     assert values["claimed"] == pytest.approx(0.5)
     assert values["disclosed"] == pytest.approx(4 / 12)
+    assert values["disclosed_beyond_chance"] == pytest.approx((4 - 6 * 5 / 12) / (12 - 38 / 12))  # shares 5, 3, 1, 1, 1, 1 of 12
     assert found("homogeneity")["disclosed"] == 0
 
 
 def test_similarity_and_skewness_by_hand(found):
-    assert found("similarity", edges=[20])["disclosed"] == 1  # one group of all values says nothing, and is always right
+    everything = found("similarity", edges=[20])
+    assert everything["disclosed"] == 1  # one group of all values says nothing, and is always right
+    assert everything["disclosed_beyond_chance"] == 0
     assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
     skew = found("skewness", factor=1.5, least=0.6)
     assert skew["claimed"] == pytest.approx(0.5)  # 7 is 4/6 of the first class and 5/12 of the table

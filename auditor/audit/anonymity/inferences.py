@@ -4,6 +4,7 @@
 | --- | --- | --- |
 | ``claimed`` | share of the records of which a value is claimed | |
 | ``disclosed`` | share of the records of which it is claimed rightly | ``mean P(claim)`` |
+| ``disclosed_beyond_chance`` | ``Σ (right − prior of the claim) / Σ (1 − prior of the truth)``: common values are little news | likewise |
 | ``accuracy`` | share of the records whose likeliest value is theirs | ``mean max P`` |
 | ``reconstruction_probability`` | the mean probability of the true value | ``mean Σ P²`` |
 | ``posterior_max`` | the mean of the largest probability | |
@@ -11,7 +12,7 @@
 | ``delta_growth`` | largest growth of a probability from prior to posterior, over records and values | |
 | ``linkage`` | mean chance of naming the record's own row | |
 
-The error bars are binomial; where classes are read off exactly, measurement and theory are equal.
+The error bars are binomial, of the ratio by the delta method; where classes are read off exactly, measurement and theory are equal.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Inferences:
             "claimed": claimed,
             "disclosed": claimed & (claims == true),
             "claim": P[at[claimed], claims[claimed]],
+            "chance": found.prior[claims[claimed]],
+            "doubt": 1.0 - np.where(possible, found.prior[true], 0.0),
             "accuracy": right,
             "reconstruction_probability": P[at[possible], true[possible]],
             "square": np.einsum("bv,bv->b", P, P),
@@ -64,6 +67,8 @@ class Inferences:
             "posterior_max": P[at, likeliest],
             "linkage": found.linked,
         }
+        news = counted["disclosed"] - np.where(claimed, found.prior[claims], 0.0)
+        counted |= {"news²": news**2, "news·doubt": news * counted["doubt"], "doubt²": counted["doubt"] ** 2}
         for name, each in counted.items():
             self.sums[name] += float(each.sum())
         self.attribute, self.rows = found.attribute, self.rows + len(x)
@@ -108,14 +113,19 @@ def inference_records(
         return []
     mean = {name: total / n for name, total in counted.sums.items()}
     mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
+    chance, doubt, squares = mean.pop("chance"), mean.pop("doubt"), [mean.pop(name) for name in ("news²", "news·doubt", "doubt²")]
+    mean["disclosed_beyond_chance"] = beyond = (mean["disclosed"] - chance) / doubt if doubt else 0.0
+    spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]  # of news − beyond · doubt, whose mean is 0
+    errors = {"disclosed_beyond_chance": math.sqrt(max(0.0, spread) / n) / doubt if doubt else 0.0}
     theory = {
-        "disclosed": mean.pop("claim"), "accuracy": mean["posterior_max"], "reconstruction_probability": mean.pop("square"),
+        "disclosed": mean["claim"], "disclosed_beyond_chance": (mean.pop("claim") - chance) / doubt if doubt else 0.0,
+        "accuracy": mean["posterior_max"], "reconstruction_probability": mean.pop("square"),
         "learning_gain": mean["posterior_max"] - counted.prior_max,
     }  # fmt: skip
     records = []
     for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
-        error = math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
+        error = errors.get(metric, math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0)
         reach = quantile(0.975) * error
         for attribute in (attributes[counted.attribute], "*"):
             records.append(context.record(

@@ -46,8 +46,7 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
         again = _released_again(opened, attack, knowledge)
     elif not maps.fixed:
         again = _redrawn(opened, attack, knowledge, law)
-    alone = not release.scheme.makes_copies and (law is None or not law.tells_spread)  # nobody can draw such copies again
-    why: ErrorBar = "jackknife" if alone else "replicates-needed"
+    why: ErrorBar = "jackknife" if opened.alone else "replicates-needed"
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)

@@ -133,6 +133,11 @@ class Opened:
         return self.law is None and self.gathered.law is not None
 
     @property
+    def alone(self) -> bool:
+        """Whether nobody can draw such copies again, so that these are all that can be judged: files without a law of their noise."""
+        return not self.release.scheme.makes_copies and (self.law_within is None or not self.law_within.tells_spread)
+
+    @property
     def law_within(self) -> NoiseLaw | None:
         """The law of the noise, or of what there was before copies were transformed."""
         return self.law if self.release.transformed is None else self.release.transformed.law

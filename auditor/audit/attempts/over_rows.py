@@ -19,6 +19,7 @@ from auditor.audit.numeric.redraws import seed_of
 from auditor.audit.numeric.row_theory import with_row_theory
 from auditor.errors import NotApplicable
 from auditor.results.evidence import ROW_REDRAWS
+from auditor.results.records import ErrorBar
 from auditor.types import Array, Coalition
 
 MANY_REDRAWS = 59
@@ -38,7 +39,8 @@ def row_errors(
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
     if again is None:
-        errors = from_groups(opened.needed, sums, counts, variances, compared, "replicates-needed")
+        bar: ErrorBar = "jackknife" if opened.alone and not attack.jumps else "replicates-needed"
+        errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
     else:
         scale = with_total(variances)
         distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))

@@ -1,0 +1,102 @@
+"""Quantiles of a copy matched to a sample's: a copy whose law nobody states may be the table in other units, or its ranks.
+
+Whatever keeps the order of an attribute's values keeps each value's place among them, and whoever has a sample of the population knows
+which value that place belongs to.
+
+| symbol | meaning | shape | source |
+| --- | --- | --- | --- |
+| ``G(y)`` | share of the copy's values below y, and half of those that equal it | scalar | |
+| ``Q(u)`` | u-quantile of the sample | scalar | |
+| ``x̂`` | ``Q(G(y))``; over several copies their mean | (N,) | |
+
+A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up: from the shape of a distribution
+nobody tells the logarithms of a long-tailed attribute from its values with the other sign.
+
+A noisy value is at another place than its own: of noisy copies this is no better than taking them for the original. That the sample is of
+the same population is *not checked*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from attacks._fastica import some_rows
+from auditor.plugin import (
+    Array,
+    KnownRecords,
+    KnownSample,
+    NotApplicable,
+    Reconstruction,
+    Records,
+    RowAttack,
+    UnmatchedRecords,
+    UnpairedRecords,
+    View,
+    register,
+    stream,
+)
+
+
+class Match(NamedTuple):
+    """The values that a copy shows of one attribute, sorted, shape (q,), and what each is taken for."""
+
+    shown: Array
+    meant: Array
+
+    def __call__(self, y: Array) -> Array:
+        """Return what values stand for, those between two that were looked at being between what these stand for."""
+        return np.asarray(np.interp(y, self.shown, self.meant))
+
+
+@register
+class QuantileMatching(RowAttack):
+    """Takes each value of a copy for the value of a population sample at the same quantile; pooled copies are averaged."""
+
+    name = "quantile-matching"
+    attack_kind = "with a sample"
+    knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
+    assumes = "The adversary has records of the same population. Nobody states the law of the copies; they keep the order of values."
+    wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
+
+    def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
+        """Return the map of each attribute of each copy.
+
+        Raises
+        ------
+        NotApplicable
+            The law of the copies is known.
+        """
+        if view.law is not None:
+            raise NotApplicable("what copies mean is known where their law is")
+        known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
+        rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
+        copies = np.split(rows, len(view.copies), axis=1)
+        return _Matched([[match(y, x) for y, x in zip(copy.T, known.T, strict=True)] for copy in copies])
+
+
+class _Matched(Reconstruction):
+    """``x̂`` row by row; ``matches`` by copy and attribute."""
+
+    def __init__(self, matches: Sequence[Sequence[Match]]) -> None:
+        self._matches = matches
+
+    def rows(self, copies: Sequence[Array]) -> Array:
+        """Return the mean of what the copies' values are taken for."""
+        meant = [[of(y) for of, y in zip(each, copy.T, strict=True)] for each, copy in zip(self._matches, copies, strict=True)]
+        return np.asarray(np.mean(meant, axis=0).T)
+
+
+def match(y: Array, x: Array) -> Match:
+    """Return what a copy's values of one attribute stand for, by a sample of its values.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    x : ndarray of shape (m,)
+    """
+    shown, counts = np.unique(y, return_counts=True)
+    place = (np.cumsum(counts) - 0.5 * counts) / len(y)
+    return Match(shown, np.asarray(np.quantile(x, place, method="hazen")))

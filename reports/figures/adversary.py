@@ -1,0 +1,39 @@
+"""What an adversary is called: its attack, and what it knows in words."""
+
+from __future__ import annotations
+
+from reports.figures.figures import clipped
+from reports.figures.guesses import guesses_categories
+from reports.figures.reading import Reading, Setting
+
+OF_THE_AUDIT = {
+    "every-cell": "the best line through the originals, on every cell held",
+    "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
+}
+"""What the audit itself tries, which has both originals and copies, as one who made them has."""
+
+
+def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
+    """Say what an adversary knows: ``perfect`` in words, others by their names."""
+    if attack in OF_THE_AUDIT:
+        return OF_THE_AUDIT[attack]
+    if knowledge == "perfect":
+        return "knows every category's share exactly" if categories else "knows means and correlations exactly"
+    return f"{clipped(str(knowledge), 80)} knowledge"
+
+
+def label(reading: Reading, setting: Setting) -> str:
+    """Name who attacks: ``llse, knows means and correlations exactly``."""
+    return _named(reading, setting, "")
+
+
+def phrase(reading: Reading, setting: Setting) -> str:
+    """Name who attacks within a sentence: ``llse, which knows means and correlations exactly``."""
+    return _named(reading, setting, "which ")
+
+
+def _named(reading: Reading, setting: Setting, joined: str) -> str:
+    if setting.attack is None:
+        return "the release itself"
+    said = knows(setting.knowledge, attack=setting.attack, categories=guesses_categories(reading, setting))
+    return f"{clipped(setting.attack, 60)}, {joined if said.startswith('knows') else ''}{said}"
