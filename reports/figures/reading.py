@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement, cells
+from auditor.results.records import cells
 from reports.figures.figures import Figure, figure
 from reports.figures.pairing import PAIRS, Replicates, paired_gain
 
