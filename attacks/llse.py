@@ -25,6 +25,7 @@ from itertools import chain
 
 import numpy as np
 
+from auditor.adversary.together import known_together
 from auditor.numerics.combination import best_unbiased_combination, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
@@ -32,6 +33,7 @@ from auditor.plugin import (
     AffineStack,
     Array,
     Estimated,
+    Knowledge,
     KroneckerNoise,
     LinearAttack,
     NoiseLaw,
@@ -58,36 +60,45 @@ class JointLLSE(LinearAttack):
 
     def affine(self, view: View) -> Affine:
         """Return equation 6 for one coalition."""
-        if isinstance(view.knowledge, Estimated) and view.knowledge.structure == "none":
+        if _assumes_nothing(view.knowledge):
             return self._unstructured(view)
         mu_X, K_X = view.data_moments
         W = llse_weights(K_X, view.known_law, view.grain)
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return equation 6 for many coalitions of one size at once, where knowledge is the same for all of them."""
-        law = view.law
-        if not isinstance(view.knowledge, Perfect) or not isinstance(law, KroneckerNoise):
-            return super().affine_batch(view, coalitions)
+        """Return equation 6 for many coalitions of one size at once."""
+        return self.affine_draws([view], coalitions)[0]
+
+    def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
+        """Return equation 6 for many coalitions of one size and several draws at once, from what each knows of the data."""
+        view, law = views[0], views[0].law
+        if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
+            return [[self.affine(view.coalition(copies)) for copies in coalitions] for view in views]
         held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
         index = np.searchsorted(view.copies, held)
-        Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
-        weights = weights_by_attribute(Sigma, view.grain, view.pencil.gain)
-        # μ − W H μ for all at once, with μ taken about the view's centre
-        mu, (B, N, kN) = view.data_moments[0] - view.centre, weights.shape
-        offsets = mu - (weights.reshape(B * N, kN) @ np.tile(mu, kN // N)).reshape(B, N)
-        return AffineStack(weights, offsets)
+        known = known_together(views, law, index)
+        W = weights_by_attribute(law.level_covariance[index[:, :, None], index[:, None, :]], known.grain, known.pencil.gain)
+        offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
+        if W.ndim == 3:  # all know the same in every draw
+            return [AffineStack(W, offsets, fixed)] * len(views)
+        return [AffineStack(*maps, fixed) for maps in zip(W, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""
         sample, (mu_X, K_X) = view.held, view.data_moments
-        W = regression(np.tile(K_X, len(view.copies)), sample.covariance(max(1, sample.count - 1)))
+        W = regression(np.tile(K_X, len(view.copies)), view.held_covariance)
         return Affine(W, mu_X - view.centre - W @ sample.mean, fixed=False)
 
 
+def _assumes_nothing(knowledge: Knowledge) -> bool:
+    """Whether moments are estimated without structure: of every copy with every other."""
+    return isinstance(knowledge, Estimated) and knowledge.structure == "none"
+
+
 def _offset(W: Array, mu: Array) -> Array:
-    """Return ``mu − W H mu``: what centring on ``mu`` adds to ``W y``, with mu taken about the view's centre."""
-    return np.asarray(mu - W @ np.tile(mu, W.shape[1] // mu.size))
+    """Return ``mu − W H mu``, shape (..., N): what centring on ``mu`` adds to ``W y``, with mu taken about the view's centre."""
+    return np.asarray(mu - (W @ np.tile(mu, W.shape[-1] // mu.shape[-1])[..., None])[..., 0])
 
 
 def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array:

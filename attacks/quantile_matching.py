@@ -7,7 +7,7 @@ which value that place belongs to.
 | --- | --- | --- | --- |
 | ``G(y)`` | share of the copy's values below y, and half of those that equal it | scalar | |
 | ``Q(u)`` | u-quantile of the sample | scalar | |
-| ``x̂`` | ``Q(G(y))``; over several copies their mean | (N,) | |
+| ``x̂`` | ``Q(G(y))``, the map in order from one distribution to another; over several copies their mean | (N,) | villani2003 |
 
 A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up: from the shape of a distribution
 nobody tells the logarithms of a long-tailed attribute from its values with the other sign.
@@ -28,7 +28,6 @@ from auditor.plugin import (
     Array,
     KnownRecords,
     KnownSample,
-    NotApplicable,
     Reconstruction,
     Records,
     RowAttack,
@@ -56,37 +55,30 @@ class QuantileMatching(RowAttack):
     """Takes each value of a copy for the value of a population sample at the same quantile; pooled copies are averaged."""
 
     name = "quantile-matching"
+    reference = "villani2003"
     attack_kind = "with a sample"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
-    assumes = "The adversary has records of the same population. Nobody states the law of the copies; they keep the order of values."
+    assumes = "The adversary has records of the same population, and copies keep the order of values. No law need be known."
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map of each attribute of each copy.
-
-        Raises
-        ------
-        NotApplicable
-            The law of the copies is known.
-        """
-        if view.law is not None:
-            raise NotApplicable("what copies mean is known where their law is")
+        """Return the map of each attribute of each copy; copies count by their noise, where its law is known."""
         known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
-        return _Matched([[match(y, x) for y, x in zip(copy.T, known.T, strict=True)] for copy in copies])
+        return _Matched(view.weights, [[match(y, x) for y, x in zip(copy.T, known.T, strict=True)] for copy in copies])
 
 
 class _Matched(Reconstruction):
-    """``x̂`` row by row; ``matches`` by copy and attribute."""
+    """``x̂`` row by row; ``weights`` by copy, shape (k,), and ``matches`` by copy and attribute."""
 
-    def __init__(self, matches: Sequence[Sequence[Match]]) -> None:
-        self._matches = matches
+    def __init__(self, weights: Array, matches: Sequence[Sequence[Match]]) -> None:
+        self._weights, self._matches = weights, matches
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the mean of what the copies' values are taken for."""
         meant = [[of(y) for of, y in zip(each, copy.T, strict=True)] for each, copy in zip(self._matches, copies, strict=True)]
-        return np.asarray(np.mean(meant, axis=0).T)
+        return np.asarray(np.tensordot(self._weights, meant, axes=1).T)
 
 
 def match(y: Array, x: Array) -> Match:

@@ -118,6 +118,13 @@ class LinearAttack(Attack):
         """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
+    def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
+        """Return those maps for each of several draws of one release, whose views differ in moments and records alone.
+
+        The audit asks it for the spread of what was estimated; override where all draws can be solved at once, too.
+        """
+        return [self.affine_batch(view, coalitions) for view in views]
+
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
         """Return what theorems say its squared error, summed over attributes, is at least and at most; None where there is none.
 

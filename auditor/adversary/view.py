@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -34,6 +33,45 @@ def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
     weights, variance = best_unbiased_combination(np.frombuffer(Sigma).reshape(k, k), grain)
     seal(weights)
     return weights, variance
+
+
+def grain_of_moments(Sigma: Array) -> Array:
+    """Return what second moments round copies to, in roots of noise multiples, shape (...), by their levels' covariances, (..., k, k)."""
+    return np.asarray(np.sqrt(EPS * (1.0 + np.einsum("...kk->...k", Sigma).max(axis=-1))))
+
+
+def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
+    """Return what doubles round copies to, in roots of noise multiples, shape (..., N): ε of their size over the noise's own.
+
+    Of copies up to a level, shape (...), of values with these mean squares, shape (..., N).
+    """
+    noise, loudest = np.diag(law.shape), np.asarray(loudest)[..., None]
+    size = np.sqrt(np.clip(square + loudest * noise, np.finfo(float).tiny, None))
+    return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(np.maximum(loudest, EPS))))
+
+
+def combination(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return mean, shape (..., N), and covariance, shape (..., N, N), of ``Σ w_i Y_i``.
+
+    Parameters
+    ----------
+    w : ndarray of shape (..., k)
+    mean, covariance : ndarrays of shapes (..., kN) and (..., kN, kN)
+        Of the stacked copies; with the leading axes of ``w``, or more.
+    """
+    lead, k = mean.shape[:-1], w.shape[-1]
+    N = mean.shape[-1] // k
+    # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
+    half = (w[..., None, :] @ covariance.reshape(*lead, k, -1)).reshape(*lead, N, k, N)
+    return (w[..., None, :] @ mean.reshape(*lead, k, N))[..., 0, :], (w[..., None, None, :] @ half)[..., 0, :]
+
+
+def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
+    """Return ``K_X``, shape (..., N, N), by the covariance of copies, or of combinations of them, with noise multiples v of shape (...)."""
+    v = v[..., None, None]
+    if law.follows_data:
+        return np.asarray(covariance / (1.0 + v))
+    return clip_to_psd(covariance - v * law.shape, covariance)
 
 
 @dataclass(frozen=True)
@@ -116,6 +154,11 @@ class View(Informed):
         """Moments of the copies' rows that the adversary estimates from: its sample's with ``Estimated`` knowledge, else all released."""
         return self.given.copies if isinstance(self.given, SampleMoments) else self.released
 
+    @cached_property
+    def held_covariance(self) -> Array:
+        """Covariance of these copies, divisor r − 1, shape (kN, kN): of all that are held it serves every coalition."""
+        return self.held.covariance(max(1, self.held.count - 1))
+
     @property
     def known_columns(self) -> NDArray[np.intp]:
         """Places of the attributes whose true values the adversary has for every record."""
@@ -144,7 +187,7 @@ class View(Informed):
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
-        grain = math.sqrt(EPS * (1.0 + float(np.diag(Sigma).max())))
+        grain = float(grain_of_moments(Sigma))
         if len(Sigma) > FEW_COPIES:
             return best_unbiased_combination(Sigma, grain)
         return _found_before(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain)
@@ -155,11 +198,8 @@ class View(Informed):
         law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
-        exact = self.given.covariance if isinstance(self.given, ExactMoments) else None
-        K_X = self.held.covariance()[: self.width, : self.width] if exact is None else exact
-        noise, loudest = np.diag(law.shape), float(np.diag(law.level_covariance).max(initial=0.0))
-        size = np.sqrt(np.clip(self.centre**2 + np.diag(K_X) + loudest * noise, np.finfo(float).tiny, None))
-        return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(max(loudest, EPS))))
+        variances = np.diag(self.given.covariance) if isinstance(self.given, ExactMoments) else self.held.variances[: self.width]
+        return grain_of_copies(law, np.diag(law.level_covariance).max(initial=0.0), self.centre**2 + variances)
 
     @cached_property
     def combined_variance(self) -> float:
@@ -176,10 +216,8 @@ class View(Informed):
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
-        w, k, N = self.weights, len(self.copies), self.width
-        covariance = moments.covariance(max(1, moments.count - 1))
-        # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
-        return self.centre + w @ moments.mean.reshape(k, N), w @ (w @ covariance.reshape(k, -1)).reshape(N, k, N)
+        mean, covariance = combination(self.weights, moments.mean, moments.covariance(max(1, moments.count - 1)))
+        return self.centre + mean, covariance
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array, Array, Array]:
@@ -218,9 +256,7 @@ class View(Informed):
         mean, covariance = self.combined(self.held)
         v = self.combined_variance
         assert isinstance(self.law, KroneckerNoise)
-        if self.law.follows_data:
-            return mean, covariance / (1.0 + v)
-        return mean, clip_to_psd(covariance - v * self.law.shape, covariance)
+        return mean, without_noise(covariance, np.asarray(v), self.law)
 
     @cached_property
     def pencil(self) -> Pencil:

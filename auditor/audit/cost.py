@@ -52,6 +52,9 @@ GEOMETRY = 0.04
 FOLD, FOLD_ROW = 1e-3, 3e-6
 """A model of the ``utility`` section on one fold of a copy, and each record of it."""
 
+MARGIN = 1.1
+"""Of memory rather too much than too little: libraries differ that much from machine to machine."""
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -119,11 +122,15 @@ def fit_seconds(attack: Attack, rows: int, width: int, distribution: str | None 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
     """Return what boosted trees take that look for gains from pooling, where an expectation asks what that buys."""
+    fits, taken = tree_fits(here, rows, width, copies)
+    return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * width * (width * copies + 12)
+
+
+def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, int]:
+    """Return how many coalitions boosted trees are fitted to, and how many rows of the widest they are shown."""
     asked = any(judged.expectation.needs_pooling for judged in here.judged)
     fits = min(copies - 1, MOST_FITS, MOST_TARGETS // max(1, width)) if asked and rows >= FEWEST_ROWS else 0
-    shown = width * (width * copies + 12)
-    taken = min(rows, MOST_ROWS, max(FEWEST_ROWS, WORK // shown))
-    return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * shown
+    return fits, min(rows, MOST_ROWS, max(FEWEST_ROWS, WORK // (width * (width * copies + 12))))
 
 
 def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from auditor import registry
 from auditor.adversary.attack import LinearAttack
-from auditor.audit.base.release import KEEP_BYTES, make_scheme
-from auditor.audit.cost import Workload, numeric_seconds
+from auditor.audit.base.release import HEADS_BYTES, KEEP_BYTES, make_scheme
+from auditor.audit.cost import MARGIN, Workload, numeric_seconds, tree_fits
+from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted
 from auditor.audit.numeric.reconstruct import CHUNK_VALUES
 from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
@@ -21,6 +22,8 @@ MOMENTS_BESIDE = 10
 """Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
 LOADED = 270 * 2**20
 """Resident memory of a process with what the engine loads, after a small audit (measured: 224 without trees)."""
+TREES_LOADED, TREE_BYTES = 70 * 2**20, 500
+"""Of boosted trees: their library, and for each value of the copies they are shown what they may read from it (measured: 350 to 600)."""
 RECORD_BYTES = 600
 """A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -53,7 +56,7 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, 
     values = table.rows * table.width * copies
     seconds, once = numeric_seconds(here, use, table.rows, table.width, copies)
     memory = LOADED + _numeric_memory(here, table, use, copies, coalitions)
-    return Workload(table.width, values, seconds, memory, once)
+    return Workload(table.width, values, seconds, int(MARGIN * memory), once)
 
 
 def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> int:
@@ -65,14 +68,18 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     records = RECORD_BYTES * cells * (N + 1) * len(ALWAYS)
     moments = 8 * d * d * (1 + moment_groups(n, N, d)[-1][-1][0] + MOMENTS_BESIDE)
     record = scheme.blank(1, N).nbytes
-    blocks = block * (M * record // 8 + d + 4 * N)
+    undone = M * N if scheme.has_matrices else 0
+    blocks = block * (M * record // 8 + undone + 5 * N)
+    fits, taken = tree_fits(here, n, N, M)
+    shown = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
+    trees, learner = (TREE_BYTES * shown * N * M, TREES_LOADED) if fits else (0, 0)
     rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
     counted = {measure.name for measure in here.measures}
     linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES and not all(rowwise) else 0
     each_row = 3 * coalitions * N * block if any(rowwise) else 0
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     if table.streamed:
-        return records + moments + blocks + max(linear_rows, each_row) + whole + BATCH_ROWS * N * 8 * 4
+        return records + moments + blocks + max(linear_rows, each_row, trees) + learner + whole + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES
     kept = n * M * record
     copies_kept = kept if kept <= KEEP_BYTES else 0
-    return records + moments + blocks + max(linear_rows, each_row) + 3 * n * N * 8 + copies_kept
+    return records + moments + blocks + max(linear_rows, each_row, trees) + learner + 3 * n * N * 8 + copies_kept

@@ -26,7 +26,7 @@ TRIFLE = 1e-6
 """Share of the least level that a combination's grain may add before its weights are bounded: less moves no figure that is reported."""
 
 
-def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, Array]:
+def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple[Array, Array]:
     """Return weights and variance of the combination of copies with least noise among those that sum to 1.
 
     Minimises ``wᵀ Sigma w`` subject to ``1ᵀw = 1``: ``w = Sigma⁻¹1 / (1ᵀSigma⁻¹1)``, ``v = 1/(1ᵀSigma⁻¹1)``. When ``Sigma`` is singular
@@ -36,7 +36,7 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
     ----------
     Sigma : ndarray of shape (..., k, k)
         Level covariances of one coalition or, with leading axes, of many.
-    grain : float
+    grain : float, or ndarray of shape (...)
         Standard deviation, as the root of a noise multiple, to which each copy (or what is known of it) is rounded: weights large enough
         to be felt through it are bounded as ``within_grain`` does.
 
@@ -69,7 +69,7 @@ def best_unbiased_combination(Sigma: Array, grain: float = 0.0) -> tuple[Array, 
     w, v = np.where(suffices[..., None], alone, w), np.where(suffices, own.min(axis=-1), v)
     felt = ~suffices & (grain**2 * np.einsum("...k,...k->...", w, w) > TRIFLE * least[..., 0] ** 2)
     if felt.any():
-        w[felt], v[felt] = within_grain(Sigma[felt], grain)
+        w[felt], v[felt] = within_grain(Sigma[felt], np.broadcast_to(grain, felt.shape)[felt])
     return w, v
 
 
@@ -114,7 +114,7 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
     return weights, np.where(free, 0.0, least[..., 0] ** 2 / precision)
 
 
-def within_grain(Sigma: Array, grain: float) -> tuple[Array, Array]:
+def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
     """Return the best combination of copies that are known to a grain only: minimises ``wᵀ Sigma w + grain² |w|²``, the sum of w being 1.
 
     Where levels of linearly dependent copies are nearly equal, the weights that rebuild the records are ``σ/(σ_2 − σ_1)``, and whatever
@@ -125,18 +125,19 @@ def within_grain(Sigma: Array, grain: float) -> tuple[Array, Array]:
     Parameters
     ----------
     Sigma : ndarray of shape (..., k, k)
-    grain : float
+    grain : float, or ndarray of shape (...)
         Above 0, in the unit of ``Sigma``'s root.
     """
+    grain2 = np.square(grain)
     F = level_root(Sigma)
     b = np.einsum("...kk->...k", Sigma).argmin(axis=-1)[..., None]
     best = np.take_along_axis(F, b[..., None], axis=-2)
     U, s, Vt = np.linalg.svd(F - best, full_matrices=False)
     along = np.einsum("...rk,...k->...r", Vt, best[..., 0, :])
-    w = -np.einsum("...jr,...r->...j", U, along * s / (s**2 + grain**2))
-    rest = best[..., 0, :] - np.einsum("...rk,...r->...k", Vt, along * s**2 / (s**2 + grain**2))
+    w = -np.einsum("...jr,...r->...j", U, along * s / (s**2 + grain2[..., None]))
+    rest = best[..., 0, :] - np.einsum("...rk,...r->...k", Vt, along * s**2 / (s**2 + grain2[..., None]))
     np.put_along_axis(w, b, np.take_along_axis(w, b, axis=-1) + 1.0 - w.sum(axis=-1, keepdims=True), axis=-1)
-    return w, np.einsum("...k,...k->...", rest, rest) + grain**2 * np.einsum("...k,...k->...", w, w)
+    return w, np.einsum("...k,...k->...", rest, rest) + grain2 * np.einsum("...k,...k->...", w, w)
 
 
 def level_root(Sigma: Array) -> Array:
@@ -158,7 +159,7 @@ def weights_by_attribute(Sigma: Array, grain: Array, gain: Callable[[Array], Arr
     ----------
     Sigma : ndarray of shape (B, k, k)
         Level covariance of each coalition.
-    grain : ndarray of shape (N,)
+    grain : ndarray of shape (N,) or (B, N)
         As of ``best_unbiased_combination``, by attribute.
     gain : callable
         Returns ``G(v)``, shape (B, N, N), of noise multiples of shape (B,).
@@ -169,14 +170,15 @@ def weights_by_attribute(Sigma: Array, grain: Array, gain: Callable[[Array], Arr
     """
     w, v = best_unbiased_combination(Sigma)
     W = _spread_out(w, gain(v))
-    felt = np.flatnonzero((float(grain.max()) * w) ** 2 @ np.ones(w.shape[1]) > TRIFLE * np.einsum("bkk->bk", Sigma).min(axis=1))
-    steps = np.exp2(np.ceil(np.log2(grain)))  # a few sizes of grain, not one for each of a thousand attributes
-    for step in np.unique(steps) if felt.size else ():
-        rows = np.flatnonzero(steps == step)
-        w, v = best_unbiased_combination(Sigma[felt], float(step))
-        W[felt[:, None], rows] = _spread_out(w, gain(v))[:, rows]
+    felt = (grain.max(axis=-1)[..., None] * w) ** 2 @ np.ones(w.shape[1]) > TRIFLE * np.einsum("bkk->bk", Sigma).min(axis=1)
+    # A few sizes of grain, and not one for each of a thousand attributes.
+    steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
+    for step in np.unique(steps[felt]):
+        w, v = best_unbiased_combination(Sigma, float(step))
+        W = np.where((steps == step)[..., None], _spread_out(w, gain(v)), W)
     return W
 
 
 def _spread_out(w: Array, G: Array) -> Array:
-    return np.asarray((w[:, None, :, None] * G[:, :, None, :]).reshape(len(w), G.shape[1], -1))
+    W = w[:, None, :, None] * G[..., :, None, :]
+    return W.reshape(*W.shape[:-2], -1)

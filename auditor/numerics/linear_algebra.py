@@ -29,10 +29,13 @@ WIDEST = 1e5
 """Ratio of two attributes' deviations up to which eigenvalues of their covariance itself are right to 1e-6 in either's own unit."""
 
 
-def widely_scaled(K: Array) -> bool:
-    """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding."""
-    root = np.sqrt(np.diag(K)[np.diag(K) > 0])
-    return bool(root.size and root.max() > WIDEST * root.min())
+def widely_scaled(K: Array) -> NDArray[np.bool_]:
+    """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding.
+
+    Of covariances of shape (..., N, N), an answer for each.
+    """
+    root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
+    return np.asarray(root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(axis=-1, initial=np.inf))
 
 
 def clip_to_psd(K: Array, like: Array | None = None) -> Array:
@@ -40,15 +43,17 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
 
     Parameters
     ----------
-    K : ndarray of shape (N, N)
-    like : ndarray of shape (N, N), optional
+    K : ndarray of shape (..., N, N)
+    like : ndarray of shape (..., N, N), optional
         A covariance of the same attributes. Where their sizes are far apart it gives the units to clip in.
     """
-    if like is not None and widely_scaled(like):
-        _, size = in_own_units(like)
-        return clip_to_psd(K / np.outer(size, size)) * np.outer(size, size)
-    values, vectors = np.linalg.eigh((K + K.T) / 2)
-    return np.asarray((vectors * np.clip(values, 0.0, None)) @ vectors.T)
+    if like is not None and (wide := widely_scaled(like)).any():
+        own = np.einsum("...nn->...n", like)
+        size = np.sqrt(np.where((own > 0) & wide[..., None], own, 1.0))
+        unit = size[..., :, None] * size[..., None, :]
+        return np.asarray(clip_to_psd(K / unit) * unit)
+    values, vectors = np.linalg.eigh((K + K.swapaxes(-1, -2)) / 2)
+    return np.asarray((vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2))
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
@@ -71,59 +76,71 @@ class Pencil:
     """``K_X`` and ``K_0`` diagonalised together: ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``.
 
     One decomposition serves every noise multiple v, so every coalition: it exists for singular matrices too, on the range of
-    ``K_X + K_0``.
+    ``K_X + K_0``. Of several pairs, with leading axes, there is one for each: directions outside that range are then columns of 0.
 
     Attributes
     ----------
-    basis : ndarray of shape (N, r)
+    basis : ndarray of shape (..., N, r)
         ``A``.
-    inverse : ndarray of shape (r, N)
+    inverse : ndarray of shape (..., r, N)
         ``A⁺``, with ``A⁺A = I``.
-    share : ndarray of shape (r,)
+    share : ndarray of shape (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
-    alike : bool
+    proportional : ndarray of shape (...)
         Whether one is a multiple of the other, and their sum has full rank: ``G(v)`` is then a number, of which rounding must make no more.
     """
 
     basis: Array = field(repr=False)
     inverse: Array = field(repr=False)
     share: Array = field(repr=False)
-    proportional: bool = False
+    proportional: NDArray[np.bool_]
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
-        """Decompose a pair of positive semi-definite matrices of shape (N, N).
+        """Decompose a pair of positive semi-definite matrices of shape (N, N), or several of shape (..., N, N).
 
         Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
         """
         T = K_X + K_0
-        scale = np.sqrt(np.clip(np.diag(T), 0.0, None))  # of no variance at all rounding may leave less than none
+        scale = np.sqrt(np.clip(np.einsum("...nn->...n", T), 0.0, None))  # of no variance at all rounding may leave less than none
         scale = np.where(scale > 0, scale, 1.0)
-        both, data = T / np.outer(scale, scale), K_X / np.outer(scale, scale)
+        unit = scale[..., :, None] * scale[..., None, :]
+        both, data = T / unit, K_X / unit
         values, Q = np.linalg.eigh(both)
-        keep = values > T.shape[0] * np.finfo(float).eps * max(float(values[-1]), 0.0)
-        root = np.sqrt(values[keep])
-        Q = Q[:, keep]
-        if keep.all() and np.abs(data - data[0, 0] * both).max() <= PROPORTIONAL:
-            return cls(scale[:, None] * (Q * root), (Q / root).T / scale, np.full(len(T), min(1.0, max(0.0, float(data[0, 0])))), True)
-        whitened = (Q / root).T @ data @ (Q / root)
-        share, U = np.linalg.eigh((whitened + whitened.T) / 2)
-        return cls(scale[:, None] * ((Q * root) @ U), (U.T @ (Q / root).T) / scale, np.clip(share, 0.0, 1.0))
+        keep = values > T.shape[-1] * EPS * np.maximum(values[..., -1:], 0.0)
+        first = data[..., :1, 0]
+        alike = keep.all(axis=-1) & (np.abs(data - first[..., None] * both).max(axis=(-2, -1)) <= PROPORTIONAL)
+        if T.ndim == 2:
+            values, Q, keep = values[keep], Q[:, keep], keep[keep]
+        root, Q = np.sqrt(np.where(keep, values, 1.0))[..., None, :], np.where(keep[..., None, :], Q, 0.0)
+        A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
+        share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
+        if not alike.all():
+            # Directions outside the range are put below every share: else they would be mixed with those inside along which no data are.
+            whitened = inverse @ data @ inverse.swapaxes(-1, -2) - np.eye(values.shape[-1]) * ~keep[..., None]
+            c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
+            U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
+            A, inverse, share = A @ U, U.swapaxes(-1, -2) @ inverse, np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
+        return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
-        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...)."""
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...); of several pairs, one for each."""
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
-        if self.proportional:
-            return np.asarray(kept[..., :1, None] * np.eye(c.size))
-        return (self.basis * kept[..., None, :]) @ self.inverse
+        one = np.eye(self.basis.shape[-2])
+        if self.proportional.all():
+            return np.asarray(kept[..., :1, None] * one)
+        G = (self.basis * kept[..., None, :]) @ self.inverse
+        if self.proportional.any():
+            G[self.proportional] = kept[self.proportional][..., :1, None] * one
+        return G
 
     def error(self, v: Array) -> Array:
         """Return ``K_X − G(v) K_X``, shape (..., N, N), without the cancellation of computing it as written (li2012 (7))."""
-        return (self.basis * self._left(v)[..., None, :]) @ self.basis.T
+        return (self.basis * self._left(v)[..., None, :]) @ self.basis.swapaxes(-1, -2)
 
     def error_of(self, j: int, v: Array) -> Array:
-        """Return entry (j, j) of ``error``, shape (...): what a thousand attributes are asked one by one."""
+        """Return entry (j, j) of ``error`` of one pair, shape (...): what a thousand attributes are asked one by one."""
         return np.asarray(self._left(v) @ self.basis[j] ** 2)
 
     def _left(self, v: Array) -> Array:

@@ -71,6 +71,11 @@ class Moments:
         """Mean about the centre, shape (d,)."""
         return self.total / self.count
 
+    @property
+    def variances(self) -> Array:
+        """Diagonal of the covariance, divisor n, shape (d,)."""
+        return np.asarray((np.diag(self.products) - self.total * self.total / self.count) / self.count)
+
     def covariance(self, divisor: int | None = None) -> Array:
         """Return the covariance, shape (d, d); divisor n by default."""
         centred = self.products - np.outer(self.total, self.total) / self.count

@@ -49,6 +49,7 @@ _WORKS = {
         "I. P. Fellegi and A. B. Sunter. A theory for record linkage. Journal of the American Statistical Association 64(328), 1183–1210, "
         "1969."
     ),
+    "villani2003": "C. Villani. Topics in Optimal Transportation. Graduate Studies in Mathematics 58, American Mathematical Society, 2003.",
     "robbins1956": (
         "H. Robbins. An empirical Bayes approach to statistics. Proceedings of the Third Berkeley Symposium on Mathematical Statistics and "
         "Probability 1, 157–163, 1956."

@@ -136,8 +136,8 @@ def test_the_best_copy_of_every_coalition_equals_a_look_at_each(order):
 def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
     from attacks.llse import JointLLSE
 
-    whole = JointLLSE.affine_batch
-    monkeypatch.setattr(JointLLSE, "affine_batch", lambda self, view, coalitions: whole(self, view, coalitions)[:1])
+    whole = JointLLSE.affine_draws
+    monkeypatch.setattr(JointLLSE, "affine_draws", lambda self, views, coalitions: [maps[:1] for maps in whole(self, views, coalitions)])
     scenario = {
         "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
         "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.attempts import opened
+from auditor.audit.attempts import linear, opened
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
@@ -219,6 +219,21 @@ def test_redraws_touch_no_figure():
     five = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.metric == "distortion" and m.replicate == 1]
     assert [m.value for m in one] == [m.value for m in five]
     assert {m.error_bar for m in one} == {"redraws"}
+
+
+@pytest.mark.parametrize("attack", ["llse", "udr"])
+def test_how_many_draws_are_solved_at_once_touches_no_figure(monkeypatch, attack):
+    """39 at once, in three parts, each alone: llse stacks them, udr looks at one after another."""
+    document = {
+        "seed": 5, "data": {"source": "gaussian", "covariance": [[2.0, 0.5], [0.5, 1.0]], "rows": 300}, "attacks": [attack],
+        "schemes": [{"name": "correlated", "levels": [0.5, 0.8, 1.0]}], "knowledge": [{"estimated": {"rows": 40}}], "coalitions": ["subsets"],
+    }  # fmt: skip
+    found = []
+    for most in (linear.MOST_STACKED, 39 * 7 * 12 // 2, 1):
+        monkeypatch.setattr(linear, "MOST_STACKED", most)
+        found.append([(m.metric, m.coalition, m.attribute, m.value, m.std_error) for m in auditor.run(document).measurements])
+    assert any(std_error for *_, std_error in found[0])
+    assert found[0] == found[1] == found[2]
 
 
 def test_pairs_by_their_own_errors_or_by_their_spread():

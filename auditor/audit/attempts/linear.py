@@ -30,11 +30,14 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Blocks, Coalition
 
+MOST_STACKED = 2**20
+"""Weights of all draws that are solved for at once: eight megabytes, and some four times as much on the way."""
+
 
 def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
     """Return the errors of every coalition needed; what is counted record by record goes to the tally."""
     release, law = opened.release, opened.law_within
-    batches = fitted_maps(attack, opened.gathered.view(knowledge), opened.needed, release.transformed)
+    (batches,) = fitted_maps(attack, [opened.gathered.view(knowledge)], opened.needed, [release.transformed])
     maps = Maps.pad(batches, opened.needed, release.copies)
     check_finite_maps(maps.weights, maps.offsets)
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
@@ -68,24 +71,24 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
 
 
 def fitted_maps(
-    attack: LinearAttack, view: View, coalitions: Sequence[Coalition], transformed: Transformed | None
-) -> list[Sequence[Affine]]:
-    """Return the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
+    attack: LinearAttack, views: Sequence[View], coalitions: Sequence[Coalition], transformed: Sequence[Transformed | None]
+) -> list[list[Sequence[Affine]]]:
+    """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
 
     Raises
     ------
     PluginError
         The attack returned something else.
     """
-    batches = []
+    fitted: list[list[Sequence[Affine]]] = [[] for _ in views]
     for _, run in by_size(coalitions):
-        batch = attack.affine_batch(view, run)
-        if len(batch) != len(run):
-            raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
-        for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
-            check_shape(affine, view)
-        batches.append(backs(transformed, batch, run))
-    return batches
+        for batches, view, undo, batch in zip(fitted, views, transformed, attack.affine_draws(views, run), strict=True):
+            if len(batch) != len(run):
+                raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
+            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
+                check_shape(affine, view)
+            batches.append(backs(undo, batch, run))
+    return fitted
 
 
 def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> None:
@@ -111,15 +114,18 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
     release, key, found = opened.release, opened.release.key, []
     if knowledge.label not in opened.redraws:
         opened.redraws[knowledge.label] = Redraws(opened.gathered, knowledge, law)
-    for number in range(REDRAWS):
-        seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
-        transformed = release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed))
-        view, judged = opened.redraws[knowledge.label].one(number, seed, transformed)
+    size = len(opened.needed) * release.copies * release.table.width**2
+    parts = min(REDRAWS, 1 + REDRAWS * size // MOST_STACKED)
+    for numbers in np.array_split(np.arange(REDRAWS), parts):
+        seeds = [seed_of(key.audit_seed, key.scheme, key.replicate, int(number)) for number in numbers]
+        transformed = [release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed)) for seed in seeds]
+        views, judged = zip(*map(opened.redraws[knowledge.label].one, numbers.tolist(), seeds, transformed), strict=True)
         try:
-            maps = Maps.pad(fitted_maps(attack, view, opened.needed, transformed), opened.needed, release.copies)
+            fitted = fitted_maps(attack, views, opened.needed, transformed)
         except NotApplicable:  # what was drawn is too little for the attack
             return None
-        found.append(squared_errors(maps, judged) / judged.count)
+        for batches, rows in zip(fitted, judged, strict=True):
+            found.append(squared_errors(Maps.pad(batches, opened.needed, release.copies), rows) / rows.count)
     return np.array(found)
 
 
@@ -131,9 +137,10 @@ def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) 
     found = []
     for other in opened.released_again(ROW_REDRAWS):
         try:
-            maps = Maps.pad(fitted_maps(attack, other.gathered.view(knowledge), opened.needed, None), opened.needed, opened.release.copies)
+            (batches,) = fitted_maps(attack, [other.gathered.view(knowledge)], opened.needed, [None])
         except NotApplicable:
             return None
+        maps = Maps.pad(batches, opened.needed, opened.release.copies)
         judged = Moments.merge(other.gathered.judged(knowledge))
         found.append(squared_errors(maps, judged) / judged.count)
     return np.array(found) if found else None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.autoregression import Autoregression
-from auditor.numerics.blocks import row_blocks
+from auditor.numerics.blocks import block_rows, row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import whitened
@@ -26,26 +26,34 @@ from auditor.schemes.draw import released_grid
 from auditor.types import Array
 
 HEADS_BYTES = 2**24
-"""The first records of all blocks are kept from one release to the next up to this size."""
+"""The first records of all blocks of a table in its file are kept up to this size, from one pass or release to the next."""
 KEEP_BYTES = 2**29
 """Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
 
 
-def _heads_of(table: Table, rows: int) -> Iterable[Array]:
-    """Return the first records of every block; of a file they are kept for the table's next release, as few cost as much as many."""
-    bounds = row_blocks(table.rows, table.width)
-    found = (table.read(a, min(a + rows, b)) for a, b in bounds)
-    if not table.streamed or len(bounds) * rows * table.width * 8 > HEADS_BYTES:
-        return found
-    key = (table.fingerprint(), rows)
-    if key not in _kept_heads:
-        _kept_heads.clear()
-        _kept_heads[key] = list(found)
-    return _kept_heads[key]
+def _heads_of(table: Table, rows: int) -> Iterator[Array]:
+    """Yield the first records of every block; of a file only those are read that were not met before."""
+    met = _met_heads(table.fingerprint()) if table.streamed else {}
+    for a, b in row_blocks(table.rows, table.width):
+        if len(met.get(a, ())) < min(rows, b - a):
+            x = table.read(a, min(a + rows, b))
+            _note_head(table, a, x)
+            yield x
+        else:
+            yield met[a][:rows]
 
 
-_kept_heads: dict[tuple[str, int], list[Array]] = {}
-"""By a table's fingerprint and how many of each block; of one table."""
+def _note_head(table: Table, start: int, x: Array) -> None:
+    """Keep the first records of a block of a file: a file is decoded from the start, so that heads alone cost as much as all records."""
+    if table.streamed:
+        blocks = math.ceil(table.rows / block_rows(table.width))
+        _met_heads(table.fingerprint())[start] = x[: HEADS_BYTES // (8 * max(1, table.width) * blocks)].copy()
+
+
+@lru_cache(maxsize=1)
+def _met_heads(fingerprint: str) -> dict[int, Array]:
+    """Return the heads of one table's blocks that were met in this process, by the number of their first record."""
+    return {}
 
 
 class Workspace:
@@ -62,6 +70,7 @@ class Workspace:
         """Return rows of the table; those asked for again and again are read once."""
         if self._read[0] != start:
             self._read = start, table.read(start, stop)
+            _note_head(table, start, self._read[1])
         return self._read[1]
 
     def copies(self, rows: int, columns: int, count: int) -> list[Array]:

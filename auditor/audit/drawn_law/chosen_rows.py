@@ -68,8 +68,11 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
     on_grid : bool
         Whether copies may have been rounded to a grid; not if they were transformed back since.
     """
-    kept = [(x, np.stack([copies[copy - 1] for copy in chosen], axis=1)) for x, copies in blocks]
-    x, y = np.concatenate([x for x, _ in kept]), np.concatenate([y for _, y in kept])
+    every = list(blocks)
+    x = np.concatenate([x for x, _ in every])
+    y = np.empty((len(x), len(chosen), x.shape[1]))
+    for place, copy in enumerate(chosen):
+        np.concatenate([copies[copy - 1] for _, copies in every], out=y[:, place])
     largest = np.maximum(np.abs(x).max(axis=0), np.abs(y).max(axis=0))
     if not on_grid:
         return Rows(x, y - x[:, None], np.broadcast_to(ROUNDING * x.shape[1] * largest.max(), largest.shape))

@@ -28,8 +28,10 @@ LARGE = (2.0**-7, 2.0**-12)
 def distribution_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
     """Return the test of Kolmogorov's distances, each taken at ``CELLS`` places: no more than the whole distance, and no sort."""
     n, C = columns.v.shape
-    cells = np.minimum((columns.v * CELLS).astype(np.intp), CELLS - 1) + CELLS * np.arange(C)
-    shares = np.bincount(cells.ravel(), minlength=C * CELLS).reshape(C, CELLS).cumsum(axis=1) / n
+    first, counts = CELLS * np.arange(C), np.zeros(C * CELLS, dtype=np.intp)
+    for part in np.array_split(columns.v, n // 1024 + 1):  # that cells of stay in a processor's cache, in half the time
+        counts += np.bincount((np.minimum((part * CELLS).astype(np.intp), CELLS - 1) + first).ravel(), minlength=C * CELLS)
+    shares = counts.reshape(C, CELLS).cumsum(axis=1) / n
     gap = np.abs(shares - np.arange(1, CELLS + 1) / CELLS).max(axis=1)
     gap = np.clip(gap - DENSITY[law.distribution] * columns.grain, 0.0, None)
     place = int(gap.argmax())
@@ -38,15 +40,15 @@ def distribution_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
     return LawTest("distribution", min(1.0, p), C, n, float(gap[place]), 0.0, where)
 
 
-def size_test(columns: Columns, s: Array, law: NoiseLaw) -> LawTest | None:
+def size_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
     """Return the test of how many values are near 0, and of how many are far from it."""
     n, C = columns.v.shape
     blur = 2.0 * DENSITY[law.distribution] * columns.grain + 4 * EPS
     found: list[tuple[Array, NDArray[np.intp], float, str]] = []
-    for share, met in zip(SMALL, below(s, SMALL), strict=True):
+    for share, met in zip(SMALL, below(columns.size, SMALL), strict=True):
         p = np.where(share >= 8.0 * blur, at_least(met, n, np.minimum(1.0, share + blur)), 1.0)
         found.append((p, met, share, "the share of values with next to no noise"))
-    for share, met in zip(LARGE, below(1.0 - s, LARGE), strict=True):
+    for share, met in zip(LARGE, below(1.0 - columns.size, LARGE), strict=True):
         more = at_least(met, n, np.minimum(1.0, share + blur))
         fewer = 1.0 - at_least(met + 1, n, np.maximum(0.0, share - blur))
         found.append((np.minimum(1.0, 2.0 * np.minimum(more, fewer)), met, share, "the share of values with most noise"))
@@ -58,9 +60,10 @@ def size_test(columns: Columns, s: Array, law: NoiseLaw) -> LawTest | None:
 
 def below(values: Array, bounds: Sequence[float]) -> list[NDArray[np.intp]]:
     """Return how many values of each column are below each of some falling bounds, shapes (C,)."""
-    rows, columns = np.nonzero(values < bounds[0])
-    few = values[rows, columns]
-    return [np.bincount(columns[few < bound], minlength=values.shape[1]) for bound in bounds]
+    C = values.shape[1]
+    place = np.flatnonzero(values < bounds[0])
+    few, column = values.ravel()[place], place % C
+    return [np.bincount(column[few < bound], minlength=C) for bound in bounds]
 
 
 def at_least(met: NDArray[np.integer], n: int, chance: Array) -> Array:
@@ -74,8 +77,12 @@ def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawT
 
     Where rows are too many for the digits of a single value, as of copies in single precision, that of rows that are alike as a whole.
     """
-    one, among = _repeats(columns, law), None if joint is None else _repeats(joint.in_one(), law, 0.1)
-    whole = None if joint is None or one is not None else _repeated_rows(joint, law)
+    one = _repeats(columns.size, _reach(columns, law), columns.names)
+    among = whole = None
+    if joint is not None:  # its columns are independent of one another: all values in one
+        every = "all combinations of copies and attributes"
+        among = _repeats(joint.size.reshape(-1, 1), _reach(joint, law).max(keepdims=True), [every], 0.1)
+        whole = _repeated_rows(joint, law) if one is None else None
     found = [test for test in (one, among, whole) if test is not None]
     if not found:
         return None
@@ -83,7 +90,7 @@ def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawT
     return worst._replace(p=min(1.0, tests * worst.p), tests=sum(test.tests for test in found), rows=len(columns.t))
 
 
-def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest | None:
+def _repeats(size: Array, reach: Array, names: Sequence[str], crowded: float = 0.01) -> LawTest | None:
     """Return the test of how many values of a column have the size of another one of it, to as many digits as are known.
 
     Of honest values at most a share ``crowded`` does, or, where rows are many for their digits, as of copies on a public grid, up to
@@ -91,15 +98,11 @@ def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest 
     counts holds, as spacings of uniform values are negatively associated (Joag-Dev & Proschan 1983): each is within reach of the next
     with a chance of ``1 − (1 − reach)ⁿ ≤ n · reach``.
     """
-    size = columns.size
     n = len(size)
-    reach = _reach(columns, law)
     fine = np.flatnonzero(n * reach <= MOST_CROWDED)
     if not fine.size:
         return None
-    ordered = np.ascontiguousarray(size[:, fine].T)
-    ordered.sort(axis=1)
-    met = (np.diff(ordered, axis=1) <= reach[fine, None]).sum(axis=1)
+    met = np.array([np.count_nonzero(np.diff(_in_order(size[:, column])) <= reach[column]) for column in fine.tolist()])
     expected = float(n) ** 2 * reach[fine]
     few = np.where(met > 0, scipy.special.gammainc(np.maximum(met, 1), expected), 1.0)  # P(Poisson ≥ met)
     share, by_chance = met / n, expected / n
@@ -107,8 +110,15 @@ def _repeats(columns: Columns, law: NoiseLaw, crowded: float = 0.01) -> LawTest 
     apart = np.where(share > by_chance, divergence, 0.0)
     p = np.where(by_chance <= crowded, few, np.exp(-n * apart))
     place = int(p.argmin())
-    where = f"the share of values that have the size of another, of {columns.names[fine[place]]}, is"
+    where = f"the share of values that have the size of another, of {names[fine[place]]}, is"
     return LawTest("repeats", min(1.0, fine.size * float(p[place])), fine.size, n, float(met[place] / n), float(expected[place] / n), where)
+
+
+def _in_order(shares: Array) -> Array:
+    """Return values from 0 to 1 in order: by their first 16 bits, which are counted, and then they nearly are, for a quarter of a sort."""
+    nearly = shares[(shares * (2**16 - 1)).astype(np.uint16).argsort(kind="stable")]
+    nearly.sort(kind="stable")
+    return nearly
 
 
 def _repeated_rows(joint: Columns, law: NoiseLaw) -> LawTest | None:
@@ -144,7 +154,7 @@ def neighbours_test(g: Array, w: Array) -> LawTest | None:
         return None
     z = []
     for first, second in ((slice(0, n, 2), slice(1, n, 2)), (slice(1, n - 1, 2), slice(2, n, 2))):
-        z += [(_of_length_1(g[first]).T @ g[second]).ravel(), np.einsum("nc,nc->c", _of_length_1(w[first]), w[second])]
+        z += [(g[first].T @ g[second] / _length(g[first])[:, None]).ravel(), np.einsum("nc,nc->c", w[first], w[second]) / _length(w[first])]
     return normal_test("neighbouring rows", np.concatenate(z), n, "a correlation of a row's noise with that of the row before is")
 
 
@@ -168,10 +178,10 @@ def on_the_data_test(x: Array, g: Array, w: Array) -> LawTest | None:
     return normal_test("dependence on the data", z, n, "a correlation of the noise, or of its size, with where a record lies is")
 
 
-def _of_length_1(columns: Array) -> Array:
-    """Return columns over their lengths; of a copy without any noise they are 0, where 0/0 would be larger than no bound."""
-    length = np.sqrt(np.square(columns).sum(axis=0))
-    return np.asarray(columns / np.where(length > 0, length, 1.0))
+def _length(columns: Array) -> Array:
+    """Return the length of each column; of a copy without any noise 1: it is 0, where 0/0 would be larger than no bound."""
+    length = np.sqrt(np.einsum("nc,nc->c", columns, columns))
+    return np.where(length > 0, length, 1.0)
 
 
 def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
@@ -185,8 +195,8 @@ def joint_test(u: Array, w: Array) -> LawTest | None:
     n, C = u.shape
     if C < 2 or n < 4:
         return None
-    u, w = _of_length_1(u), _of_length_1(w)
-    r = np.stack([w.T @ w, u.T @ w])
+    of_u, of_w = _length(u), _length(w)
+    r = np.stack([w.T @ w / np.outer(of_w, of_w), u.T @ w / np.outer(of_u, of_w)])
     r[:, np.arange(C), np.arange(C)] = 0.0
     worst = min(float(np.abs(r).max()), 1.0 - 1e-15)
     tests = C * (C - 1) // 2 + C * (C - 1)

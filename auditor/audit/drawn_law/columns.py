@@ -3,7 +3,7 @@
 | symbol | meaning | law |
 | --- | --- | --- |
 | ``t`` | the noise, over its deviation | F |
-| ``v = F(t)`` | | uniform on (0, 1) |
+| ``v = F(t)``, ``s = |2v − 1|`` | | uniform on (0, 1) |
 | ``g`` | normal score of t, ``Φ⁻¹(v)`` | N(0, 1), independent from row to row |
 """
 
@@ -33,10 +33,11 @@ DENSITY = {
 
 
 class Columns(NamedTuple):
-    """Columns of ``t`` that are fine enough, ``v`` and ``g``, all of shape (n, C), and how well t is known, (C,)."""
+    """Columns of ``t`` that are fine enough, ``v``, ``s`` and ``g``, all of shape (n, C), and how well t is known, (C,)."""
 
     t: Array
     v: Array
+    size: Array
     score: Array
     grain: Array
     names: list[str]
@@ -45,30 +46,30 @@ class Columns(NamedTuple):
     def of(cls, t: Array, grain: Array, names: Sequence[str], law: NoiseLaw) -> Columns:
         """Keep the columns that are fine enough."""
         fine = np.flatnonzero(grain <= FINE)
-        t = np.ascontiguousarray(t[:, fine])
+        t = np.ascontiguousarray(t if fine.size == t.shape[1] else t[:, fine])
         gaussian = law.distribution == "gaussian"
         v = scipy.special.ndtr(t) if gaussian else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
-        return cls(t, v, t if gaussian else scores(v), grain[fine], [names[place] for place in fine.tolist()])
-
-    @property
-    def size(self) -> Array:
-        """``s``."""
-        return np.asarray(np.abs(2.0 * self.v - 1.0))
+        return cls(t, v, sizes(v), t if gaussian else scores(v), grain[fine], [names[place] for place in fine.tolist()])
 
     def joined(self, *others: Columns) -> Columns:
         """Return the columns of all."""
-        t, v, score, grain = (np.hstack(parts) for parts in zip(self[:4], *(other[:4] for other in others), strict=True))
-        return Columns(t, v, score, grain, [name for one in (self, *others) for name in one.names])
+        every = (self, *others)
+        t, v, size, grain = (np.hstack([getattr(one, part) for one in every]) for part in ("t", "v", "size", "grain"))
+        score = t if all(one.score is one.t for one in every) else np.hstack([one.score for one in every])
+        return Columns(t, v, size, score, grain, [name for one in every for name in one.names])
 
-    def in_one(self) -> Columns:
-        """Return all values in one column, of columns that are independent of one another."""
-        t, v, score = (np.reshape(part, (-1, 1)) for part in self[:3])
-        return Columns(t, v, score, self.grain.max(keepdims=True), ["all combinations of copies and attributes"])
+
+def sizes(uniform: Array) -> Array:
+    """Return ``s`` of v."""
+    s = 2.0 * uniform
+    s -= 1.0
+    return np.abs(s, out=s)
 
 
 def scores(uniform: Array) -> Array:
     """Return normal scores of values that are uniform on (0, 1)."""
-    return np.asarray(scipy.special.ndtri(np.clip(uniform, 1e-300, 1.0 - EPS / 2)))
+    inside = np.clip(uniform, 1e-300, 1.0 - EPS / 2)
+    return np.asarray(scipy.special.ndtri(inside, out=inside))
 
 
 def within_copies(law: NoiseLaw, rows: Rows) -> tuple[Array, Array]:
@@ -117,4 +118,4 @@ def length_of(joint: Columns) -> Columns:
     r = joint.t.shape[1]
     v = scipy.special.gammainc(r / 2.0, np.square(joint.t).sum(axis=1, keepdims=True) / 2.0)
     t = scores(v)
-    return Columns(t, v, t, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])
+    return Columns(t, v, sizes(v), t, np.atleast_1d(2.0 * np.linalg.norm(joint.grain)), ["the whole of a row's noise"])

@@ -25,7 +25,7 @@ import numpy as np
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.audit.drawn_law.column_tests import SMALL, at_least
-from auditor.audit.drawn_law.columns import FINE, Columns, scores
+from auditor.audit.drawn_law.columns import FINE, Columns, scores, sizes
 from auditor.audit.drawn_law.segments import LONGEST, NEVER, fingerprints
 from auditor.numerics.random_streams import stream
 from auditor.results.evidence import LawTest
@@ -79,7 +79,7 @@ def columns_of(
     v = np.column_stack([_uniform(one, rows) for one in kept]) if kept else np.empty((n, 0))
     grain = np.array([_known(one, rows) / one.density.moving.std for one in kept])
     g = scores(v)
-    return Columns(g, v, g, grain, [f"{names[one.attribute]!r} in {_copies(one, chosen)}" for one in kept])
+    return Columns(g, v, sizes(v), g, grain, [f"{names[one.attribute]!r} in {_copies(one, chosen)}" for one in kept])
 
 
 def _copies(one: Increment, chosen: Sequence[int]) -> str:

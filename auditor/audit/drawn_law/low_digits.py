@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,8 +118,7 @@ def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest
     every, N = math.ceil(len(rows.x) / ROWS), rows.x.shape[1]
     places = _evenly(range(law.copies), max(2, MOST_COORDINATES // N))
     law, chosen = law.of([place + 1 for place in places]), [chosen[place] for place in places]
-    # Chosen places lay rows out across memory; all that follows reads a row's noise as one.
-    rows = Rows(rows.x[::every], np.ascontiguousarray(rows.noise[::every, places]), rows.grain[places])
+    rows = Rows(rows.x[::every], rows.noise[::every].take(places, axis=1), rows.grain[places])
     new = innovations(law.covariance, N)
     columns = _evenly([column for one in new for column in _columns(one, rows.grain, chosen)], MOST_COLUMNS)
     weights = _weights(new, rows, chosen)
@@ -196,22 +195,33 @@ def _values(columns: Sequence[Column], rows: Rows) -> Array:
 
 def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
     """Return, by a copy's place, the functions w of the record and of the innovations in copies of less noise."""
-    flat, before = rows.noise.reshape(len(rows.x), -1), _of("the record", pd.DataFrame(rows.x).rank(pct=True).to_numpy())
-    found = {}
-    for one in new:
-        found[one.place] = _evenly(before, MOST_WEIGHTS)
-        before = before + _of(f"the noise new in copy {chosen[one.place]}", scipy.special.ndtr(flat @ (one.whiten @ one.B).T))
+    before, told = _of(["the record"], pd.DataFrame(rows.x).rank(pct=True).to_numpy())[0], new[:-1]  # nothing follows the last
+    found = {one.place: _evenly(before, MOST_WEIGHTS) for one in new[:1]}
+    if told:
+        e = rows.noise.reshape(len(rows.x), -1) @ np.concatenate([one.whiten @ one.B for one in told]).T
+        noise = _of([f"the noise new in copy {chosen[one.place]}" for one in told], scipy.special.ndtr(e))
+        for one, more in zip(new[1:], noise, strict=True):
+            before = before + more
+            found[one.place] = _evenly(before, MOST_WEIGHTS)
     return found
 
 
-def _of(name: str, v: Array) -> list[Weight]:
+def _of(names: Sequence[str], v: Array) -> list[list[Weight]]:
+    """Return the functions w of as many things as there are names, each of which has its share of the columns of v, shape (n, k)."""
     angle = (2.0 * np.pi * v).astype(np.float32)
-    once = np.cos(angle) + np.complex64(1j) * np.sin(angle)
-    w = np.hstack([once, once * once])
+    w = np.empty_like(v, dtype=np.complex64, shape=(len(v), 2 * v.shape[1]))  # filled in place: to touch more memory takes most of the time
+    once, twice = np.split(w, 2, axis=1)
+    np.cos(angle, out=once.real)
+    np.sin(angle, out=once.imag)
+    np.multiply(once, once, out=twice)
     w -= w.mean(axis=0)
     length = np.linalg.norm(w, axis=0)
-    varies = np.flatnonzero(length > 1e-6 * math.sqrt(len(w)))
-    return [Weight(w[:, a] / length[a], 1 + a // v.shape[1], name) for a in varies.tolist()]
+    varies = length > 1e-6 * math.sqrt(len(w))
+    values = np.ascontiguousarray(w.T)
+    values /= np.where(varies, length, 1.0)[:, None]
+    places = np.arange(len(values)).reshape(2, len(names), -1)
+    return [[Weight(values[a], 1 + a // v.shape[1], name) for a in own[varies[own]].tolist()]
+            for name, own in zip(names, places.swapaxes(0, 1), strict=True)]  # fmt: skip
 
 
 def _evenly(some: Sequence[Any], most: int) -> list[Any]:
@@ -220,32 +230,42 @@ def _evenly(some: Sequence[Any], most: int) -> list[Any]:
 
 
 def _at_decimals(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    stacked = {place: np.stack([weight.values for weight in some], axis=1) for place, some in weights.items() if some}
-    for column, values in columns:
-        if column.place in stacked and column.decimals.size:
+    for copy, of_copy in groupby(columns, key=lambda one: one[0].place):
+        told = weights[copy]
+        if not told:
+            continue
+        W = np.stack([weight.values for weight in told], axis=1)
+        parts = W.view(np.float32)  # real and imaginary parts in turn: a product of real matrices is half of one with complex ones
+        for column, values in of_copy:
+            if not column.decimals.size:
+                continue
             turns = np.outer(column.decimals, values)
-            angle = (2.0 * np.pi * (turns - np.floor(turns))).astype(np.float32)
-            W = stacked[column.place]
-            parts = W.view(np.float32)  # real and imaginary parts in turn: a product of real matrices is half of one with complex ones
-            up, down = ((wave(angle) @ parts).view(W.dtype) for wave in (np.cos, np.sin))  # digits that rise with v, and that fall
+            turns -= np.floor(turns)
+            turns *= 2.0 * np.pi
+            angle = turns.astype(np.float32)
+            waves = np.concatenate([np.cos(angle), np.sin(angle)]) @ parts
+            up, down = np.split(waves.view(W.dtype), 2)  # digits that rise with v, and that fall
             t = np.maximum(np.abs(up + 1j * down), np.abs(up - 1j * down)) ** 2
             place, which = np.unravel_index(int(t.argmax()), t.shape)
-            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, weights[column.place][int(which)].name)
+            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, told[int(which)].name)
 
 
 def _swept(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    fine = [(column, values) for column, values in columns if column.swept and np.ptp(values) > 0]
-    pairs = _evenly([(column, values, one) for column, values in fine for one in weights[column.place] if one.k == 1], MOST_SWEPT)
+    fine = [(column, values, np.ptp(values)) for column, values in columns if column.swept]
+    on_grid = [(column, span, ((values - values.min()) * ((GRID - 1) / span)).astype(np.intp)) for column, values, span in fine if span > 0]
+    pairs = _evenly([(*one, weight) for one in on_grid for weight in weights[one[0].place] if weight.k == 1], MOST_SWEPT)
+    # Both are made once: to touch 6 MiB afresh for every few transforms takes as long as these.
+    held, lengths = np.empty((AT_ONCE, GRID), dtype=np.complex64), np.empty((AT_ONCE, GRID), dtype=np.float32)
     for start in range(0, len(pairs), AT_ONCE):
         some = pairs[start : start + AT_ONCE]
-        on_grid = np.zeros((len(some), GRID), dtype=np.complex64)
-        for wave, (_, values, weight) in zip(on_grid, some, strict=True):
-            place = ((values - values.min()) * ((GRID - 1) / np.ptp(values))).astype(np.intp)
+        waves = held[: len(some)]
+        waves.fill(0.0)
+        for wave, (_, _, place, weight) in zip(waves, some, strict=True):
             np.add.at(wave, place, weight.values)
-        for waves, (column, values, weight) in zip(np.abs(scipy.fft.fft(on_grid, overwrite_x=True)), some, strict=True):
-            span = np.ptp(values)
+        sums = np.abs(scipy.fft.fft(waves, overwrite_x=True), out=lengths[: len(some)])
+        for own, (column, span, _, weight) in zip(sums, some, strict=True):
             first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles
             if first <= last:
-                both = np.maximum(waves[first : last + 1], waves[-first : -last - 1 : -1])
+                both = np.maximum(own[first : last + 1], own[-first : -last - 1 : -1])
                 cycles = first + int(both.argmax())
                 yield Largest(float(both.max()) ** 2, 2 * both.size, cycles / span, column.name, weight.name)

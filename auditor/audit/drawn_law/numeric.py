@@ -86,7 +86,7 @@ def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[A
     size = row_blocks(n, N)[0][1]
     if release.kept:
         blocks = ((x, copies, runs(len(x), wanted * len(x) // n)) for _, x, copies in release.blocks())
-        found = ((x[chosen], [copy[chosen] for copy in copies]) for x, copies, chosen in blocks)
+        found = ((x.take(chosen, axis=0), [copy.take(chosen, axis=0) for copy in copies]) for x, copies, chosen in blocks)
     elif release.drawing().in_order:
         found = ((x.copy(), [copy.copy() for copy in copies]) for _, x, copies in release.heads(block_head(n, N, wanted) or size))
     else:

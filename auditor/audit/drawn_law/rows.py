@@ -64,6 +64,8 @@ from auditor.types import Array
 
 MOST_PAIRS = 64
 """Pairs of copies that are looked at, evenly among all."""
+SHARES = SMALL[:4]
+"""Of rows, whose differences are looked for near 0."""
 DIFFERENCE = 1.0 / math.sqrt(6.0)
 """No less than the density of a difference of two such, of variance 1, whichever they are."""
 
@@ -97,10 +99,9 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     if not own.names:
         return [test for test in tests if test is not None]
     every = own if joint is None else own.joined(joint, length_of(joint))
-    size = every.size
-    g, w = every.score, scores(size)
+    g, w = every.score, scores(every.size)
     tests += [
-        distribution_test(every, law), size_test(every, size, law), *_cells(law, rows, names, chosen),
+        distribution_test(every, law), size_test(every, law), *_cells(law, rows, names, chosen),
         _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
@@ -109,11 +110,12 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
 
 def _cells(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[LawTest | None]:
     """Return the tests of rows and cells with no noise of their own."""
+    noise = np.ascontiguousarray(rows.noise.transpose(1, 2, 0))
     if not is_process(law):
-        return [_without_noise(law, rows, chosen), _equal(law, rows, names, chosen)]
+        return [_without_noise(law, noise, rows.grain, chosen), _equal(law, noise, rows.grain, names, chosen)]
     equal = equal_copies_test(law, rows, names, chosen)
     if law.distribution not in LATTICE:
-        return [_without_noise(law, rows, chosen), equal]
+        return [_without_noise(law, noise, rows.grain, chosen), equal]
     return [zero_rows_test(law, rows, chosen), equal, lattice_test(law, rows)]
 
 
@@ -124,19 +126,19 @@ def _repeats(law: NoiseLaw, rows: Rows, own: Columns, joint: Columns | None, cho
     return repeats_test(own, joint, law)
 
 
-def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest | None:
+def _without_noise(law: NoiseLaw, noise: Array, grain: Array, chosen: Sequence[int]) -> LawTest | None:
     """Return the test of the row with least noise, copy by copy: one that is out as it is shows where there are attributes enough."""
-    n, M, N = rows.noise.shape
+    M, N, n = noise.shape
     found = []
     for place in range(M):
         own = law.of([place + 1])
         W = whitening(own.covariance).rows
         if law.distribution == "uniform" and len(W) < N:
             continue
-        r, known = len(W), float((np.abs(W) @ rows.grain[place]).max(initial=0.0))
+        r, known = len(W), float((np.abs(W) @ grain[place]).max(initial=0.0))
         if r == 0 or known > FINE:
             continue
-        least = float(np.sqrt(np.square(rows.noise[:, place] @ W.T).sum(axis=1).min()))
+        least = math.sqrt(np.square(W @ noise[place]).sum(axis=0).min())
         reach = max(least, 8.0 * math.sqrt(r) * known)
         ball = r / 2 * math.log(math.pi) - float(scipy.special.gammaln(r / 2 + 1)) + r * math.log(max(reach, 1e-300))
         found.append((math.log(n) + ball + r * math.log(DENSITY[law.distribution]), least / math.sqrt(r), chosen[place]))
@@ -147,34 +149,39 @@ def _without_noise(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest 
     return LawTest("rows without noise", p, len(found), n, least, 1.0, f"the least noise in a row of copy {copy}, in deviations, is")
 
 
-def _equal(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
+def _equal(law: NoiseLaw, noise: Array, grain: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
     """Return the test of differences of two copies' noise, and of that noise over its deviations, near 0."""
-    n, M, N = rows.noise.shape
+    M, N, n = noise.shape
     pairs = [(i, k) for i in range(M) for k in range(i)]
-    blocks, noise = law.covariance.reshape(M, N, M, N), np.ascontiguousarray(rows.noise.transpose(1, 2, 0))
-    worst, tests = (1.0, 0.0, 0.0, ""), 0
-    for i, k in pairs[:: max(1, math.ceil(len(pairs) / MOST_PAIRS))]:
-        own, other, both = (np.einsum("nn->n", blocks[a, :, b]) for a, b in ((i, i), (k, k), (i, k)))
-        scaled = np.sqrt(own / np.where(other > 0, other, np.inf))
-        for factor in (np.ones(N), scaled):
-            variance = own + factor**2 * other - 2.0 * factor * both
-            deviation, known = np.sqrt(np.clip(variance, 0.0, None)), rows.grain[i] + factor * rows.grain[k]
-            fine = np.flatnonzero((known <= FINE * deviation) & (variance > HARDLY_ANY * (own + factor**2 * other)) & (factor > 0))
-            d = np.abs(noise[i, fine] - factor[fine, None] * noise[k, fine]) / deviation[fine, None]
-            column, row = np.nonzero(d < max(SMALL))  # hardly any: each share is looked for among these alone
-            small = d[column, row]
-            blur = known[fine] / deviation[fine]
-            for share in SMALL[:4]:
-                met = np.bincount(column[small < share], minlength=fine.size)
-                p = np.where(share >= 8.0 * blur, at_least(met, n, np.minimum(1.0, 2.0 * DIFFERENCE * (share + blur))), 1.0)
-                tests += fine.size
-                if fine.size and (least := float(p.min())) < worst[0]:
-                    place = int(p.argmin())
-                    where = f"the share of rows with the same noise in copies {chosen[k]} and {chosen[i]}, of {names[fine[place]]!r}, is"
-                    worst = (least, float(met[place] / n), 2.0 * DIFFERENCE * share, where)
+    i, k = np.array(pairs[:: max(1, math.ceil(len(pairs) / MOST_PAIRS))], dtype=np.intp).reshape(-1, 2).T
+    covariances = np.einsum("injn->ijn", law.covariance.reshape(M, N, M, N))
+    own, other, both = (covariances[a, b][:, None] for a, b in ((i, i), (k, k), (i, k)))
+    scaled = np.sqrt(own / np.where(other > 0, other, np.inf))
+    factor = np.concatenate([np.ones_like(scaled), scaled], axis=1)  # shape (pairs, 2, N), as all that follows from it
+    variance = own + factor**2 * other - 2.0 * factor * both
+    deviation, known = np.sqrt(np.clip(variance, 0.0, None)), grain[i][:, None] + factor * grain[k][:, None]
+    fine = (known <= FINE * deviation) & (variance > HARDLY_ANY * (own + factor**2 * other)) & (factor > 0)
+    tests = int(fine.sum()) * len(SHARES)
     if not tests:
         return None
-    return LawTest("equal copies", min(1.0, tests * worst[0]), tests, n, worst[1], worst[2], worst[3] or "no share is unlikely:")
+    within = np.where(fine, 2.0 * max(SHARES) * deviation, -1.0)  # hardly any are: each share is looked for among these alone
+    met, d = np.zeros((len(i), 2, len(SHARES), N), dtype=np.intp), np.empty((N, n))
+    for pair, form in np.ndindex(len(i), 2):
+        np.multiply(noise[k[pair]], factor[pair, form, :, None], out=d)
+        np.abs(np.subtract(noise[i[pair]], d, out=d), out=d)
+        near = np.flatnonzero(d < within[pair, form, :, None])
+        column = near // n
+        small = d.ravel()[near] / deviation[pair, form, column]
+        met[pair, form] = [np.bincount(column[small < share], minlength=N) for share in SHARES]
+    blur = np.divide(known, deviation, out=np.ones_like(known), where=fine)[:, :, None]
+    share = np.array(SHARES)[:, None]
+    p = np.where(fine[:, :, None] & (share >= 8.0 * blur), at_least(met, n, np.minimum(1.0, 2.0 * DIFFERENCE * (share + blur))), 1.0)
+    if p.min() == 1.0:
+        return LawTest("equal copies", 1.0, tests, n, 0.0, 0.0, "no share is unlikely:")
+    pair, _, size, column = worst = tuple(int(place) for place in np.unravel_index(int(p.argmin()), p.shape))
+    where = f"the share of rows with the same noise in copies {chosen[k[pair]]} and {chosen[i[pair]]}, of {names[column]!r}, is"
+    chance = 2.0 * DIFFERENCE * SHARES[size]
+    return LawTest("equal copies", min(1.0, tests * float(p[worst])), tests, n, float(met[worst] / n), chance, where)
 
 
 def _no_noise(law: NoiseLaw, rows: Rows) -> LawTest | None:

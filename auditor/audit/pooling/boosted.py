@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
+from auditor.process.environment import one_thread
 from auditor.results.evidence import BoostedGain
 from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices, undo_root
 from auditor.types import Array, Coalition
@@ -183,10 +184,9 @@ def _luck(others: Array) -> float:
 def _foretold(columns: Array, targets: Array, taught: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Array:
     """Return what boosted trees that were taught on some rows foretell in those asked for, shape (q, N)."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
-    from threadpoolctl import threadpool_limits
 
     learner = HistGradientBoostingRegressor(min_samples_leaf=max(20, len(targets) // 100), **TREES)
     known, wanted = columns[taught], columns[asked]
-    with threadpool_limits(limits=1):  # set anew: a library that is loaded late has not heard of limits set before
+    with one_thread():  # set anew: a library that is loaded late has not heard of limits set before
         found = [learner.fit(known, target[taught]).predict(wanted) if target.any() else np.zeros(len(wanted)) for target in targets.T]
     return np.column_stack(found)

@@ -122,6 +122,8 @@ class Differences:
         columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
         self._columns = np.concatenate([part.T for part in columns])
         self._bins = [_bins(column) for column in self._columns]
+        few = self.steps[:, : MOST_BITS // 2]
+        self._halves = np.hstack([_halved(few, 0.0), _halved(np.abs(few), 0.6745)])
         few = self.steps[:, :MOST_PAIRED]
         ranks = (_ranks(few) * RANKS // len(few) + 0.5) / RANKS
         self._planes = ranks, np.clip((few + 5.0) / 10.0, 0.0, 1.0 - 1.0 / RANKS)
@@ -177,9 +179,8 @@ class Differences:
                     yield Found(score, (d * (f / (high - low))) % 1.0)
 
     def _signs(self, targets: Array, known: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
-        few = self.steps[:, : MOST_BITS // 2]
-        own = known[:, : max(0, MOST_BITS - few.shape[1])]
-        bits = np.hstack([own > 0, _halved(few, 0.0), _halved(np.abs(few), 0.6745)])[:, :MOST_BITS]
+        own = known[:, : MOST_BITS - min(self.steps.shape[1], MOST_BITS // 2)]
+        bits = np.hstack([own > 0, self._halves])[:, :MOST_BITS]
         weights = 1 << np.arange(bits.shape[1])
         pattern = bits @ weights
         sums = np.stack([np.bincount(pattern[rows], t, 2 * weights[-1]) for t in targets]).astype(np.float64)
@@ -208,7 +209,9 @@ def _halved(values: Array, middle: float) -> NDArray[np.bool_]:
     these signs are alone: it would foretell what the best copy foretells, and not what differences do.
     """
     tied = (np.diff(np.sort(values, axis=0), axis=0) == 0).mean(axis=0) > TIED
-    return np.asarray(np.where(tied, 2 * _ranks(values) >= len(values), values > middle))
+    halves = values > middle
+    halves[:, tied] = 2 * _ranks(values[:, tied]) >= len(values)
+    return np.asarray(halves)
 
 
 def _bins(column: Array) -> NDArray[np.uint8]:

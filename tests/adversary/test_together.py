@@ -1,0 +1,155 @@
+"""What coalitions of one size estimate, in one draw or several, stacked, against one at a time: repairs and roundings are each one's own."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from auditor import registry
+from auditor.adversary.affine import AffineStack
+from auditor.adversary.given import SampleMoments
+from auditor.adversary.knowledge import Estimated, PublishedModel
+from auditor.adversary.published_model import LinearModel, ModelledMoments
+from auditor.adversary.view import View
+from auditor.errors import NotApplicable
+from auditor.numerics.linear_algebra import Pencil, clip_to_psd
+from auditor.numerics.moments import Moments
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root
+
+LEVELS = np.array([0.5, 0.25, 1.0, 0.25, 2.0])
+MIX = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [-0.2, 0.5, 0.8]])
+SUM = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [1.7, 0.6, 0.0]])  # the third is the sum of the others, as in official statistics
+NEAR = np.sqrt([1.0, 1.0 + 1e-9, 2.0, 2.0 + 1e-7, 3.0])
+SIGMA = {
+    "independent": np.diag(LEVELS),
+    "correlated": np.minimum.outer(LEVELS, LEVELS) + np.diag(LEVELS),
+    "corner-wave": np.minimum.outer(LEVELS, LEVELS),
+    "linearly-dependent": np.sqrt(np.outer(LEVELS, LEVELS)),
+    "nearly equal": np.outer(NEAR, NEAR),
+    "some correlated": np.diag(LEVELS) + 0.2 * np.kron(np.diag([1.0, 0.0]), np.ones((3, 3)))[:5, :5],
+    "one exact": np.diag([0.5, 0.0, 1.0, 0.0, 2.0]),
+}
+TABLES = {
+    "white": (MIX, np.eye(3)),
+    "like the data": (MIX, MIX @ MIX.T),
+    "one attribute without noise": (MIX, np.diag([1.0, 0.0, 2.0])),
+    "singular": (SUM, SUM @ SUM.T),
+}
+"""What makes the data of independent normals, and the noise's covariance."""
+
+
+def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None, seed=3):
+    """The view of who holds five copies, and estimates the moments of three attributes from some rows of them."""
+    rng, Sigma, (mix, shape) = np.random.default_rng(seed), SIGMA[law], TABLES[table]
+    X = rng.standard_normal((rows, 3)) @ mix.T
+    Z = rng.standard_normal((rows, 15)) @ np.kron(level_root(Sigma), psd_root(shape)).T
+    size = np.broadcast_to(size, 3)
+    moments = Moments.of((np.tile(X, 5) + Z) * np.tile(size, 5))
+    noise = KroneckerNoise(Sigma, shape * np.outer(size, size), follows_data=follows)
+    knowledge, given = Estimated(rows=rows), SampleMoments(moments)
+    if model is not None:
+        knowledge, given = PublishedModel(rows=rows, target="c", on=("a",)), ModelledMoments(moments, model)
+    return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)
+
+
+def assert_as_one_by_one(*views, size=1.0):
+    """Weights in each attribute's own unit, and relative to the largest of the map: those that rebuild records exactly may be 10⁸."""
+    size, attack = np.broadcast_to(size, 3), registry.get("attack", "llse")()
+    for k in range(1, len(views[0].copies) + 1):
+        coalitions, unit = list(itertools.combinations(views[0].copies, k)), np.tile(size, k) / size[:, None]
+        for view, stack in zip(views, attack.affine_draws(views, coalitions), strict=True):
+            assert isinstance(stack, AffineStack)
+            assert not stack.fixed
+            alone = [attack.affine(view.coalition(copies)) for copies in coalitions]
+            for one, other in zip(stack, alone, strict=True):
+                largest = max(1.0, np.abs(other.weights * unit).max())
+                np.testing.assert_allclose(one.weights * unit, other.weights * unit, rtol=0, atol=1e-12 * largest)
+                np.testing.assert_allclose(one.offset / size, other.offset / size, rtol=0, atol=1e-11 * largest)
+
+
+@pytest.mark.parametrize("rows", [400, 8])  # of eight rows the estimate less the noise is clipped in some coalitions, and not in others
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("law", SIGMA)
+def test_maps_by_estimated_moments_are_those_of_each_coalition_s_own_view(law, table, rows):
+    assert_as_one_by_one(view_of(law, table, rows=rows))
+
+
+@pytest.mark.parametrize("table", ["like the data", "singular"])
+@pytest.mark.parametrize("law", SIGMA)
+def test_and_where_the_noise_is_estimated_with_the_data(law, table):
+    assert_as_one_by_one(view_of(law, table, follows=True))
+
+
+@pytest.mark.parametrize("law", ["correlated", "linearly-dependent", "nearly equal"])
+def test_and_where_attributes_are_as_different_as_micrometres_and_megametres(law):
+    size = np.array([1e-6, 1.0, 1e6])
+    assert_as_one_by_one(view_of(law, size=size, rows=6), size=size)
+
+
+def test_and_with_a_published_regression():
+    assert_as_one_by_one(view_of("correlated", rows=6, model=LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)))
+
+
+def test_some_are_clipped_and_others_not():
+    view = view_of("correlated", rows=8)
+    least = [np.linalg.eigvalsh(view.coalition(copies).data_moments[1])[0] for copies in itertools.combinations(view.copies, 2)]
+    assert min(least) == pytest.approx(0.0, abs=1e-12)
+    assert max(least) > 0.01
+
+
+def test_copies_of_a_smaller_view_are_found_by_their_numbers():
+    assert_as_one_by_one(view_of("correlated").coalition((2, 3, 5)))
+
+
+@pytest.mark.parametrize("law", ["correlated", "nearly equal"])
+def test_several_draws_at_once_are_those_of_each(law):
+    model = LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)
+    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed) for seed in range(4)))
+    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed, model=model) for seed in range(2)))
+
+
+def test_draws_without_structure_are_solved_one_by_one():
+    views = [replace(view_of("independent", seed=seed), knowledge=Estimated(rows=400, structure="none")) for seed in range(2)]
+    attack = registry.get("attack", "llse")()
+    for view, maps in zip(views, attack.affine_draws(views, [(1, 2), (4, 5)]), strict=True):
+        np.testing.assert_array_equal(maps[1].weights, attack.affine(view.coalition((4, 5))).weights)
+
+
+def test_noise_of_mixed_shapes_is_refused_as_for_one_coalition():
+    view = replace(view_of("independent"), law=DenseNoise(np.eye(15), 3))
+    with pytest.raises(NotApplicable, match="one shape"):
+        registry.get("attack", "llse")().affine_batch(view, [(1, 2)])
+
+
+def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():
+    """Pairs of full rank, of one a multiple of the other, and of ranks 1 and 1 that leave a direction out, or share a 0 in one that is in."""
+    a, b, c = np.array([1.0, 2.0, 0.5]), np.array([0.0, 1.0, -1.0]), np.array([1.0, 0.0, 0.0])
+    full = np.diag([1.0, 2.0, 3.0]) + np.outer(a, a)
+    K_X = np.array([full, full, np.outer(a, a), np.outer(b, b), np.zeros((3, 3)), np.outer(a, a) + np.outer(b, b)])
+    K_0 = np.array([np.eye(3), 0.3 * full, np.outer(b, b), np.outer(b, b), np.outer(c, c), np.outer(c, c)])
+    several, v = Pencil.of(K_X, K_0), np.array([0.5, 1.0, 2.0, 0.0, 0.1, 3.0])
+    for place, pair in enumerate(zip(K_X, K_0, strict=True)):
+        one = Pencil.of(*pair)
+        np.testing.assert_allclose(several.gain(v)[place], one.gain(v[place]), atol=1e-12)
+        np.testing.assert_allclose(several.error(v)[place], one.error(v[place]), atol=1e-12)
+        A, share = several.basis[place], several.share[place]
+        np.testing.assert_allclose((A * share) @ A.T, pair[0], atol=1e-12)
+        np.testing.assert_allclose((A * (1 - share)) @ A.T, pair[1], atol=1e-12)
+
+
+def test_a_pencil_of_nothing_at_all_keeps_nothing():
+    """As of one record: no direction varies, and no pair of several does."""
+    nothing = np.zeros((2, 3, 3))
+    assert not Pencil.of(nothing[0], nothing[0]).gain(np.ones(1)).any()
+    assert not Pencil.of(nothing, nothing).gain(np.ones(2)).any()
+
+
+def test_covariances_are_clipped_each_in_its_own_units():
+    like = np.array([np.eye(2), np.diag([1e-12, 1e12])])
+    K = np.array([[[1.0, 2.0], [2.0, 1.0]], [[1e-12, 2.0], [2.0, 1e12]]])
+    for together, one, alike in zip(clip_to_psd(K, like), K, like, strict=True):
+        np.testing.assert_array_equal(together, clip_to_psd(one, alike))
+    np.testing.assert_allclose(clip_to_psd(K, like), 1.5 * np.sqrt(like @ np.ones((2, 2)) @ like), rtol=1e-12)
