@@ -156,7 +156,7 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the spread of a single
     draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None when any replicate has no error bar.
     """
-    if len(records) == 1 and records[0].value is not None:  # as most cells are; the same, in a third of the time
+    if len(records) == 1 and records[0].value is not None:  # as most cells are; the same figures with less work
         value, error = records[0].value + 0.0, records[0].std_error
         return value, None if error is None else math.sqrt(error**2)
     values = [record.value for record in records if record.value is not None]

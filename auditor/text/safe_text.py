@@ -15,7 +15,7 @@ _JOINERS = "\u200c\u200d"
 def clean(text: object) -> str:
     """Return text on one line, with a replacement character for every control character, direction override or unassigned character."""
     line = str(text).replace("\n", " ").replace("\t", " ")
-    if line.isprintable():  # nearly all are; looking at each character took a tenth of a page's time
+    if line.isprintable():  # nearly all are: no look at each character
         return line
     return "".join(
         "�" if unicodedata.category(character) in _UNSEEN and character not in _JOINERS else character
@@ -33,7 +33,7 @@ def escaped(document: str) -> str:
 
     Line ends between its parts stay; within text JSON has escaped its own already.
     """
-    if document.replace("\n", "").isprintable():  # a fiftieth of what looking for each character takes; none of them is printable
+    if document.replace("\n", "").isprintable():  # looked through at once; no steering character is printable
         return document
     return _STEERING.sub(_escape, document)
 
