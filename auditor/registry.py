@@ -26,6 +26,9 @@ KINDS = {
     "case": "cases",
 }
 
+RENDERERS = frozenset({"reports"})
+"""Packages that hold renderers and nothing else: few commands write a report, and all others would wait for these to be imported."""
+
 
 class PluginParameters(BaseModel):
     """Base of every plugin's ``Parameters``: names have hyphens in YAML and underscores in Python; unknown ones are errors."""
@@ -80,7 +83,8 @@ class Plugin:
 P = TypeVar("P", bound=type[Plugin])
 
 _plugins: dict[str, dict[str, type[Plugin]]] = {kind: {} for kind in KINDS}
-_discovered = False
+_discovered: set[bool] = set()
+"""True once ``RENDERERS`` were imported, False once all other packages were."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def lent(kind: str, *classes: type[Plugin]) -> Iterator[None]:
     PluginError
         A name is taken there.
     """
-    discover()
+    discover(kind == "renderer")
     for cls in classes:
         if cls.name in _plugins[kind]:
             raise PluginError(f"{cls.kind} {cls.name!r} cannot run: there is a {kind} of that name, {_place(_plugins[kind][cls.name])}")
@@ -160,19 +164,18 @@ def declaring(kind: str, attribute: str) -> list[str]:
     return [name for name in names(kind) if getattr(get(kind, name), attribute, False)]
 
 
-def discover() -> None:
-    """Import every module of every plugin package named by an entry point, once.
+def discover(renderers: bool = True) -> None:
+    """Import every module of every plugin package named by an entry point, once; those of ``RENDERERS`` where they are asked for.
 
     A module that fails to import is noted in ``failures`` and does not stop the others.
     """
-    global _discovered
-    if _discovered:
-        return
-    _discovered = True
-    for entry in declared():
-        package = _import(entry.name, entry.module)
-        for module in modules_in(entry.module, getattr(package, "__path__", ())):
-            _import(entry.name, module)
+    due = {renderers, False} - _discovered
+    _discovered.update(due)  # before, since what is imported may ask for plugins
+    for entry in declared() if due else ():
+        if (entry.module in RENDERERS) in due:
+            package = _import(entry.name, entry.module)
+            for module in modules_in(entry.module, getattr(package, "__path__", ())):
+                _import(entry.name, module)
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
@@ -184,13 +187,13 @@ def _import(entry_point: str, module: str) -> ModuleType | None:
 
 def names(kind: str) -> list[str]:
     """Return the registered names of one kind, sorted, without aliases."""
-    discover()
+    discover(kind == "renderer")
     return sorted(name for name, cls in _plugins[kind].items() if cls.name == name)
 
 
 def spellings(kind: str) -> list[str]:
     """Return every name that ``get`` accepts for one kind, aliases included."""
-    discover()
+    discover(kind == "renderer")
     return sorted(_plugins[kind])
 
 
@@ -202,7 +205,7 @@ def get(kind: str, name: str) -> type[Any]:
     PluginError
         There is none; the message lists the close ones, and plugin modules that failed to import.
     """
-    discover()
+    discover(kind == "renderer")
     try:
         return _plugins[kind][name]
     except KeyError:

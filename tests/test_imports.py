@@ -219,6 +219,16 @@ def test_nothing_is_loaded_for_every_audit_that_few_need() -> None:
     assert not (few | later | {"scipy.optimize", "scipy.signal", "scipy.spatial", "scipy.stats"}) & loaded_by(code)
 
 
+def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> None:
+    """Half a second: of a table of numbers that ships, or is drawn, its plan needs neither frames nor SciPy's linear algebra."""
+    heavy = {"pandas", "scipy.linalg", "scipy.special", "sklearn", "auditor.audit.engine", "auditor.results.model", "reports", "jinja2"}
+    script = "import sys, atexit\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\nfrom auditor.cli import main\nmain()"
+    for scenario in ("quickstart", "huang2005-exp1"):
+        done = python("-c", script, "check", scenario, cwd=ROOT, check=True)
+        assert "valid" in done.stdout
+        assert not heavy & set(done.stderr.split()), scenario
+
+
 @pytest.mark.parametrize("path", modules("auditor/cli"), ids=name_of)
 def test_the_command_line_only_parses_and_calls(path: Path) -> None:
     """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""

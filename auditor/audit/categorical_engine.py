@@ -43,7 +43,6 @@ from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_ce
 from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
 from auditor.audit.measures.known_alone import METRIC
 from auditor.audit.numeric.gather import draws_of, key_of
-from auditor.audit.workload import categorical_workload
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
@@ -53,7 +52,7 @@ from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse
-from auditor.schemes.base.scheme import Key, Scheme
+from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
 from auditor.types import Array, Coalition
@@ -99,11 +98,6 @@ class CategoricalEngine:
         if request.pooling:
             evidence.pooling.update(pooling_evidence(release))
         return measurements, []
-
-    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
-        """Refuse nothing: what is kept of categories is bounded."""
-
-    workload = staticmethod(categorical_workload)
 
 
 class AttackSession:

@@ -8,6 +8,7 @@ what a plugin of another's takes beyond the cost that it states, and waiting for
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
@@ -50,6 +51,32 @@ GEOMETRY = 0.04
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
 """A model of the ``utility`` section on one fold of a copy, and each record of it."""
+
+MARGIN = 1.1
+"""Of memory rather too much than too little: libraries differ that much from machine to machine."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What one release takes in one replicate.
+
+    Attributes
+    ----------
+    width : int
+        Columns that are perturbed.
+    values : int
+        Values to draw.
+    seconds, once : float
+        On one core, in every replicate, and besides in the first.
+    memory : int
+        Bytes at the peak of one process, interpreter and libraries included.
+    """
+
+    width: int
+    values: int
+    seconds: float
+    memory: int
+    once: float = 0.0
 
 
 def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:

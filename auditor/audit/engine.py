@@ -12,7 +12,6 @@ from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
-from auditor.audit.workload import Workload
 from auditor.data.common_records import Audited
 from auditor.data.table import Table
 from auditor.numerics.passes import Job
@@ -20,8 +19,8 @@ from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
-from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import Scheme, by_engine
+from auditor.scenario.model import SchemeUse
+from auditor.schemes.base.scheme import by_engine
 from auditor.types import Coalition
 
 
@@ -47,18 +46,6 @@ class Engine(Protocol):
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
     ) -> tuple[Sequence[Measurement], list[Distribution]]:
         """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
-
-    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
-        """Refuse a release that does not fit into memory, however few rows are looked at at once.
-
-        Raises
-        ------
-        AuditorError
-            Saying what it would need.
-        """
-
-    def workload(self, here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
-        """Return what one release would take, by rule of thumb."""
 
 
 ENGINES: dict[str, Engine] = {"numeric": NumericEngine(), "categorical": CategoricalEngine()}

@@ -43,21 +43,16 @@ from auditor.audit.pooling.boosted import MOST_ROWS, MOST_VALUES, boosted_gains
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
-from auditor.audit.workload import numeric_workload
 from auditor.data.table import Table
-from auditor.errors import AuditorError, NotApplicable, PluginError
-from auditor.numerics.blocks import moment_groups, row_blocks
+from auditor.errors import NotApplicable, PluginError
+from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
 from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import PluginUse
-from auditor.schemes.base.scheme import Scheme
 from auditor.types import Array, Coalition
-
-MOST_MOMENT_BYTES = 4 * 2**30
-"""For the joint moments of a release: of the copies that numbers can be audited in at once."""
 
 
 class NumericEngine:
@@ -102,22 +97,6 @@ class NumericEngine:
         found = session.run()
         session.testify(evidence)
         return found
-
-    def check_size(self, scheme: Scheme, table: Table, copies: int) -> None:
-        """Refuse a release whose moments would not fit: they grow with the square of copies × attributes, not with rows."""
-        width = table.width
-        if width == 0:
-            raise AuditorError("the table has no column of numbers to add noise to")
-        joint = copies if scheme.output_width(width) == width else 0
-        columns = (joint + 1) * width
-        size = 8 * columns**2 * (1 + moment_groups(table.rows, width, columns)[-1][-1][0])
-        if size > MOST_MOMENT_BYTES:
-            raise AuditorError(
-                f"{copies:,} copies of {width} attributes need {size / 2**30:,.1f} GiB for their joint moments, more than the "
-                f"{MOST_MOMENT_BYTES / 2**30:.0f} GiB allowed; audit fewer copies at a time"
-            )
-
-    workload = staticmethod(numeric_workload)
 
 
 def check_copies(gathered: Gathered) -> None:

@@ -84,7 +84,7 @@ def warn_of_broken_plugins() -> None:
     """Find every plugin, and tell of each that cannot be imported."""
     from auditor import registry
 
-    registry.discover()
+    registry.discover(renderers=False)
     for failure in registry.failures:
         say(f"warning: {failure}")
 

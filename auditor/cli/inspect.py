@@ -31,7 +31,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
         from auditor import registry
         from auditor.runs.plan import outline
 
-        registry.discover()
+        registry.discover(renderers=False)
     checked = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
     with one_line_warnings():

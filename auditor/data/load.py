@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from auditor.data.clean import Asked, check_rows, numbers_of_frame, numbers_of_pieces, scanned_rows
+from auditor.data.clean import Asked, check_rows, numbers_of_columns, numbers_of_frame, numbers_of_pieces, scanned_rows
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
@@ -164,6 +165,10 @@ def load_table(
         if key not in (None, order):
             raw = raw._replace(frame=raw.frame.assign(**{key: column_as_written(pieces, key)[: len(raw.frame)]}))
     else:
+        if as_is and not chosen.columns:
+            drawn = _numbers_from_plugin(source, columns, parameters or {}, rng, asked)
+            if drawn is not None:
+                return _finished(replace(drawn, population=None) if standardize else drawn, standardize)
         raw = _from_plugin(source, columns, rows, parameters or {}, rng, order=order, key=key)
     check_rows(len(raw.frame), rows)
     raw = raw._replace(frame=in_days(raw.frame, dates))
@@ -466,18 +471,44 @@ def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator,
     **beside: str | None,
 ) -> _Raw:  # fmt: skip
-    cls: type[Source] = get("source", name)
-    with contained() as failure:
-        made = cls(_parameters(cls, parameters))
-        check_room(rows or 0, made.width())
+    with _source(name, parameters, rows) as made:
         begun = deepcopy(rng)
         frame, domains = made.frame(rows, rng), made.domains()
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
         population = _Population(made, list(frame.columns), begun)
-        frame = frame[_select(list(frame.columns), columns, cls.labels, **beside)].head(len(frame) if rows is None else rows)
-        return _Raw(frame, cls.description, cls.licence, domains, population)
+        frame = frame[_select(list(frame.columns), columns, made.labels, **beside)].head(len(frame) if rows is None else rows)
+        return _Raw(frame, made.description, made.licence, domains, population)
+
+
+def _numbers_from_plugin(
+    name: str, columns: Sequence[str] | None, parameters: Mapping[str, Any], rng: np.random.Generator, asked: Asked
+) -> Table | None:
+    """Return the table of a source that has numbers to give, without a frame; None of another."""
+    with _source(name, parameters, asked.rows) as made:
+        if type(made).frame is not Source.frame or made.domains():
+            return None
+        begun = deepcopy(rng)
+        found = {str(column): np.asarray(values)[: asked.rows] for column, values in made.numbers(asked.rows, rng).items()}
+        if len({values.shape for values in found.values()}) != 1 or any(v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()):
+            raise PluginError(f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length")
+        names = tuple(_select(list(found), columns, made.labels))
+        covariance = partial(_Population(made, list(found), begun).covariance, names)
+    check_rows(len(found[names[0]]), asked.rows)
+    values = numbers_of_columns({column: found[column] for column in names}, asked)
+    return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
+
+
+@contextmanager
+def _source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
+    """Make a source to be asked something; what it raises is an error of the request, or of the plugin."""
+    cls: type[Source] = get("source", name)
+    with contained() as failure:
+        made = cls(_parameters(cls, parameters))
+        check_room(rows or 0, made.width())
+        yield made
+        return
     if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
         raise failure.cause from None
     failure.raise_ours()

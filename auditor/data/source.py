@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,10 @@ from auditor.registry import Plugin
 
 
 class Source(Plugin):
-    """A named source of microdata: ``frame`` returns raw columns; `auditor.data.load` selects, checks, standardises."""
+    """A named source of microdata: ``frame`` returns raw columns; `auditor.data.load` selects, checks, standardises.
+
+    A source of nothing but numbers may define ``numbers`` in place of ``frame``: its table is there before pandas is imported.
+    """
 
     kind = "source"
     description: ClassVar[str] = ""
@@ -49,7 +52,6 @@ class Source(Plugin):
         """
         return None
 
-    @abstractmethod
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return the source's columns.
 
@@ -61,6 +63,10 @@ class Source(Plugin):
         rng : Generator
             The only randomness a source may use.
         """
+        return pd.DataFrame(self.numbers(rows, rng))
+
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
+        """Return the columns by name, as ``frame`` is asked for them: integers or floats of shape (n,), NaN where one is missing."""
         raise NotImplementedError
 
 

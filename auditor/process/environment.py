@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+
+THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""Variables that libraries of linear algebra read as they are loaded; a library loaded later by another name would not be held."""
+
+
+def load_with_one_thread() -> None:
+    """Have libraries of linear algebra that are loaded from now on, here and in programs started from here, take one thread.
+
+    For a program of its own; another's, that imports this package, decides for itself.
+    """
+    os.environ.update(dict.fromkeys(THREADS, "1"))
 
 
 @cache
@@ -21,12 +33,15 @@ def version(package: str) -> str:
     importlib.metadata.PackageNotFoundError
         It is not installed.
     """
+    from importlib import metadata  # a hundredth of a second, which `auditor --help` would pay for
+
     return metadata.version(package)
 
 
 def one_thread() -> AbstractContextManager[Any]:
     """Hold linear algebra to one thread: its sums depend on the number of threads, and results must not."""
-    import scipy.linalg  # noqa: F401 - its own library of linear algebra, which would not be held if it came later
+    if any(os.environ.get(variable) != "1" for variable in THREADS):
+        import scipy.linalg  # noqa: F401 - a tenth of a second; its own library of linear algebra would not be held if it came later
 
     limited: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=1)
     return limited

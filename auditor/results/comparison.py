@@ -6,13 +6,15 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.results.in_clear import in_clear
 from auditor.results.metrics import METRICS, base
-from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells, pooled, uncertainty
+
+if TYPE_CHECKING:
+    from auditor.results.model import AuditResult
 
 LEVEL = 0.05
 NOTICED = 0.01

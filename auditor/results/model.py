@@ -46,7 +46,7 @@ HEAD = {"scenario", "provenance", "data", "releases", "plugins", "references", "
 class SchemeSummary(BaseModel):
     """One scheme at one sweep point: what was released, and the law it claims."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     sweep: dict[str, Any]
     scheme: str
@@ -62,7 +62,7 @@ class SchemeSummary(BaseModel):
 class PluginSummary(BaseModel):
     """What a reader of a report must know of an attack or a scheme."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     kind: str
     id: str
@@ -77,7 +77,7 @@ class PluginSummary(BaseModel):
 class Reference(BaseModel):
     """An entry of the bibliography, as cited by the scenario or one of its plugins."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     key: str
     text: str
@@ -91,7 +91,7 @@ class Provenance(BaseModel):
     where the audit was run, or its name alone where it is not below; empty for one that came from no file.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     versions: dict[str, str]
     seed: int
@@ -117,7 +117,7 @@ class Partial(BaseModel):
         The signal that did, ``SIGINT`` (Ctrl-C) or ``SIGTERM``; None when something broke.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     finished: int
     tasks: int
@@ -138,7 +138,7 @@ class AuditResult(BaseModel):
     ``measurements`` is the tidy table, a sequence of records; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
     """
 
-    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
     schema_version: int = SCHEMA_VERSION
     name: str = "audit"

@@ -27,7 +27,7 @@ class Remedy(BaseModel):
         Whether the closed form of linear attacks was scaled by what the strongest attack left here, rather than taken as it is.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     attack: str
     attribute: str

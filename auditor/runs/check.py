@@ -11,9 +11,9 @@ from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import make_scheme, release_copies, release_levels
-from auditor.audit.engine import engine_of
 from auditor.audit.measures.utility import utility_problems
 from auditor.audit.numeric.row_selection import check_knowledge
+from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.load import file_notes
 from auditor.data.table import Table
@@ -130,7 +130,7 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         if part is not table:
             _check_knowledge(here, part, found, f"is of what {use.id} has in common with the data: it ")
         copies = scheme.count(levels)
-        engine_of(use).check_size(scheme, table, copies)
+        check_size(scheme, table, copies)
         if use.public_grid:
             released_grid(scheme, table, levels, scale=moments.scale)
         _check_range(scheme.law(levels, moments.scale), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import release_copies
-from auditor.audit.engine import engine_of
+from auditor.audit.workload import workload
 from auditor.errors import shortened
 from auditor.process.memory import available
 from auditor.runs.check import check_data
@@ -111,7 +111,7 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             coalitions = len(expand_all(here.coalitions, copies, here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
             asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
-            work = engine_of(use).workload(asked, table, use, copies, coalitions)
+            work = workload(asked, table, use, copies, coalitions)
             lines.append(Line(
                 scheme=use.id, rows=table.rows, width=work.width, copies=copies,
                 replicates=replicates, coalitions=coalitions, cells=cells,

@@ -123,7 +123,7 @@ _early: list[Numbered[Any]] = []
 def _arrive() -> None:
     with without_collection():
         importlib.import_module("auditor.runs.schedule")
-        importlib.import_module("auditor.registry").discover()
+        importlib.import_module("auditor.registry").discover(renderers=False)
 
 
 @contextmanager

@@ -14,9 +14,12 @@ _JOINERS = "\u200c\u200d"
 
 def clean(text: object) -> str:
     """Return text on one line, with a replacement character for every control character, direction override or unassigned character."""
+    line = str(text).replace("\n", " ").replace("\t", " ")
+    if line.isprintable():  # nearly all are: no look at each character
+        return line
     return "".join(
         "�" if unicodedata.category(character) in _UNSEEN and character not in _JOINERS else character
-        for character in str(text).replace("\n", " ").replace("\t", " ")
+        for character in line
     )
 
 
@@ -30,7 +33,9 @@ def escaped(document: str) -> str:
 
     Line ends between its parts stay; within text JSON has escaped its own already.
     """
-    return document if document.isascii() and "\x7f" not in document else _STEERING.sub(_escape, document)
+    if document.replace("\n", "").isprintable():  # looked through at once; no steering character is printable
+        return document
+    return _STEERING.sub(_escape, document)
 
 
 def visible(text: str) -> str:

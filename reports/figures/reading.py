@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
-from auditor.results.records import Measurement, cells
+from auditor.results.records import cells
 from reports.figures.figures import Figure, figure
 from reports.figures.pairing import PAIRS, Replicates, paired_gain
 
@@ -60,16 +60,16 @@ class Reading:
     def __init__(self, result: AuditResult) -> None:
         self.result = result
         self._keys: dict[str, str] = {}
-        self.points: list[dict[str, Any]] = list(
-            {self._key(r.sweep): r.sweep for r in self._points_of(result)}.values()
-        ) or [{}]
+        swept = {id(r.sweep): r.sweep for r in self._points_of(result)}  # thousands of records share a few
+        self.points: list[dict[str, Any]] = list({self._key(sweep): sweep for sweep in swept.values()}.values()) or [{}]
         self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
+        number = {place: self._numbers[self._key(sweep)] for place, sweep in swept.items()}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
         errors: dict[tuple[Setting, str], Replicates] = {}
         for records in cells(result.measurements).values():
             shown, first = figure(records), records[0]
             if shown is not None:
-                setting = self._setting(first)
+                setting = Setting(number[id(first.sweep)], first.scheme, first.knowledge, first.attack)
                 self._figures.setdefault((setting, first.metric, first.attribute), {})[first.coalition] = shown
                 if first.metric == ERROR and len(records) >= PAIRS:
                     by_replicate = {record.replicate: record.value for record in records if record.value is not None}
@@ -130,9 +130,6 @@ class Reading:
     def _points_of(result: AuditResult) -> Iterator[Any]:
         yield from result.measurements
         yield from result.releases
-
-    def _setting(self, record: Measurement) -> Setting:
-        return Setting(self._numbers[self._key(record.sweep)], record.scheme, record.knowledge, record.attack)
 
     def _key(self, sweep: dict[str, Any]) -> str:
         """Write a sweep point as JSON, once for the many records that share it."""

@@ -8,6 +8,7 @@ import pytest
 from auditor import registry
 from auditor.data.load import load_table
 from auditor.data.source import Source
+from auditor.data.sources._shipped import shipped, shipped_numbers
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -94,3 +95,54 @@ def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
     monkeypatch.setattr(cls, "frame", lambda self, rows, rng: np.zeros((3, 2)))
     with pytest.raises(PluginError, match="source 'iris' broke its contract"):
         load("iris")
+
+
+def by_frame(source: str, monkeypatch: pytest.MonkeyPatch, **request: object) -> Table:
+    """The table of a source of numbers as it was made before ``numbers``: through a DataFrame."""
+    with monkeypatch.context() as patched:
+        patched.setattr(registry.get("source", source), "frame", lambda self, rows, rng: Source.frame(self, rows, rng), raising=False)
+        return load(source, **request)
+
+
+@pytest.mark.parametrize("name", [name for name in SOURCES if registry.get("source", name).frame is Source.frame])
+@pytest.mark.parametrize("standardize", [False, True])
+def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatch):
+    request = {"rows": 500, "standardize": standardize, "parameters": dict(registry.get("source", name).trial)}
+    direct, framed = load(name, **request), by_frame(name, monkeypatch, **request)
+    assert direct.attributes == framed.attributes
+    assert direct.values.tobytes() == framed.values.tobytes()
+    assert direct.fingerprint() == framed.fingerprint()
+    assert (direct.description, direct.licence) == (framed.description, framed.licence)
+    assert (direct.population is None) == (framed.population is None)
+
+
+@pytest.mark.parametrize("missing", ["refuse", "drop", "mean"])
+@pytest.mark.parametrize("odd", [np.nan, np.inf])
+def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd, monkeypatch):
+    column = np.array([1.0, 2.0, odd, 4.0])
+    monkeypatch.setattr(registry.get("source", "cps"), "numbers", lambda self, rows, rng: {"a": column, "b": np.arange(4)})
+
+    def outcome(table):
+        try:
+            return table().values.tobytes()
+        except DataError as error:
+            return str(error)
+
+    found = outcome(lambda: load("cps", missing=missing))
+    assert found == outcome(lambda: by_frame("cps", monkeypatch, missing=missing))
+    assert isinstance(found, str) == (odd == np.inf or missing == "refuse")
+
+
+def test_the_shipped_parquet_file_has_the_same_columns_either_way():
+    direct, framed = shipped_numbers("cps.parquet", 1000), shipped("cps.parquet", 1000)
+    assert list(direct) == list(framed)
+    for name in direct:
+        assert direct[name].dtype == framed[name].dtype
+        assert (direct[name] == framed[name].to_numpy()).all()
+
+
+@pytest.mark.parametrize("numbers", [{}, {"a": np.zeros((3, 2))}, {"a": np.zeros(3), "b": np.zeros(2)}, {"a": np.array(["x", "y"])}])
+def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
+    monkeypatch.setattr(registry.get("source", "cps"), "numbers", lambda self, rows, rng: numbers)
+    with pytest.raises(PluginError, match="source 'cps' broke its contract: `numbers`"):
+        load("cps")

@@ -41,6 +41,18 @@ def test_scipy_s_own_library_is_held_before_anything_needs_it():
     assert set(found) == {"1"}
 
 
+def test_a_program_of_ours_loads_libraries_with_one_thread_and_needs_no_other_s_to_be_held():
+    code = (
+        "import sys\nfrom auditor.process.environment import load_with_one_thread, one_thread\nload_with_one_thread()\n"
+        "with one_thread():\n    early = 'scipy.linalg' in sys.modules\n"
+        "import scipy.linalg, threadpoolctl\nprint(early, *(x['num_threads'] for x in threadpoolctl.threadpool_info() if x['user_api'] == 'blas'))"
+    )
+    early, *found = python("-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True).stdout.split()
+    assert early == "False"
+    assert len(found) >= 2
+    assert set(found) == {"1"}
+
+
 def test_libraries_are_looked_for_again_after_an_import_and_only_then(monkeypatch):
     looked = []
     real = threadpoolctl.ThreadpoolController

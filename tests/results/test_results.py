@@ -15,7 +15,7 @@ from auditor.errors import AuditorError
 from auditor.results import tidy
 from auditor.results.measurements import Measurements
 from auditor.results.model import AuditResult
-from auditor.results.records import SCHEMA_VERSION
+from auditor.results.records import SCHEMA_VERSION, Measurement, pooled
 
 CONTRACT = [
     "sweep", "scheme", "knowledge", "attack", "coalition", "levels", "replicate", "attribute", "metric", "value", "std_error", "ci_low",
@@ -314,3 +314,16 @@ def test_a_file_is_replaced_whole_or_not_at_all(result, saved, monkeypatch):
     monkeypatch.undo()
     assert (saved / "results.json").read_bytes() == before
     assert sorted(path.name for path in saved.iterdir()) == ["results.json", "results.parquet"]
+
+
+@pytest.mark.parametrize("value", [0.1, -0.0, 3, -2.5e-300, None, float("inf")])
+@pytest.mark.parametrize("error", [None, 0.0, 0.1, 1e-170, 7])
+def test_a_cell_of_one_record_is_pooled_as_the_rule_for_many_says(value, error):
+    record = Measurement({}, "s", None, None, (1,), (1.0,), 1, "*", "distortion", value, error, None, None, None, "ok", None, "none")
+    found = pooled([record])
+    if value is None:
+        assert math.isnan(found[0])
+        assert found[1] is None
+        return
+    expected = (math.fsum([value]) / 1, None if error is None else math.sqrt(math.fsum([error**2])) / 1)
+    assert repr(found) == repr(expected)

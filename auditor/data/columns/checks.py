@@ -130,6 +130,11 @@ class Survey:
         values = np.empty((len(frame), len(self.names)))
         for j, name in enumerate(self.names):
             values[:, j] = self._column(j, frame[name])
+        self.add_numbers(values)
+        return values
+
+    def add_numbers(self, values: NDArray[np.float64]) -> None:
+        """Note which values of some records are missing or infinite; shape (b, N)."""
         # a sum is finite unless a value is not (or their sum overflows), and costs a third of looking at each
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = np.flatnonzero(~np.isfinite(np.ones(len(values)) @ values)).tolist()
@@ -139,7 +144,6 @@ class Survey:
         if not self.rows:
             self._head = values[:HEAD].copy()
         self.rows += len(values)
-        return values
 
     def join(self, other: Survey) -> None:
         """Add what was found in the records that follow."""

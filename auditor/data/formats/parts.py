@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,12 +109,8 @@ def _frame(table: pa.Table) -> pd.DataFrame:
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
     if pieces[0].is_parquet:
-        tables = []
-        for piece in pieces:
-            with reading.reader_errors(Path(piece.path)):
-                tables += list(_batches(piece, names))
         with reading.reader_errors(Path(pieces[-1].path)):
-            return _frame(pa.concat_tables(tables, promote_options="permissive"))
+            return _frame(_whole(pieces, names))
     frames: list[pd.DataFrame] = []
     left = rows
     for piece in pieces:
@@ -123,6 +119,27 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
         if left == 0:
             break
     return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+
+
+def whole_columns(pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return columns of numbers, none of them missing, of Parquet files, in memory."""
+    table = _whole(pieces, names)
+    return {name: _array(table.column(name)) for name in names}
+
+
+def _array(column: pa.ChunkedArray) -> NDArray[Any]:
+    if column.null_count or not column.num_chunks:
+        return np.asarray(column.to_numpy())
+    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])  # `to_numpy` imports pandas, a fifth of a second
+
+
+def _whole(pieces: Sequence[Piece], names: Sequence[str]) -> pa.Table:
+    tables = []
+    for piece in pieces:
+        with reading.reader_errors(Path(piece.path)):
+            tables += list(_batches(piece, names))
+    with reading.reader_errors(Path(pieces[-1].path)):
+        return pa.concat_tables(tables, promote_options="permissive")
 
 
 def parquet_pieces(path: Path) -> list[Piece]:
@@ -252,7 +269,7 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
             if all(map(_plain, batch.schema.types)):
                 values = np.empty((batch.num_rows, len(columns)))
                 for j, column in enumerate(batch.itercolumns()):
-                    values[:, j] = column.to_numpy()
+                    values[:, j] = _array(column)
                 yield values
             else:
                 yield floats(_frame(batch))

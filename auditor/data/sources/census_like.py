@@ -33,7 +33,6 @@ from pydantic import Field
 
 from auditor.data.source import Source
 from auditor.errors import DataError
-from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
@@ -76,13 +75,13 @@ class CensusLike(Source):
         """Return how many attributes are drawn."""
         return 2
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
         """Draw ``rows`` records of ``age`` and ``income``."""
         n, rho = DEFAULT_ROWS if rows is None else rows, self.parameters.correlation
         if n < 3:
             raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
         age, income = with_correlation(*draw(n, rho, rng), rho)
-        return pd.DataFrame({"age": with_moments(age, AGE), "income": with_moments(income, INCOME)})
+        return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
 
 
 def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -22,7 +22,6 @@ from pydantic import Field, model_validator
 
 from auditor.data.record_law import NORMAL, RecordLaw, RecordShape, normal_cdf
 from auditor.data.source import Source
-from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 
@@ -96,7 +95,7 @@ class Components(Source):
             return None
         return RecordLaw({f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())})
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Draw ``rows`` records."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
         N = given.attributes or len(given.shapes)
@@ -104,4 +103,4 @@ class Components(Source):
         values = (np.column_stack(columns) + given.mean) * given.ratio ** np.arange(N)
         if given.mixing is not None:
             values = values @ np.array(given.mixing).T
-        return pd.DataFrame(values, columns=[f"x{j}" for j in range(1, N + 1)])
+        return {f"x{j}": column for j, column in enumerate(values.T, 1)}

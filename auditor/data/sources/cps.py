@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.data.source import Source
-from auditor.data.sources._shipped import shipped
-from auditor.process.deferred import pd
+from auditor.data.sources._shipped import shipped_numbers
 from auditor.registry import register
 
 
@@ -28,6 +30,6 @@ class Cps(Source):
     )
     licence = "CC0 1.0"
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
         """Return the first ``rows`` records, or all."""
-        return shipped("cps.parquet", rows)
+        return shipped_numbers("cps.parquet", rows)

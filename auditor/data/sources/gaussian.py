@@ -26,9 +26,9 @@ from auditor.data.record_law import RecordLaw
 from auditor.data.source import Source
 from auditor.errors import DataError
 from auditor.numerics.linear_algebra import in_own_units, widely_scaled
-from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
 from auditor.text.column_names import counted
+from auditor.types import Array
 
 DEFAULT_ROWS = 1000
 MOST_ATTRIBUTES = 5000
@@ -142,12 +142,12 @@ class Gaussian(Source):
         """Return that of jointly normal records."""
         return RecordLaw()
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
         n = DEFAULT_ROWS if rows is None else rows
         lam, V, size = self._law(rng)
         values = np.array(self.parameters.mean) + size * draw(n, lam, V, rng, exact=self.parameters.exact)
-        return pd.DataFrame(values, columns=[f"x{i}" for i in range(1, len(lam) + 1)])
+        return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 
     def population(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """Return ``K_X = V diag(lam) Vᵀ``, shape (N, N)."""

@@ -10,8 +10,8 @@ from pydantic import Field, field_validator
 
 from auditor.data.record_law import RecordLaw, RecordShape
 from auditor.data.source import Source
-from auditor.process.deferred import pd
 from auditor.registry import PluginParameters, register
+from auditor.types import Array
 
 DEFAULT_ROWS = 10_000
 
@@ -58,9 +58,9 @@ class Intervals(Source):
         at, reached = (ends.ravel() - mean) / std, np.repeat(np.cumsum([0.0, *share]), 2)[1:-1]
         return RecordLaw({"x": RecordShape(lambda t: np.asarray(np.interp(t, at, reached)), float(at[0]), float(at[-1]))})
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Return ``rows`` records."""
         low, high = np.array(self.parameters.intervals, dtype=np.float64).T
         n = DEFAULT_ROWS if rows is None else rows
         place = rng.choice(len(low), size=n, p=(high - low) / (high - low).sum())
-        return pd.DataFrame({"x": low[place] + rng.random(n) * (high - low)[place]})
+        return {"x": low[place] + rng.random(n) * (high - low)[place]}

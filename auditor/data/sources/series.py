@@ -44,12 +44,12 @@ class Autoregressive(Source):
         """Return how many attributes are drawn."""
         return int(self.parameters.attributes)
 
-    def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Draw ``rows`` records of ``x1`` to ``xN``."""
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
         common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
         e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
-        return pd.DataFrame(autoregression(e, given.autocorrelation), columns=[f"x{i}" for i in range(1, given.attributes + 1)])
+        return {f"x{i}": column for i, column in enumerate(autoregression(e, given.autocorrelation).T, 1)}
 
 
 def autoregression(e: Array, a: float) -> Array:
