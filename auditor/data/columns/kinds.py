@@ -125,7 +125,7 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None) ->
 
 
 def identifies(name: str, x: Array, records: float) -> bool:
-    """Return whether the first numbers of a column, NaN where there is none, tell its records apart.
+    """Return whether the first numbers of a column, NaN where there is none, tell its records apart; of none they do not.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def identifies(name: str, x: Array, records: float) -> bool:
     (True, False)
     """
     there = x[np.isfinite(x)]
-    return len(np.unique(there)) == len(there) and bool(_counts(name, there, records))
+    return 0 < len(there) == len(np.unique(there)) and bool(_counts(name, there, records))
 
 
 def _number(name: str, there: pd.Series[Any], values: int, records: float) -> dict[str, Any]:
