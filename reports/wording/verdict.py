@@ -76,12 +76,13 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
     """Return the sensitive values that whoever tells most that is news claims rightly, by any attack on the scheme's classes."""
-    here = [one for one in reading.settings(NEWS) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    found = [(one, news) for one in here for news in reading.figures(one, NEWS).values()]
+    here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # results of 0.1 do not tell chance apart
+    found = [(one, news) for one, each in told.items() for news in each.values()]
     if not found:
         return None
     who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
-    singles = reading.figures(who, NEWS)
+    singles = told[who]
     alone = [singles[(copy,)] for copy in news.coalition if (copy,) in singles]
     return Disclosure(str(who.attack), reading.figures(who, DISCLOSED)[news.coalition], news, max(alone, key=floor, default=None))
 
