@@ -490,13 +490,15 @@ def _numbers_from_plugin(
         if type(made).frame is not Source.frame or made.domains():
             return None
         begun = deepcopy(rng)
-        found = {str(column): np.asarray(values)[: asked.rows] for column, values in made.numbers(asked.rows, rng).items()}
+        given = made.numbers(asked.rows, rng)
+        every = {str(column): column for column in given}
+        names = tuple(_select(list(every), columns, made.labels)) if every else ()
+        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}  # the others may never be read
         if len({values.shape for values in found.values()}) != 1 or any(v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()):
             raise PluginError(f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length")
-        names = tuple(_select(list(found), columns, made.labels))
-        covariance = partial(_Population(made, list(found), begun).covariance, names)
+        covariance = partial(_Population(made, list(every), begun).covariance, names)
     check_rows(len(found[names[0]]), asked.rows)
-    values = numbers_of_columns({column: found[column] for column in names}, asked)
+    values = numbers_of_columns(found, asked)
     return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
 
 

@@ -63,10 +63,13 @@ class Source(Plugin):
         rng : Generator
             The only randomness a source may use.
         """
-        return pd.DataFrame(self.numbers(rows, rng))
+        return pd.DataFrame(dict(self.numbers(rows, rng)))
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Return the columns by name, as ``frame`` is asked for them: integers or floats of shape (n,), NaN where one is missing."""
+        """Return the columns by name, as ``frame`` is asked for them: integers or floats of shape (n,), NaN where one is missing.
+
+        Only those that are audited are looked up in what is returned.
+        """
         raise NotImplementedError
 
 

@@ -8,7 +8,7 @@ import pytest
 from auditor import registry
 from auditor.data.load import load_table
 from auditor.data.source import Source
-from auditor.data.sources._shipped import shipped, shipped_numbers
+from auditor.data.sources._shipped import ShippedNumbers, shipped
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
@@ -134,7 +134,7 @@ def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd
 
 
 def test_the_shipped_parquet_file_has_the_same_columns_either_way():
-    direct, framed = shipped_numbers("cps.parquet", 1000), shipped("cps.parquet", 1000)
+    direct, framed = ShippedNumbers("cps.parquet", 1000), shipped("cps.parquet", 1000)
     assert list(direct) == list(framed)
     for name in direct:
         assert direct[name].dtype == framed[name].dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from typing import Any
 
@@ -20,7 +21,19 @@ def shipped(file: str, rows: int | None) -> pd.DataFrame:
         return whole_frame(first_rows(pieces_of(path), rows), reading.header(path), rows)
 
 
-def shipped_numbers(file: str, rows: int | None) -> dict[str, NDArray[Any]]:
-    """Return the same of a Parquet file of numbers, none of them missing."""
-    with resources.as_file(FILES / file) as path:
-        return whole_columns(first_rows(pieces_of(path), rows), reading.header(path))
+class ShippedNumbers(Mapping[str, NDArray[Any]]):
+    """The same of a Parquet file of numbers, none of them missing: each column is read when it is looked up, as few audits need them all."""
+
+    def __init__(self, file: str, rows: int | None) -> None:
+        self._file, self._rows = FILES / file, rows
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        with resources.as_file(self._file) as path:
+            return whole_columns(first_rows(pieces_of(path), self._rows), [column])[column]
+
+    def __iter__(self) -> Iterator[str]:
+        with resources.as_file(self._file) as path:
+            return iter(reading.header(path))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))

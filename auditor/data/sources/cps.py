@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.source import Source
-from auditor.data.sources._shipped import shipped_numbers
+from auditor.data.sources._shipped import ShippedNumbers
 from auditor.registry import register
 
 
@@ -30,6 +31,6 @@ class Cps(Source):
     )
     licence = "CC0 1.0"
 
-    def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+    def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
         """Return the first ``rows`` records, or all."""
-        return shipped_numbers("cps.parquet", rows)
+        return ShippedNumbers("cps.parquet", rows)
