@@ -11,8 +11,9 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | ``a, c`` | the attribute's value that most copies show, and how many do | (n,) |
 | ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
 | ``P`` | what a record's place foretells of its cells, if anything; and normal scores of its place, and of its key | (n, q) |
-| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, or key | m records |
-| ``e_t`` | error of the regression of x on Y, a and P that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+| ``B`` | cells of other rows that tell of a record: of those k rows further, or k from the end, for the k that stand out | (n, r) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key or B | m records |
+| ``e_t`` | error of the regression of x on Y, a, P and B that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
 table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
@@ -72,36 +73,39 @@ def fitted_records(
     if not coalitions or N * len(copies) > MOST_CELLS or n < OWN_RECORDS * (N * len(copies) + 1):
         return []
     every = -(-n // MOST_TAUGHT)
+    beside = [other_rows(X, copy)[::every] for copy in copies]
     X, copies = X[::every], [copy[::every] for copy in copies]
     orders = [np.arange(len(X)), *([] if key is None else [key[::every]])]
     singles: list[Coalition] = [(copy,) for copy in everybody]
-    alone = np.array([squared_errors(X, [copy], orders=orders) for copy in copies])
+    alone = np.array([squared_errors(X, [copy], orders=orders, beside=cells) for copy, cells in zip(copies, beside, strict=True)])
     errors = list(alone)
     if everybody in coalitions and len(copies) > 1:
-        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0), orders))
+        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0), orders, np.hstack(beside)))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
     return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
 
 
 def squared_errors(
-    X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None, orders: Sequence[Indices] = ()
-) -> Array:
+    X: Array, copies: Sequence[Array], leading: Sequence[int] | Array | None = None, orders: Sequence[Indices] = (),
+    beside: Array | None = None,
+) -> Array:  # fmt: skip
     """Return ``e_t²``, shape (n, N), of originals X, shape (n, N), to whoever holds these copies, each of shape (n, N).
 
     ``leading`` names for each attribute the copy whose column l is, where no copies agree; the first unless given. Each of ``orders``,
-    shape (n,), is tried in the place of l, and that taken which leaves an attribute least.
+    shape (n,), and each column of ``beside``, B, is tried in the place of l, and that taken which leaves an attribute least.
     """
+    B = np.empty((len(X), 0)) if beside is None else beside
     Y = np.hstack(copies)
     heaped = np.column_stack([in_heap(column) for column in Y.T])
     patterns, pattern = np.unique(heaped, axis=0, return_inverse=True)
-    further = np.column_stack([by_place(Y), *(scores(order) for order in orders)])
+    further = np.column_stack([by_place(Y), *(scores(order) for order in orders), B])
     errors = np.empty(X.shape)
     if Y.shape[1] > MOST_IN_PIECES:
         return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
-        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders]
+        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders, *B.T]
         cells = np.column_stack([Y, agreed, further])
         found = [_by_piece(X[:, j : j + 1], cells, patterns, pattern.ravel(), number, lead) for lead in leads]
         errors[:, j] = min(found, key=lambda one: float((one**2).mean()))
@@ -128,6 +132,38 @@ def _by_piece(x: Array, cells: Array, patterns: Mask, pattern: Indices, number: 
     if rest.any():
         errors[rest] = left_out(x, np.column_stack([cells, patterns[pattern], number]))[rest, 0]
     return errors
+
+
+def other_rows(X: Array, Y: Array) -> Array:
+    """Return ``B`` of a copy, shape (n, r), of records in the table's order: rows that were moved, or replaced by others near them.
+
+    A column's ranks are correlated with an attribute's at every distance at once (Fourier transforms), as they stand and from the end. Of
+    records in no order, correlations of unrelated rows are normal about 0 with variance 1/n; of each pair that distance is taken which
+    stands out most, if any does. In a series many do, and one of them is a record's neighbour.
+    """
+    n, least = len(X), -scipy.special.ndtri(BY_CHANCE / (4 * len(X) * X.shape[1] * Y.shape[1])) * np.sqrt(len(X))
+    x, y = (np.fft.rfft(standard_ranks(part), axis=0) for part in (X, Y))
+    found = dict[tuple[int, int, int], Array]()
+    for j, c in np.ndindex(X.shape[1], Y.shape[1]):
+        for step, spectrum in ((1, y[:, c]), (-1, y[:, c].conj())):  # the conjugate's rows stand from the end
+            moved = np.abs(np.fft.irfft(spectrum * x[:, j].conj(), n))
+            if step == 1:
+                moved[0] = 0.0  # a record's own row
+            k = int(moved.argmax())
+            if moved[k] > least:
+                found[c, step, k] = Y[step * (np.arange(n) + k) % n, c]
+    return np.column_stack([np.empty((n, 0)), *found.values()])
+
+
+def standard_ranks(X: Array) -> Array:
+    """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
+    found = np.empty(X.shape)
+    for j, column in enumerate(X.T):
+        _, which, counts = np.unique(column, return_inverse=True, return_counts=True)
+        found[:, j] = (np.cumsum(counts) - counts / 2)[which.ravel()]
+    found -= found.mean(axis=0)
+    deviation = found.std(axis=0)
+    return np.asarray(found / np.where(deviation > 0, deviation, 1.0))
 
 
 def scores(order: Indices) -> Array:
