@@ -33,6 +33,7 @@ from auditor.audit.categorical.cell_records import (
 )
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.halves import Half, halves_of, jackknifed, put_together
+from auditor.audit.categorical.other_rows import other_row_records
 from auditor.audit.categorical.posterior_measures import Frame, Sums, error_without_copies
 from auditor.audit.categorical.posterior_pass import Fitted, Found, Measured, MeasureJob, Try, closed_forms, gain_in_theory
 from auditor.audit.categorical.redraws import Fit, bars_of
@@ -90,7 +91,7 @@ class CategoricalEngine:
         """Have the copies counted, and let every attack infer from every coalition's."""
         release = self.open(request)
         session = AttackSession(release)
-        measurements = release_records(release, session.counted) + session.run()
+        measurements = release_records(release, session.counted) + session.run() + session.by_other_rows()
         evidence.law.extend(law_tests(session.law, session.counted.law))
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
@@ -146,6 +147,11 @@ class AttackSession:
                     records = self._records(use, knowledge, fitted[name], found.sums[name], gaps.get(name, {}))
             measurements += records if name not in failed else self._empty(use, knowledge, *failed[name])
         return measurements
+
+    def by_other_rows(self) -> list[Measurement]:
+        """Return what other rows of copies without a law tell of a record, to whoever knows how they were made."""
+        perfect = next((knowledge for knowledge in self.release.scenario.knowledge if isinstance(knowledge, Perfect)), None)
+        return [] if perfect is None else other_row_records(self.release, self.halves, self._parts_of(perfect))
 
     def _measured(self, fitted: Mapping[Try, Fitted]) -> Found:
         """Return what all attacks yield; what stops the pass itself stops them all."""

@@ -1,0 +1,119 @@
+"""What other rows tell of a record, in copies of categories that nobody states a law of: moved rows, or values of those near.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``x``, ``y`` | values of the records, and one copy's, in the table's order | (n,) |
+| ``A_k`` | records whose value the copy shows k rows further, ``Σ_t [x_t = y_(t+k)]``; or k from the end, ``Σ_t [x_t = y_(-t-k)]`` | (n,) |
+| ``μ``, ``v`` | mean and variance of ``A_k`` where rows are paired at random: with a_v and b_v records and cells of value v | |
+| | ``μ = Σ a_v·b_v / n``, ``v = (Σ a_v(n − a_v)b_v(n − b_v) + (Σ a_v·b_v)² − Σ (a_v·b_v)²) / (n²(n − 1))`` | |
+| ``P`` | posterior by the coalition's cells of a record and of the rows that stand out; the other half teaches the law | (n, s) |
+
+The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which values were replaced by those of the
+row before: it would look as safe as a shuffled one. Who made it knows where they went. Distances are all counted at once, by Fourier
+transforms of each value's indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a record, too. The
+cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). *Not found*: rows that were moved by blocks,
+each by a distance of its own, and values that were given other names besides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import scipy  # its parts are imported when they are first used
+from numpy.typing import NDArray
+
+from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
+from auditor.audit.categorical.halves import Half, jackknifed
+from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
+from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
+from auditor.audit.categorical.release import UniformRelease
+from auditor.results.records import Measurement
+from auditor.schemes.published_categories import PublishedCategories
+from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated
+from auditor.types import Array, Codes, Indices
+
+NAME, KNOWLEDGE = "other-rows", "perfect"
+"""What records call it."""
+BY_CHANCE = 1e-4
+"""Chance that a copy of rows in no order is said to show them elsewhere."""
+FEWEST_TOLD = 0.01
+"""Share of the records, beyond those by chance, that another row must show to be worth a look."""
+MOST_COUNTED = 64
+"""Values whose agreement is counted, the commonest: each takes two transforms of the table's length."""
+
+
+def other_row_records(release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]) -> list[Measurement]:
+    """Return what whoever holds each copy that shows records elsewhere makes of it, and of all copies; nothing where none does.
+
+    Parameters
+    ----------
+    release : UniformRelease
+        Copies from files; of any other nothing is returned.
+    halves : sequence of two Half
+        Of its records.
+    parts : dict of str to ndarray of shape (s,)
+        As in ``Frame``.
+    """
+    scheme, data, everybody = release.scheme, release.data, tuple(release.singles)
+    if not halves or not isinstance(scheme, PublishedCategories):
+        return []
+    held = dict(enumerate(scheme.held(), start=1))
+    moved = {copy: cells for copy in everybody if (cells := elsewhere(data.codes, held[copy], data.size))}
+    asked = [one for one in release.coalitions if (len(one) == 1 or one == everybody) and moved.keys() & set(one)]
+    frame = Frame(data.prior, True, data.scores, None, {}, None, parts)
+    shares = {name: np.asarray(np.bincount(part, data.prior), dtype=np.float64) for name, part in parts.items()}
+    group, records = np.concatenate([group_of(groups) for groups in release.groups]), list[Measurement]()
+    for coalition in asked:
+        cells = [held[copy] for copy in coalition] + [each for copy in coalition for each in moved.get(copy, [])]
+        sums = Sums(data.size, int(group[-1]) + 1, apart=True)
+        for half in halves:
+            law = law_of(data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes])
+            left = np.setdiff1d(np.arange(data.rows), half.rows.rows, assume_unique=True)
+            for rows in np.array_split(left, math.ceil(len(left) * data.size / BLOCK_NUMBERS)):
+                P = posterior(law, [cell[rows] for cell in cells], data.prior)
+                sums.add(quantities(P, frame), np.arange(len(P)), data.codes[rows].astype(np.intp), group[rows])
+        cell = Cell(release.context, NAME, KNOWLEDGE, coalition, FILES)
+        cell_records(cell, sums, None, jackknifed({coalition: sums})[coalition], data.prior, data.scores, None, shares)
+        belief_record(cell, sums, data.prior)
+        records += cell.records
+    return records
+
+
+def law_of(x: Codes, cells: Sequence[Codes], taught: Indices, shape: Sequence[int]) -> EstimatedLaw:
+    """Return the law of some cells of every record, shape (n,) each, as copies of it, that the records in places ``taught`` teach."""
+    copies = {number: cell[taught] for number, cell in enumerate(cells, start=1)}
+    return estimated(x[taught], copies, shape, [tuple(copies)])
+
+
+def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
+    """Return ``P`` of records with these cells, shape (b,) each; the prior where the law has them impossible."""
+    likely = prior * law.likelihood(cells)
+    total = likely.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, likely / np.where(total > 0, total, 1.0), prior))
+
+
+def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
+    """Return the cells that show records elsewhere, each of shape (n,): further on, or from the end; the strongest of either if any does.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).integers(0, 4, 400)
+    >>> [bool((cells == x).all()) for cells in elsewhere(x, np.roll(x, 3), 4)], elsewhere(x, x, 4)
+    ([True], [])
+    """
+    n = len(x)
+    a, b = (np.bincount(codes, minlength=size).astype(np.float64) for codes in (x, y))
+    commonest = np.argsort(-a * b, kind="stable")[:MOST_COUNTED]
+    a, b = a[commonest], b[commonest]
+    mean = float(a @ b) / n
+    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (n * n * max(1, n - 1))
+    least = mean + max(FEWEST_TOLD * n, -scipy.special.ndtri(BY_CHANCE / (2 * n)) * np.sqrt(variance))
+    agree = np.zeros((2, n))
+    for value in commonest if mean > 0 else ():
+        of_x, of_y = np.fft.rfft(x == value), np.fft.rfft(y == value)
+        agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]  # the conjugate's rows stand from the end
+    agree[0, 0] = 0.0  # a record's own row
+    found = [(step, int(counts.argmax())) for step, counts in zip((1, -1), agree, strict=True) if counts.max() > least]
+    return [y[step * (np.arange(n) + k) % n] for step, k in found]

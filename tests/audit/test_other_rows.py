@@ -1,0 +1,139 @@
+"""What other rows tell in copies of categories without a law: agreement by hand, all distances as defined, planted leaks, honest releases."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.categorical.other_rows import FEWEST_TOLD, elsewhere, law_of, posterior
+
+RNG = np.random.default_rng
+QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
+SHARES = (0.5, 0.3, 0.15, 0.05)
+
+
+def values(seed, rows=3_000):
+    return RNG(seed).choice(4, rows, p=SHARES)
+
+
+def audit(folder, x, copies, attacks=("posterior",), **fields):
+    """Audit copies in files, vouching that they are the table's."""
+    pd.DataFrame({"group": np.array(list("abcd"))[x]}).to_csv(folder / "original.csv", index=False)
+    for number, copy in enumerate(copies):
+        pd.DataFrame({"group": np.array(list("abcd"))[copy]}).to_csv(folder / f"copy-{number}.csv", index=False)
+    files = [str(folder / f"copy-{number}.csv") for number in range(len(copies))]
+    return auditor.run({
+        "data": {"source": str(folder / "original.csv"), "categorical": ["group"]}, "attacks": list(attacks), "coalitions": "subsets",
+        "schemes": [{"name": "published", "copies": files, "aligned": True} | fields], "knowledge": ["perfect"],
+        "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
+
+
+def told(result, metric="accuracy", coalition=(1,), attack="other-rows"):
+    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute, r.coalition) == (attack, metric, "*", coalition)]
+    return found[0] if found else None
+
+
+def test_agreement_of_rows_paired_at_random_by_hand():
+    """All 720 pairings of six records with six cells: mean and variance of how many agree, as the docstring says."""
+    x, y = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2, 2])
+    counts = np.array([sum(x[t] == y[other] for t, other in enumerate(order)) for order in permutations(range(6))])
+    a, b, n = np.bincount(x), np.bincount(y), 6
+    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (n * n * (n - 1))
+    assert counts.mean() == pytest.approx(a @ b / n)
+    assert counts.var() == pytest.approx(variance)
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("k", [1, 5, 198])
+def test_the_cells_found_are_those_that_agree_most_of_all_distances(step, k):
+    x = values(k, 199)
+    y = np.roll(x if step == 1 else x[::-1], k)
+    y = np.where(RNG(k).random(199) < 0.2, RNG(k + 1).permutation(y), y)
+    agree = {j: sum(x[t] == y[step * (t + j) % 199] for t in range(199)) for j in range(199) if (step, j) != (1, 0)}
+    best = max(agree, key=lambda j: agree[j])
+    assert any((found == y[[step * (t + best) % 199 for t in range(199)]]).all() for found in elsewhere(x, y, 4))
+
+
+def test_nothing_is_elsewhere_in_honest_copies():
+    """Twelve copies of records in no order: kept with probability ½, shuffled, of one value; of rare values; of few records."""
+    x = values(1)
+    copies = [np.where(RNG(seed).random(x.size) < 0.5, x, RNG(seed + 50).permutation(x)) for seed in range(5)]
+    copies += [RNG(seed).permutation(x) for seed in range(5)] + [np.zeros(x.size, dtype=int), x]
+    assert [elsewhere(x, copy, 4) for copy in copies] == [[]] * 12
+    rare = np.arange(x.size) // (x.size - 3)
+    assert elsewhere(rare, RNG(2).permutation(rare), 2) == []
+    assert elsewhere(x[:1], x[:1], 4) == elsewhere(x[:2], x[1::-1], 4) == []
+
+
+def test_a_share_too_small_to_matter_is_passed_over():
+    x = RNG(3).integers(0, 50, 40_000)
+    y = RNG(4).permutation(x)
+    some = RNG(5).random(x.size) < FEWEST_TOLD / 2  # ten standard deviations, and half of a hundredth of the records
+    assert elsewhere(x, np.where(some, np.roll(x, 1), y), 50) == []
+    assert len(elsewhere(x, np.where(RNG(5).random(x.size) < 4 * FEWEST_TOLD, np.roll(x, 1), y), 50)) == 1
+
+
+def test_the_posterior_by_hand():
+    """Half of the eight records teach; a cell that always shows the value is believed but for a uniform law's worth of doubt."""
+    x = np.tile([0, 1], 200)
+    taught, left = np.arange(200), np.arange(200, 400)
+    P = posterior(law_of(x, [x], taught, [2]), [x[left]], np.array([0.5, 0.5]))
+    assert P.shape == (200, 2)
+    assert (P[np.arange(200), x[left]] > 0.99).all()
+    silent = np.zeros(400, dtype=int)
+    uninformed = posterior(law_of(x, [silent], taught, [2]), [silent[left]], np.array([0.3, 0.7]))
+    np.testing.assert_allclose(uninformed, np.tile([0.3, 0.7], (200, 1)), atol=1e-12)
+
+
+@QUIETLY
+def test_values_of_the_row_before_are_no_safe_copy(tmp_path):
+    """Three of four values are the row before's: a guess by the best of a record's cell and the next one is right for more than 75 %."""
+    x = values(6)
+    copy = np.where(RNG(7).random(x.size) < 0.75, np.roll(x, 1), x)
+    result = audit(tmp_path, x, [copy], attacks=("posterior", "serial-posterior"))
+    found = told(result)
+    by_next = float(np.mean(np.roll(copy, -1) == x))
+    assert found.value > by_next - 2 * found.std_error
+    assert found.value > told(result, attack="posterior").value + 0.2
+    assert result.expectations[0].status == "fails"
+
+
+@QUIETLY
+@pytest.mark.parametrize("move", ["by one", "from the end"])
+def test_moved_rows_are_rebuilt(move, tmp_path):
+    x = values(8)
+    result = audit(tmp_path, x, [np.roll(x, 1) if move == "by one" else x[::-1], RNG(9).permutation(x)])
+    assert told(result).value == told(result, coalition=(1, 2)).value == 1.0
+    assert told(result, coalition=(2,)) is None
+    assert result.expectations[0].status == "fails"
+
+
+@QUIETLY
+def test_shuffled_rows_and_stated_laws_have_no_such_figures(tmp_path):
+    x = values(10)
+    shuffled = audit(tmp_path, x, [RNG(11).permutation(x)])
+    assert told(shuffled) is None
+    assert shuffled.expectations[0].status == "holds"
+    kept = np.where(RNG(12).random(x.size) < 0.3, x, RNG(13).integers(0, 4, x.size))
+    assert told(audit(tmp_path, x, [kept], levels=[0.3], law={"scheme": "uniform"})) is None
+
+
+@QUIETLY
+def test_of_several_attributes_each_has_its_own_figure(tmp_path):
+    """One column of two is moved: it is given away, and the other, of which the copy is shuffled, is not."""
+    a, b = values(14), values(15)
+    frame = pd.DataFrame({"group": np.array(list("abcd"))[a], "size": np.array(list("efgh"))[b]})
+    frame.to_csv(tmp_path / "original.csv", index=False)
+    frame.assign(group=np.roll(frame["group"], 1), size=RNG(16).permutation(frame["size"])).to_csv(tmp_path / "copy.csv", index=False)
+    result = auditor.run({
+        "data": {"source": str(tmp_path / "original.csv"), "categorical": ["group", "size"]}, "attacks": ["posterior"], "knowledge": ["perfect"],
+        "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")], "aligned": True}],
+    })  # fmt: skip
+    right = {r.attribute: r.value for r in result.measurements if (r.attack, r.metric) == ("other-rows", "accuracy")}
+    assert right["group"] == 1.0
+    assert right["size"] < 0.55
