@@ -69,7 +69,24 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
     missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    return problems + [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
+    found = [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
+    return problems + [_with_description(*problem, by_place[problem[0]], model) for problem in found]
+
+
+def _with_description(place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]) -> tuple[Path, str, bool]:
+    """Add what a field is to the message that it is missing, or should be a mapping, which alone does not tell what to write."""
+    inner: Any = model
+    for part in place[:-1]:
+        inner = _fields(inner).get(str(part), inner)
+    meant = {field.alias or name: field.description for name, field in getattr(inner, "model_fields", {}).items()}
+    if {finding.kind for finding in findings} <= {"missing", *_MAPPINGS} and place and meant.get(str(place[-1])):
+        return place, f"{message}: {meant[str(place[-1])]}", key
+    return place, message, key
+
+
+def _fields(model: Any) -> dict[str, Any]:
+    """Return what each field of a model holds, by its name in YAML."""
+    return {field.alias or name: field.annotation for name, field in getattr(model, "model_fields", {}).items()}
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
@@ -145,8 +162,7 @@ def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[
     """Return what may stand beside a field: all fields of its model, or, inside a union, those known to be missing."""
     inner: Any = model
     for part in place[:-1]:
-        fields = {field.alias or name: field.annotation for name, field in inner.model_fields.items()}
-        inner = fields.get(str(part))
+        inner = _fields(inner).get(str(part))
         if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
             return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
     return [field.alias or name for name, field in inner.model_fields.items()]
@@ -165,6 +181,7 @@ def _problem(place: Path, findings: list[_Finding], known: list[str], tell: Call
     return place, f"{expected}{got}{_nearest(findings)}", False
 
 
+_MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
 _WORDS = {
     "int_type": "must be an integer",
     "int_from_float": "must be an integer",
@@ -174,9 +191,7 @@ _WORDS = {
     "bool_type": "must be true or false",
     "list_type": "must be a list",
     "tuple_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "model_type": "must be a mapping",
-    "model_attributes_type": "must be a mapping",
+    **dict.fromkeys(_MAPPINGS, "must be a mapping"),
 }
 _BOUNDS = {
     "greater_than": ("must be greater than", "gt"),
