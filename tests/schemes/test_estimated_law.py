@@ -10,7 +10,7 @@ import pytest
 from attacks.posterior import prior_of_chances
 from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
 from auditor.audit.categorical.redraws import simulated
-from auditor.schemes.replacement.estimated_law import estimated, transitions
+from auditor.schemes.replacement.estimated_law import RECORDS_BY_LAW, estimated, evidence, transitions
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.replacement.pair_law import BY_LAW, estimated_pair
 
@@ -30,6 +30,31 @@ def test_chances_by_hand():
     found = transitions(x, y, [2])
     assert found[0] == pytest.approx((np.array([2, 1]) + BY_LAW * U[0]) / (3 + BY_LAW))
     assert found[1] == pytest.approx((np.array([0, 1]) + BY_LAW * U[1]) / (1 + BY_LAW))
+
+
+def test_evidence_by_hand():
+    """Chances uniform on [0, 1]: two of one value and one of the other have ``∫ p²(1 − p) dp = 1/12``, and a row without records 1."""
+    counts = np.array([[2, 1], [0, 0]])
+    assert evidence(counts, np.ones((2, 2))) == pytest.approx(np.log(1 / 12))
+    several = np.array([[2, 1], [1, 0]])  # the second row's only record has chance ½
+    assert evidence(several, np.ones((2, 2))) == pytest.approx(np.log(1 / 24))
+
+
+def test_records_by_the_uniform_law_are_few_where_a_copy_is_far_from_it():
+    """Uniform copies keep all of them; where four common values are exchanged and four rare ones never, rare ones are believed."""
+    rng = np.random.default_rng(3)
+    x = rng.choice(8, 6_000, p=[0.4, 0.3, 0.2, 0.08, 0.015, 0.003, 0.001, 0.001])
+    uniform = np.where(rng.random(x.size) < 0.5, x, rng.integers(0, 8, x.size))
+    rare = np.where((rng.random(x.size) < 0.5) | (x >= 4), x, rng.integers(0, 4, x.size))
+    prior = np.bincount(x, minlength=8) / x.size
+    for copy, likeliest in ((uniform, RECORDS_BY_LAW[:1]), (rare, RECORDS_BY_LAW[2:])):
+        counts = np.zeros((8, 8))
+        np.add.at(counts, (x, copy), 1)
+        U = transition_matrix((np.mean(x == copy) - 1 / 8) / (7 / 8), 8)
+        by_w = [(counts + w * U) / (counts.sum(axis=1, keepdims=True) + w) for w in likeliest]
+        assert any(np.allclose(transitions(x, copy, [8]), T, rtol=1e-12) for T in by_w)
+    shown = prior * transitions(x, rare, [8]).T
+    assert (np.diag(shown / shown.sum(axis=1, keepdims=True))[4:] > 0.9).all()  # by 20 records of the uniform law 0.32 to 0.94
 
 
 def test_few_records_of_several_attributes_teach_each_attribute_by_itself():

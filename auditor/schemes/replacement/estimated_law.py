@@ -4,6 +4,7 @@
 | --- | --- | --- |
 | ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
 | ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by ``U``, the uniform law at p | (s, s) |
+| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U`` (``evidence``) | scalar |
 | ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.pair_law``) | (s, s, s) |
 
 Copies hang together as a tree: in falling order of retention every copy depends, given the original, on that one before it which foretells
@@ -29,12 +30,15 @@ from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, estimated_pair
 from auditor.types import Array, Coalition, Codes
 
+RECORDS_BY_LAW = (BY_LAW, 5.0, 1.0, 0.2)
+"""Records by the uniform law that may count beside those met, ``w``: few where a copy is far from it, whose rare values it would hide."""
 FEWEST_PER_CELL = 10
 """Records for each cell of a table of counts from which on it is learnt: a chance is then known to a third of itself, on average."""
 MOST_VALUES = 1_000
@@ -141,8 +145,20 @@ def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
         matrices = [transitions(a, b, (values,)) for a, b, values in each]
         return reduce(lambda T, other: np.asarray(np.kron(T, other)), matrices)
     U = transition_matrix(estimated_retention(x, y, size), size)
-    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
-    return np.asarray((counts + BY_LAW * U) / (counts.sum(axis=1, keepdims=True) + BY_LAW))
+    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size).astype(np.float64)
+    w = max(RECORDS_BY_LAW, key=lambda records: evidence(counts, records * U))
+    return np.asarray((counts + w * U) / (counts.sum(axis=1, keepdims=True) + w))
+
+
+def evidence(counts: Array, alpha: Array) -> float:
+    """Return the log-likelihood of counts, shape (s, s), if each row's chances are Dirichlet with ``alpha``, shape (s, s), all above 0.
+
+    ``Σ_x ln Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
+    """
+    met = counts > 0
+    gammaln = scipy.special.gammaln
+    rows = gammaln(alpha.sum(axis=1)) - gammaln((alpha + counts).sum(axis=1))
+    return float(rows.sum() + (gammaln(alpha[met] + counts[met]) - gammaln(alpha[met])).sum())
 
 
 def estimated_retention(x: Values, y: Values, size: int, pi: Array | None = None) -> float:
