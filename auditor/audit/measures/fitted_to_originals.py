@@ -12,8 +12,9 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
 | ``P`` | what a record's place foretells of its cells, if anything; and normal scores of its place, and of its key | (n, q) |
 | ``B`` | cells of other rows that tell of a record: of those k rows further, or k from the end, for the k that stand out | (n, r) |
-| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key or B | m records |
-| ``e_t`` | error of the regression of x on Y, a, P and B that the other records of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+| ``g`` | guess of x by a product of powers of its cells, ``b_0 · Π_c y_c^(b_c)``, where all are above 0 | (n,) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key, B or g | m records |
+| ``e_t`` | error of the regression of x on Y, a, P, B, g that the others of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
 table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
@@ -105,8 +106,9 @@ def squared_errors(
         return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
-        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders, *B.T]
-        cells = np.column_stack([Y, agreed, further])
+        by_factors = factors(X[:, j], Y)
+        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders, *B.T, *by_factors.T]
+        cells = np.column_stack([Y, agreed, further, by_factors])
         found = [_by_piece(X[:, j : j + 1], cells, patterns, pattern.ravel(), number, lead) for lead in leads]
         errors[:, j] = min(found, key=lambda one: float((one**2).mean()))
     return np.asarray(errors**2)
@@ -132,6 +134,22 @@ def _by_piece(x: Array, cells: Array, patterns: Mask, pattern: Indices, number: 
     if rest.any():
         errors[rest] = left_out(x, np.column_stack([cells, patterns[pattern], number]))[rest, 0]
     return errors
+
+
+def factors(x: Array, Y: Array) -> Array:
+    """Return ``g``, shape (n, 1), as every second record teaches it of the others; none, (n, 0), unless all are above 0.
+
+    Where values were multiplied, by a factor that another copy tells or by noise, logarithms are what regression can add up. The guess of
+    a record by all others would be a function of its own value, as what is left out of a sum is: a second regression would find it there.
+    """
+    if not ((x > 0).all() and (Y > 0).all()):
+        return np.empty((len(x), 0))
+    log, design = np.log(x), np.column_stack([np.ones(len(x)), np.log(Y)])
+    guess = np.empty(len(x))
+    for half in (slice(0, None, 2), slice(1, None, 2)):
+        other = slice(1 - half.start, None, 2)
+        guess[half] = design[half] @ np.linalg.lstsq(design[other], log[other])[0]
+    return np.asarray(np.exp(np.clip(guess, log.min(), log.max()))[:, None])
 
 
 def other_rows(X: Array, Y: Array) -> Array:
