@@ -12,6 +12,7 @@ from auditor.audit.measures.fitted_to_originals import (
     factors,
     in_heap,
     left_out,
+    means_by_value,
     other_rows,
     pieces,
     squared_errors,
@@ -132,6 +133,26 @@ def test_a_product_of_powers_by_hand():
     x = 3.0 * Y[:, 0] ** 2 / Y[:, 1]
     np.testing.assert_allclose(factors(x, Y)[:, 0], x, rtol=1e-9)
     assert factors(-x, Y).shape == factors(x, Y - Y.min()).shape == (60, 0)
+
+
+def test_means_by_value_by_hand():
+    """Every second record teaches the others: cells 7 7 5 7 5 8 have in even places x = 1, 3, 5, and in odd ones 2, 4, 6."""
+    x, y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), np.array([7.0, 7.0, 5.0, 7.0, 5.0, 8.0])
+    np.testing.assert_allclose(means_by_value(x, y)[:, 0], [3.0, 1.0, 4.0, 1.0, 4.0, 3.0])  # 5 and 8 have no other half: the mean
+    assert means_by_value(x, np.arange(6.0)).shape == (6, 0)
+
+
+@QUIETLY
+def test_other_names_for_values_hide_nothing(tmp_path):
+    """A leak that left a tenth: every age has a code of its own, in no order. Shuffled ages are as safe as they were."""
+    rng = RNG(42)
+    X = np.column_stack([rng.integers(18, 80, 3_000), rng.standard_normal(3_000)])
+    names = rng.permutation(400)
+    coded = np.column_stack([names[X[:, 0].astype(int)], X[:, 1] + 5.0 * rng.standard_normal(3_000)])
+    result = audit(tmp_path, X, [coded])
+    assert taught(result, attribute="a").value < 0.01
+    assert result.expectations[0].status == "fails"
+    assert taught(audit(tmp_path, X, [np.column_stack([rng.permutation(X[:, 0]), coded[:, 1]])]), attribute="a").value > 0.98
 
 
 def test_a_guess_by_factors_does_not_give_away_what_it_was_taught_by():

@@ -12,9 +12,9 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
 | ``P`` | what a record's place foretells of its cells, if anything; and normal scores of its place, and of its key | (n, q) |
 | ``B`` | cells of other rows that tell of a record: of those k rows further, or k from the end, for the k that stand out | (n, r) |
-| ``g`` | guess of x by a product of powers of its cells, ``b_0 · Π_c y_c^(b_c)``, where all are above 0 | (n,) |
-| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key, B or g | m records |
-| ``e_t`` | error of the regression of x on Y, a, P, B, g that the others of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+| ``g, m`` | guess of x by a product of powers of its cells, ``b_0 · Π_c y_c^(b_c)``, of cells above 0; mean x of one value of l | (n,) |
+| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key, B, g, m | records |
+| ``e_t`` | error of the regression of x on Y, a, P, B, g, m that others of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
 table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
@@ -49,6 +49,8 @@ MOST_IN_PIECES = 32
 would take minutes."""
 MOST_TAUGHT = 20_000
 """Records from all over the table that teach and are judged."""
+MOST_NAMES = 0.75
+"""Different values of a column, as a share of its records, that may be names: of more hardly any record has another's."""
 MOST_PIECES = 32
 """Pieces of one column: lines follow a smooth curve to a thousandth of its bend."""
 
@@ -106,9 +108,10 @@ def squared_errors(
         return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
         agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
-        by_factors = factors(X[:, j], Y)
-        leads = [np.where(number > 1, agreed, copies[copy][:, j]), *orders, *B.T, *by_factors.T]
-        cells = np.column_stack([Y, agreed, further, by_factors])
+        lead = np.where(number > 1, agreed, copies[copy][:, j])
+        guesses = np.hstack([factors(X[:, j], Y), means_by_value(X[:, j], lead)])
+        leads = [lead, *orders, *B.T, *guesses.T]
+        cells = np.column_stack([Y, agreed, further, guesses])
         found = [_by_piece(X[:, j : j + 1], cells, patterns, pattern.ravel(), number, lead) for lead in leads]
         errors[:, j] = min(found, key=lambda one: float((one**2).mean()))
     return np.asarray(errors**2)
@@ -150,6 +153,23 @@ def factors(x: Array, Y: Array) -> Array:
         other = slice(1 - half.start, None, 2)
         guess[half] = design[half] @ np.linalg.lstsq(design[other], log[other])[0]
     return np.asarray(np.exp(np.clip(guess, log.min(), log.max()))[:, None])
+
+
+def means_by_value(x: Array, y: Array) -> Array:
+    """Return ``m``, shape (n, 1), as every second record teaches it of the others; none, (n, 0), where few have a cell that they know.
+
+    Values that were given other names, each always the same, are in no order that a line could follow.
+    """
+    _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if len(counts) > MOST_NAMES * len(y):
+        return np.empty((len(x), 0))
+    found = np.full(len(x), x.mean())
+    for half in (slice(0, None, 2), slice(1, None, 2)):
+        other = slice(1 - half.start, None, 2)
+        met = np.bincount(which[other], minlength=len(counts))
+        mean = np.bincount(which[other], x[other], len(counts)) / np.maximum(met, 1)
+        found[half] = np.where(met > 0, mean, x[other].mean())[which[half]]
+    return np.asarray(found[:, None])
 
 
 def other_rows(X: Array, Y: Array) -> Array:
