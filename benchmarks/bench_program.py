@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from auditor.data.load import load_table
 from benchmarks import FOLDER
@@ -28,15 +29,16 @@ def test_start(compare: Compare) -> None:
     )  # fmt: skip
 
 
-def test_quickstart(compare: Compare, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("what", "changed"), [("two attacks", ["--set", "attacks=[llse, udr]"]), ("all attacks that apply", [])])
+def test_quickstart(compare: Compare, tmp_path: Path, what: str, changed: list[str]) -> None:
     """Everything that the one line does, against a plain numpy script that rebuilds the table once a cell of it and says nothing."""
     table = load_table("cps", columns=["age", "salary"], parameters={}, rng=np.random.default_rng(0), base=None)
     np.save(tmp_path / "x.npy", table.values / table.values.std(axis=0))
     script = tmp_path / "naive.py"
     script.write_text(NAIVE.format(levels=LEVELS, path=str(tmp_path / "x.npy")))
     compare(
-        "the quickstart: data, 248 coalition audits of two attacks, reports", "a numpy script that rebuilds the table 248 times",
-        lambda: run("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit")),
+        f"the quickstart, {what}: data, 31 coalitions of each of four releases, reports", "a numpy script that rebuilds the table 248 times",
+        lambda: run("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit"), *changed),
         lambda: run(str(script)), rounds=3,
     )  # fmt: skip
 
