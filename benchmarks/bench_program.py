@@ -37,7 +37,7 @@ def test_quickstart(compare: Compare, tmp_path: Path, what: str, changed: list[s
     script = tmp_path / "naive.py"
     script.write_text(NAIVE.format(levels=LEVELS, path=str(tmp_path / "x.npy")))
     compare(
-        f"the quickstart, {what}: data, 31 coalitions of each of four releases, reports", "a numpy script that rebuilds the table 248 times",
+        f"the quickstart, {what}: data, 31 coalitions of four releases, reports", "a numpy script that rebuilds the table 248 times",
         lambda: run("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit"), *changed),
         lambda: run(str(script)), rounds=3,
     )  # fmt: skip
