@@ -24,18 +24,21 @@ from auditor.runs import passes
 from auditor.runs import schedule as tasks
 from auditor.runs.journal import NAME, PART
 
-ROWS = 300_000
-"""Five blocks, and as many stripes."""
+ROWS = 150_000
+"""Three blocks, and as many stripes."""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "table.parquet"
-    rng = np.random.default_rng(8)
+    return written(tmp_path_factory.mktemp("data"), ROWS)
+
+
+def written(folder: Path, rows: int) -> Path:
+    path, rng = folder / "table.parquet", np.random.default_rng(8)
     frame = pd.DataFrame({
-        "salary": np.round(np.exp(rng.standard_normal(ROWS) + 10)),
-        "disease": rng.choice(["flu", "HIV", "none", "cold"], ROWS, p=[0.5, 0.05, 0.3, 0.15]),
-        "sex": rng.choice(["f", "m"], ROWS),
+        "salary": np.round(np.exp(rng.standard_normal(rows) + 10)),
+        "disease": rng.choice(["flu", "HIV", "none", "cold"], rows, p=[0.5, 0.05, 0.3, 0.15]),
+        "sex": rng.choice(["f", "m"], rows),
     })  # fmt: skip
     frame.to_parquet(path, row_group_size=49_999)
     return path
@@ -135,8 +138,8 @@ def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_th
     assert [record.status for record in some.expectations] == ["holds"] * 3
 
 
-def test_what_travels_holds_no_rows(file, large):
-    """Tasks hold places and what attacks learnt, results sums."""
+def test_what_travels_holds_no_rows(tmp_path, large):
+    """Tasks hold places and what attacks learnt, results sums; of five stripes, as fewer records are counted in shorter segments."""
     from auditor.scenario.read import read_scenario
 
     sizes = []
@@ -148,6 +151,7 @@ def test_what_travels_holds_no_rows(file, large):
                 sizes.append((len(pickle.dumps(step)), len(pickle.dumps(result))))
                 yield result
 
+    file = written(tmp_path, 2 * ROWS)
     document = scenario(file, schemes=SCHEMES[:1], knowledge=["perfect"], attacks=["posterior"], measures=["belief-gap"], expect=[])
     checked = read_scenario(document, [], None)
     (task,) = tasks.plan(checked, checked.sweep_points())
@@ -228,7 +232,7 @@ def undisturbed(document: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 4, 11], ids=["at once", "at the end of a pass", "in a later pass"])
+@pytest.mark.parametrize("number", [0, 2, 7], ids=["at once", "at the end of a pass", "in a later pass"])
 def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
     document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}])
     plain = undisturbed(json.dumps(document))
