@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalV
 from auditor.adversary.given import NOTHING, Given, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
@@ -69,6 +70,10 @@ class CategoricalEngine:
 
     def ahead(self, request: ReleaseRequest) -> None:
         """Look for nothing: what a pass looks for depends on what the one before it found."""
+
+    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
+        """Name none: one pass serves all attacks."""
+        return {}
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""

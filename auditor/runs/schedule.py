@@ -15,9 +15,10 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
-from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
 from auditor.process.environment import one_thread
+from auditor.runs.attempts import AttemptTask, attempted, attempts_on
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.tables import table_of
@@ -68,27 +69,39 @@ def carry_out_all(
             kept_here.append(task)
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
-    passes = [(list[PassTask](), held), *((steps_ahead(batch), batch) for batch in batches.values())]
-    total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
-    for steps, batch in passes:
+    passes = [(list[PassTask](), list[AttemptTask](), held)]
+    for batch in batches.values():
+        steps = steps_ahead(batch)
+        passes.append((steps, attempts_on([task for task in batch if steps and task.scheme in steps[0].jobs]), batch))
+    total, done = len(tasks) + sum(len(steps) + len(attempts) for steps, attempts, _ in passes), 0
+    for steps, attempts, batch in passes:
         wholes: dict[int, Any] = {}
-        ahead: dict[int, PassTask | Task] = dict(enumerate((*steps, *batch)))
+        made: dict[int, dict[int, Attempt]] = {}
+        ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*steps, *attempts, *batch)))
         if ahead:
             advance(done, total, ahead[0].label)
 
-        def finished(place: int, ahead: dict[int, PassTask | Task] = ahead) -> None:
+        def finished(place: int, ahead: dict[int, PassTask | AttemptTask | Task] = ahead) -> None:
             nonlocal done
             done, last = done + 1, ahead.pop(place)
             advance(done, total, next(iter(ahead.values()), last).label)  # the first that is not done; where all are, the last
 
-        with closing(passed(steps, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch}))) as parts:
+        here = {task.scheme: places[task.identity] for task in batch}
+        with closing(passed(steps, crew, Checkpoint(begun, here))) as parts:
             for place, (step, found) in enumerate(zip(steps, parts, strict=True)):
                 add_up(wholes, step, found)
                 finished(place)
-        ready = [replace(task, share=handed_out(wholes[task.scheme])) if task.scheme in wholes else task for task in batch]
+        found_ahead = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
+        attempts = [replace(each, task=replace(each.task, share=found_ahead[each.task.scheme])) for each in attempts]
+        with closing(attempted(attempts, crew, begun, here)) as outcomes:
+            for place, outcome in outcomes:
+                if outcome is not None:
+                    made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
+                finished(len(steps) + place)
+        ready = [replace(task, share=found_ahead.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch]
         with closing(crew.as_done(carry_out, ready)) as results:
             for place, result in results:
-                finished(len(steps) + place)
+                finished(len(steps) + len(attempts) + place)
                 yield batch[place], result
     for task in kept_here:
         share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
@@ -104,5 +117,6 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     """
     with one_thread():
         table = table_of(task.place.scenario())[0] if task.table is None else task.table
-        requests = [task.place.request(task.scheme, table, replicate, task.pooling, task.share) for replicate in task.replicates]
+        more = task.pooling, task.share, task.attempts
+        requests = [task.place.request(task.scheme, table, replicate, *more) for replicate in task.replicates]
         return [audit_release(request) for request in requests]

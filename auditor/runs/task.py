@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.request import ReleaseRequest, Share
 from auditor.data.table import Table
 from auditor.scenario.model import Scenario
@@ -49,6 +51,8 @@ class Task:
         Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
     share : callable or None
         Has the passes over such a table's rows done by others, or hands out what they found (``ReleaseRequest.share``).
+    attempts : mapping
+        What others found of attempts on it already (``ReleaseRequest.attempts``).
     """
 
     place: Place
@@ -57,6 +61,7 @@ class Task:
     pooling: bool
     table: Table | None = None
     share: Share | None = field(default=None, repr=False)
+    attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.release import Workspace, make_scheme, release_copies, release_levels
 from auditor.data.common_records import Audited
 from auditor.data.table import Table
@@ -36,6 +37,8 @@ class ReleaseRequest:
         Whether an expectation needs evidence on what pooling buys.
     share : callable, optional
         Has others do the work of a pass, or hands out what they found already; without it all is done here.
+    attempts : mapping, optional
+        What others found of attempts already, by number (``Engine.attempts``).
     workspace : Workspace
         Shared by releases that are gone through side by side.
     """
@@ -47,6 +50,7 @@ class ReleaseRequest:
     replicate: int = 1
     pooling: bool = False
     share: Share | None = field(default=None, repr=False)
+    attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
     workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     @cached_property
