@@ -1,4 +1,4 @@
-"""How much of a pass over categories may be written to disk, if no count of fewer than ten records is: ``python -m benchmarks.small_counts``.
+"""How much of a pass over categories may be written to disk if no count of fewer than ten records is: `python -m benchmarks.small_counts`.
 
 Audits tables of 20,000,000 records from their file, and looks at what every step of every pass finds: whether each count in it is of ten
 records or more, or of none. Beside the steps that are so by themselves it gives those that are in a run of steps whose sum is so, each run

@@ -157,8 +157,9 @@ class AttackSession:
         if not fitted:
             return Found()
         clear = {key: draw for key, draw in self.draws.items() if draw.clear} | {half.name: half.rows for half in self.halves}
+        data, groups = self.release.data, self.release.groups
         with contained() as failure:
-            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear, self.release.estimated))
+            return self.release.go_through(MeasureJob(data.size, groups, fitted, clear, self.release.estimated, data.prior > 0))
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
     def _empty(self, use: AttackUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:
