@@ -2,8 +2,9 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
 the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
-releases together; then each release is a task again. Where an engine hands out passes, as each depends on the one before it, the audit is
-carried out here, and their steps elsewhere. What stripes yield is added up in order, so that results are the same bytes for any cut.
+releases together; then each attempt that goes through the rows by itself is a step, and then each release is a task again. Where an engine
+hands out passes, as each depends on the one before it, the audit is carried out here, and their steps elsewhere. What stripes yield is
+added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from auditor.audit.base.outcome import Attempt, ReleaseAudit
@@ -69,15 +70,10 @@ def carry_out_all(
             kept_here.append(task)
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
-    passes = [(list[PassTask](), list[AttemptTask](), held)]
-    for batch in batches.values():
-        steps = steps_ahead(batch)
-        passes.append((steps, attempts_on([task for task in batch if steps and task.scheme in steps[0].jobs]), batch))
-    total, done = len(tasks) + sum(len(steps) + len(attempts) for steps, attempts, _ in passes), 0
-    for steps, attempts, batch in passes:
-        wholes: dict[int, Any] = {}
-        made: dict[int, dict[int, Attempt]] = {}
-        ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*steps, *attempts, *batch)))
+    work = [Batch([], [], held), *map(Batch.of, batches.values())]
+    total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
+    for batch in work:
+        ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*batch.steps, *batch.attempts, *batch.tasks)))
         if ahead:
             advance(done, total, ahead[0].label)
 
@@ -86,28 +82,54 @@ def carry_out_all(
             done, last = done + 1, ahead.pop(place)
             advance(done, total, next(iter(ahead.values()), last).label)  # the first that is not done; where all are, the last
 
-        here = {task.scheme: places[task.identity] for task in batch}
-        with closing(passed(steps, crew, Checkpoint(begun, here))) as parts:
-            for place, (step, found) in enumerate(zip(steps, parts, strict=True)):
-                add_up(wholes, step, found)
-                finished(place)
-        found_ahead = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
-        attempts = [replace(each, task=replace(each.task, share=found_ahead[each.task.scheme])) for each in attempts]
-        with closing(attempted(attempts, crew, begun, here)) as outcomes:
-            for place, outcome in outcomes:
-                if outcome is not None:
-                    made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
-                finished(len(steps) + place)
-        ready = [replace(task, share=found_ahead.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch]
-        with closing(crew.as_done(carry_out, ready)) as results:
-            for place, result in results:
-                finished(len(steps) + len(attempts) + place)
-                yield batch[place], result
+        yield from _carried_out(batch, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch.tasks}), finished)
     for task in kept_here:
         share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
         yield task, carry_out(replace(task, share=share))
         done += 1
         advance(done, total, task.label)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Releases of one table in one replicate: what is done for all of them together, by attempts on each, and then for each.
+
+    Or all releases of tables in memory, for which nothing is done ahead.
+    """
+
+    steps: list[PassTask]
+    attempts: list[AttemptTask]
+    tasks: list[Task]
+
+    @classmethod
+    def of(cls, tasks: list[Task]) -> Batch:
+        """Return releases with the pass ahead of them, and attempts on those that it serves."""
+        steps = steps_ahead(tasks)
+        return cls(steps, attempts_on([task for task in tasks if steps and task.scheme in steps[0].jobs]), tasks)
+
+
+def _carried_out(
+    batch: Batch, crew: Crew, checkpoint: Checkpoint, finished: Callable[[int], None]
+) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
+    """Yield every task of a batch with its result; what is done ahead and the tasks are numbered in one row, for whoever counts them."""
+    wholes: dict[int, Any] = {}
+    made: dict[int, dict[int, Attempt]] = {}
+    with closing(passed(batch.steps, crew, checkpoint)) as parts:
+        for place, (step, found) in enumerate(zip(batch.steps, parts, strict=True)):
+            add_up(wholes, step, found)
+            finished(place)
+    share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
+    attempts = [replace(each, task=replace(each.task, share=share[each.task.scheme])) for each in batch.attempts]
+    with closing(attempted(attempts, crew, checkpoint.begun, checkpoint.places)) as outcomes:
+        for place, outcome in outcomes:
+            if outcome is not None:
+                made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
+            finished(len(batch.steps) + place)
+    ready = [replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch.tasks]
+    with closing(crew.as_done(carry_out, ready)) as results:
+        for place, result in results:
+            finished(len(batch.steps) + len(attempts) + place)
+            yield batch.tasks[place], result
 
 
 def carry_out(task: Task) -> list[ReleaseAudit]:

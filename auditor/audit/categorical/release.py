@@ -95,8 +95,9 @@ class UniformRelease:
 
     def go_through(self, job: Job[P]) -> P:
         """Return what a job finds in the whole table, stripes added up in order."""
-        found: Iterator[P] = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH))
-        return added_up(job, found if self.share is None else self.share(job))
+        here = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH))
+        found: Iterator[P] = here if self.share is None else self.share(job)
+        return added_up(job, found)
 
     def concluded(self, job: Job[P], kind: type[C], conclude: Callable[[P], C]) -> C:
         """Return what ``conclude`` makes of what a job finds: aggregates of a ``kind`` that may be kept where the counts may not be."""
