@@ -45,7 +45,7 @@ SCENARIOS = sorted(Path(__file__).parent.glob("kills_*.yaml"))
 RECORDS = 200_000
 """In the file that `kills_categories.yaml` names: four blocks, and so four tasks in a pass."""
 NUMBERS = 3_000_000
-"""Records of two numbers in the file that `kills_passes.yaml` names, 23 tasks in a pass of some seconds; `kills_attempts.yaml` takes a part."""
+"""Records of two numbers in the file that `kills_passes.yaml` names, 23 tasks in a pass; `kills_attempts.yaml` takes a part of them."""
 PEOPLE = 4_000
 """Records in the files that `kills_published.yaml` names."""
 LEAST_SPAN = 0.5

@@ -18,13 +18,14 @@ from typing import Any
 
 from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
+from auditor.process.containment import contained
 from auditor.process.environment import one_thread
-from auditor.runs.attempts import AttemptTask, attempted, attempts_on
+from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.tables import table_of
-from auditor.runs.task import Place, Task
-from auditor.runs.workers import Crew
+from auditor.runs.task import AttemptTask, Place, Task
+from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 
@@ -120,7 +121,7 @@ def _carried_out(
             finished(place)
     share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
     attempts = [replace(each, task=replace(each.task, share=share[each.task.scheme])) for each in batch.attempts]
-    with closing(attempted(attempts, crew, checkpoint.begun, checkpoint.places)) as outcomes:
+    with closing(attempted(attempts, crew, checkpoint)) as outcomes:
         for place, outcome in outcomes:
             if outcome is not None:
                 made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
@@ -139,6 +140,48 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     """
     with one_thread():
         table = table_of(task.place.scenario())[0] if task.table is None else task.table
-        more = task.pooling, task.share, task.attempts
-        requests = [task.place.request(task.scheme, table, replicate, *more) for replicate in task.replicates]
-        return [audit_release(request) for request in requests]
+        return [audit_release(task.request(table, replicate)) for replicate in task.replicates]
+
+
+# -- attempts ----------------------------------------------------------------------------------------------------------------
+
+
+def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
+    """Return the attempts that are steps of their own, on releases that a pass ahead serves."""
+    found: list[AttemptTask] = []
+    for task in batch:
+        with contained():  # where it fails the audit will, and says why
+            request = AttemptTask(task, 0).request
+            found += [AttemptTask(task, number) for number in engine_of(request.use).attempts(request)]
+    return found
+
+
+def attempt(step: AttemptTask) -> Attempt | None:
+    """Make one attempt; None where there is no release to attempt, which the audit will say. Runs in a worker."""
+    with one_thread(), contained():
+        request = step.request
+        return engine_of(request.use).attempts(request)[step.number]()
+    return None
+
+
+def attempted(steps: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint) -> Numbered[Attempt | None]:
+    """Yield place and outcome of each step: those kept first, then the others as they are made, of which those without a fault are kept.
+
+    What an attempt comes to are figures that the task's result will hold as they are.
+    """
+    encode, decode = codec(Attempt)
+    begun, places, left = checkpoint.begun, checkpoint.places, list[int]()
+    for place, step in enumerate(steps):
+        kept = None if begun is None else begun.read(places[step.task.scheme], step.name)
+        try:
+            known = decode(kept)
+        except (CodecError, TypeError, ValueError, RecursionError):
+            left.append(place)
+        else:
+            yield place, known
+    with closing(crew.as_done(attempt, [steps[place] for place in left])) as results:
+        for number, found in results:
+            step = steps[left[number]]
+            if begun is not None and found is not None and not found.measurements.where(status="failed").any():
+                begun.keep(step.name, {places[step.task.scheme]: encode(found)})
+            yield left[number], found

@@ -69,10 +69,38 @@ class Task:
         where = ", ".join(f"{path}={value}" for path, value in self.place.point)
         return f"{self.place.scenario().schemes[self.scheme].id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
+    def request(self, table: Table, replicate: int) -> ReleaseRequest:
+        """Return the request to audit one of its releases."""
+        return self.place.request(self.scheme, table, replicate, self.pooling, self.share, self.attempts)
+
     @property
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
         return json.dumps([self.place.point, self.scheme, self.replicates])
+
+
+@dataclass(frozen=True)
+class AttemptTask:
+    """The ``number``-th attempt on a task's release of a table that stays in its files (``Engine.attempts``)."""
+
+    task: Task
+    number: int
+
+    @property
+    def label(self) -> str:
+        """What progress shows."""
+        return f"{self.task.label}, attempt {self.number + 1}"
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other steps of its task."""
+        return f"attempt-{self.number}"
+
+    @property
+    def request(self) -> ReleaseRequest:
+        """The request to audit that release."""
+        assert self.task.table is not None
+        return self.task.request(self.task.table, self.task.replicates[0])
 
 
 @lru_cache(maxsize=64)

@@ -14,7 +14,7 @@ import auditor
 from auditor import registry
 from auditor.audit.base import release as making
 from auditor.process.interrupt import CtrlC
-from auditor.runs import attempts
+from auditor.runs import schedule
 from auditor.runs.journal import NAME, _line
 
 ROWS = 100_000
@@ -45,7 +45,7 @@ def document(table, here, large):
 @pytest.fixture
 def made(monkeypatch):
     """Every attempt that is made as a step of its own, by scheme and number; ``made.stop`` of them stop the run."""
-    real = attempts.attempt
+    real = schedule.attempt
 
     class Made(list):
         stop = None
@@ -58,7 +58,7 @@ def made(monkeypatch):
         steps.append((step.task.scheme, step.number))
         return real(step)
 
-    monkeypatch.setattr(attempts, "attempt", attempt)
+    monkeypatch.setattr(schedule, "attempt", attempt)
     return steps
 
 
