@@ -14,8 +14,9 @@ A disturbed run must end by itself, without a traceback, and with status 0 or 1 
 run with ``--resume`` until it ends: ``results.parquet`` must be the same bytes as the undisturbed run's, and ``results.json`` the same but
 for start and duration. Exit status 1 if any round breaks one of these.
 
-Without a scenario, those beside this file take turns: numbers in memory, categories and numbers that stay in their files, records that
-are gone through one by one (k-anonymity, rotations, filters), and published copies. Tables of files stay in them, however small.
+Without a scenario, those beside this file take turns: numbers in memory, categories and numbers that stay in their files, attempts that go
+through all of a file, records that are gone through one by one (k-anonymity, rotations, filters), and published copies. Tables of files
+stay in them, however small.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SCENARIOS = sorted(Path(__file__).parent.glob("kills_*.yaml"))
 RECORDS = 200_000
 """In the file that `kills_categories.yaml` names: four blocks, and so four tasks in a pass."""
 NUMBERS = 3_000_000
-"""Records of two numbers in the file that `kills_passes.yaml` names: 23 tasks in a pass of some seconds."""
+"""Records of two numbers in the file that `kills_passes.yaml` names, 23 tasks in a pass; `kills_attempts.yaml` takes a part of them."""
 PEOPLE = 4_000
 """Records in the files that `kills_published.yaml` names."""
 LEAST_SPAN = 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,6 +16,7 @@ from auditor.adversary.categorical_attack import CategoricalAttack, CategoricalV
 from auditor.adversary.given import NOTHING, Given, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
@@ -70,6 +71,10 @@ class CategoricalEngine:
 
     def ahead(self, request: ReleaseRequest) -> None:
         """Look for nothing: what a pass looks for depends on what the one before it found."""
+
+    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
+        """Name none: one pass serves all attacks."""
+        return {}
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
@@ -158,8 +163,9 @@ class AttackSession:
         if not fitted:
             return Found()
         clear = {key: draw for key, draw in self.draws.items() if draw.clear} | {half.name: half.rows for half in self.halves}
+        data, groups = self.release.data, self.release.groups
         with contained() as failure:
-            return self.release.go_through(MeasureJob(self.release.data.size, self.release.groups, fitted, clear, self.release.estimated))
+            return self.release.go_through(MeasureJob(data.size, groups, fitted, clear, self.release.estimated, data.prior > 0))
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 
     def _empty(self, use: AttackUse, knowledge: Knowledge, status: str, reason: str) -> list[Measurement]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from auditor import registry
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.outcome import ReleaseAudit, nothing_of
+from auditor.audit.base.outcome import Attempt, ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical_engine import CategoricalEngine
@@ -35,6 +35,12 @@ class Engine(Protocol):
 
     def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
         """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
+
+    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
+        """Return what makes each attempt that goes through all rows by itself, by number: one attack with one state of knowledge.
+
+        The audit makes those that the request does not have the outcome of (``ReleaseRequest.attempts``).
+        """
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
+from auditor.adversary.coalitions import expand_all
 from auditor.adversary.handed_back import check_real
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.adversary.published_tree import TreeMoments
@@ -19,6 +21,7 @@ from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.attempts.over_rows import row_errors
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, noise_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
@@ -51,7 +54,7 @@ from auditor.process.containment import contained
 from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
-from auditor.scenario.model import PluginUse
+from auditor.scenario.model import AttackUse, PluginUse, Scenario
 from auditor.types import Array, Coalition
 
 
@@ -89,14 +92,38 @@ class NumericEngine:
         self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
     ) -> tuple[Measurements, list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
+        session = self._session(request, context, coalitions)
+        found = session.run(request.attempts)
+        session.testify(evidence)
+        return found
+
+    def attempts(self, request: ReleaseRequest) -> dict[int, Callable[[], Attempt]]:
+        """Return those by attacks that are not linear; all where something is counted of every record."""
+        here = request.scenario
+
+        def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
+            context = self.context(request, request.levels, request.copies)
+            return self._session(request, context, expand_all(here.coalitions, request.copies, here.seed)).attempt(use, knowledge)
+
+        counted = wanted_tally(here, np.ones(request.table.width), request.table).of_all
+        return {number: partial(attempt, *cell) for number, cell in enumerate(cells_of(here)) if counted or not _linear(cell[0])}
+
+    def _session(self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]) -> Session:
+        """Return a release with its moments gathered, here or by others."""
         job = None if request.share is None else self.ahead(request)
         stripes = None if request.share is None or job is None else request.share(job)
         opened = Opened.of(request.scenario, self.open(request), coalitions, request.pooling, stripes)
         check_copies(opened.gathered)
-        session = Session(opened, context)
-        found = session.run()
-        session.testify(evidence)
-        return found
+        return Session(opened, context)
+
+
+def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
+    """Return every attack with every state of knowledge, in the order of results: by their places there attempts are known."""
+    return [(use, knowledge) for knowledge in scenario.knowledge for use in scenario.attacks]
+
+
+def _linear(use: AttackUse) -> bool:
+    return isinstance(registry.get("attack", use.name)(use.parameters).form(), LinearAttack)
 
 
 def check_copies(gathered: Gathered) -> None:
@@ -113,17 +140,22 @@ class Session:
         self.paired: dict[PairedCell, PairedGain] = {}
         self.told: list[tuple[str, str]] = []
 
-    def run(self) -> tuple[Measurements, list[Distribution]]:
-        """Return the records of the release and of every cell; an attack that fails is recorded, and does not stop the others."""
+    def run(self, made: Mapping[int, Attempt]) -> tuple[Measurements, list[Distribution]]:
+        """Return the records of the release and of every cell; attempts that were made elsewhere are given by number."""
         cells, spreads = [Measurements.of(release_records(self.opened, self.context))], list[Distribution]()
-        for knowledge in self.opened.scenario.knowledge:
-            for use in self.opened.scenario.attacks:
-                tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
-                for found, spread in self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else ():
-                    cells.append(found)
-                    spreads += spread
+        for number, (use, knowledge) in enumerate(cells_of(self.opened.scenario)):
+            found = made[number] if number in made else self.attempt(use, knowledge)
+            cells.append(found.measurements)
+            spreads += found.distributions
+            self.paired.update(found.paired)
+            self.told += [(use.id, knowledge.label)] * found.told
         more = beyond_the_part(self.opened, self.context) + without_a_law(self.opened, self.context)
         return Measurements.concatenated([*cells, more]), spreads
+
+    def attempt(self, use: AttackUse, knowledge: Knowledge) -> Attempt:
+        """Return what one attack comes to on the coalitions that it tries; where it fails that is recorded, and does not stop others."""
+        tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
+        return Attempt.joined(self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else [])
 
     def testify(self, evidence: ReleaseEvidence) -> None:
         """Fill in what expectations judge the release by."""
@@ -144,23 +176,23 @@ class Session:
             told = opened.release.scheme.sufficient(opened.release.blocks(), several)
             evidence.pooling.update({coalition: Pooling(says, (), (), 1, by_classes=True) for coalition, says in told.items()})
 
-    def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[tuple[Measurements, list[Distribution]]]:
-        """Return the records of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
+    def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[Attempt]:
+        """Return the outcome of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
         with contained() as failure:
             return [self._attempt(opened, use, knowledge)]
         if len(opened.coalitions) > 1:
             return [found for one in opened.coalitions for found in self._tried(replace(opened, coalitions=[one]), use, knowledge)]
         empty = [self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason) for one in opened.coalitions]
-        return [(Measurements.of(empty), [])]
+        return [Attempt(Measurements.of(empty), [])]
 
-    def _attempt(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> tuple[Measurements, list[Distribution]]:
-        """Return the records of one attack with one state of knowledge on every coalition."""
+    def _attempt(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> Attempt:
+        """Return the outcome of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
         opened.gathered.shares_asked = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
-            return Measurements.of(found), []
+            return Attempt(Measurements.of(found), [])
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
@@ -176,9 +208,8 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
-        if opened.gathered.shares_asked:
-            self.told.append(cell)
-        self._note_pairs(cell, [(place, needed[place]) for place in wanted], errors.paired)
+        told = opened.gathered.shares_asked
+        paired = paired_gains(cell, context, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
         fresh = opened.law is None or opened.law.tells_spread
         if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
@@ -195,16 +226,22 @@ class Session:
             cells += naming_records(context, *cell, needed[place], namings[place])
         if hits:
             cells += whole_record_records(context, *cell, [needed[place] for place in wanted], [hits[place] for place in wanted])
-        return Measurements.concatenated([table, cells]), distribution_records(context, *cell, needed, wanted, tally)
+        spreads = distribution_records(context, *cell, needed, wanted, tally)
+        return Attempt(Measurements.concatenated([table, cells]), spreads, paired, told)
 
-    def _note_pairs(self, cell: tuple[str, str], places: Sequence[tuple[int, Coalition]], paired: Paired | None) -> None:
-        """Keep gains over copies chosen before anything was measured, for whoever judges what pooling buys."""
-        (attack, knowledge), names = cell, (*self.context.attributes, ALL)
-        for place, coalition in places if paired is not None else ():
-            for column, name in enumerate(names):
-                assert paired is not None
-                found = tuple(float(part[place, column]) for part in (paired.gain, paired.std_error, paired.degrees))
-                self.paired[knowledge, attack, coalition, name] = found  # type: ignore[assignment]
+
+def paired_gains(
+    cell: tuple[str, str], context: CellContext, places: Sequence[tuple[int, Coalition]], paired: Paired | None
+) -> dict[PairedCell, PairedGain]:
+    """Return gains over copies chosen before anything was measured, for whoever judges what pooling buys."""
+    if paired is None:
+        return {}
+    (attack, knowledge), parts = cell, (paired.gain, paired.std_error, paired.degrees)
+    return {
+        (knowledge, attack, coalition, name): (float(gain), float(error), float(degrees))
+        for place, coalition in places
+        for name, gain, error, degrees in zip((*context.attributes, ALL), *(part[place] for part in parts), strict=True)
+    }
 
 
 def release_records(opened: Opened, context: CellContext) -> Iterator[Measurement]:

@@ -7,7 +7,7 @@ added up in order: results are the same bytes for any number of workers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from auditor.numerics.blocks import row_blocks, stripes
@@ -68,6 +68,14 @@ class Job(ABC, Generic[P]):
     def rest(self) -> Job[P] | None:
         """The job that finds what is not written to disk, to be added to what was; None when there is nothing."""
         return None
+
+
+def added_up(job: Job[P], parts: Iterable[P]) -> P:
+    """Return what a job found in the whole table, from its parts in order."""
+    whole = job.begin()
+    for part in parts:
+        whole.add(part)
+    return whole
 
 
 def walk(

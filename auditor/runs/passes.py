@@ -7,24 +7,27 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from auditor.audit.base.release import Workspace
-from auditor.audit.base.request import Share
+from auditor.audit.base.request import Conclusion, Share
 from auditor.audit.engine import engine_of
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import stripes
-from auditor.numerics.passes import Job, walk
+from auditor.numerics.passes import Job, added_up, walk
 from auditor.process.containment import contained
 from auditor.process.environment import one_thread
+from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
+
+T = TypeVar("T")
 
 TASKS_PER_PASS = 256
 """A table in its files is gone through in at most so many shares: five for each of fifty workers."""
@@ -137,6 +140,18 @@ class Checkpoint:
             kept = {scheme: step.jobs[scheme].storable(parts) for scheme, parts in found.items() if not isinstance(parts, str)}
             self.begun.keep(step.name, {self.places[scheme]: each for scheme, each in kept.items() if each is not None})
 
+    def concluded(self, scheme: int, name: str, kind: Any, conclude: Callable[[], T]) -> T:
+        """Return what was kept under a name, or conclude it and keep that: aggregates that the task's result will hold as they are."""
+        if self.begun is None:
+            return conclude()
+        encode, decode = codec(kind)
+        with suppress(CodecError, TypeError, ValueError, RecursionError):
+            known: T = decode(self.begun.read(self.places[scheme], name))
+            return known
+        found = conclude()
+        self.begun.keep(name, {self.places[scheme]: encode(found)})
+        return found
+
 
 def passed(steps: Sequence[PassTask], crew: Crew, checkpoint: Checkpoint) -> Generator[Found, None, None]:
     """Yield what each step finds, in order; of a job whose parts are kept only the rest is done, if there is any."""
@@ -193,14 +208,22 @@ def shared_out(task: Task, crew: Crew, checkpoint: Checkpoint) -> Share:
     """Return what has the passes of one release done by a crew, as its audit asks for them."""
     numbers = itertools.count(1)
 
-    def share(job: Job[Any]) -> Iterator[Any]:
-        for found in passed(steps_of(task, {task.scheme: job}, next(numbers)), crew, checkpoint):
+    def parts(job: Job[Any], number: int) -> Iterator[Any]:
+        for found in passed(steps_of(task, {task.scheme: job}, number), crew, checkpoint):
             yield from _parts(found[task.scheme])
+
+    def share(job: Job[Any], conclusion: Conclusion | None = None, /) -> Iterator[Any]:
+        number = next(numbers)
+        if conclusion is None:
+            yield from parts(job, number)
+        else:
+            name = f"pass-{number}"
+            yield checkpoint.concluded(task.scheme, name, conclusion.kind, lambda: conclusion.of(added_up(job, parts(job, number))))
 
     return share
 
 
-def _parts(found: list[Any] | str, job: Job[Any] | None = None) -> Iterator[Any]:
+def _parts(found: list[Any] | str, job: Job[Any] | None = None, conclusion: Conclusion | None = None, /) -> Iterator[Any]:
     if isinstance(found, str):
         raise AuditorError(found)  # a reason that may be reported
     yield from found

@@ -2,8 +2,9 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
 the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
-releases together; then each release is a task again. Where an engine hands out passes, as each depends on the one before it, the audit is
-carried out here, and their steps elsewhere. What stripes yield is added up in order, so that results are the same bytes for any cut.
+releases together; then each attempt that goes through the rows by itself is a step, and then each release is a task again. Where an engine
+hands out passes, as each depends on the one before it, the audit is carried out here, and their steps elsewhere. What stripes yield is
+added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
+from auditor.process.containment import contained
 from auditor.process.environment import one_thread
+from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.tables import table_of
-from auditor.runs.task import Place, Task
-from auditor.runs.workers import Crew
+from auditor.runs.task import AttemptTask, Place, Task
+from auditor.runs.workers import Crew, Numbered
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
 
@@ -68,33 +71,66 @@ def carry_out_all(
             kept_here.append(task)
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
-    passes = [(list[PassTask](), held), *((steps_ahead(batch), batch) for batch in batches.values())]
-    total, done = len(tasks) + sum(len(steps) for steps, _ in passes), 0
-    for steps, batch in passes:
-        wholes: dict[int, Any] = {}
-        ahead: dict[int, PassTask | Task] = dict(enumerate((*steps, *batch)))
+    work = [Batch([], [], held), *map(Batch.of, batches.values())]
+    total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
+    for batch in work:
+        ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*batch.steps, *batch.attempts, *batch.tasks)))
         if ahead:
             advance(done, total, ahead[0].label)
 
-        def finished(place: int, ahead: dict[int, PassTask | Task] = ahead) -> None:
+        def finished(place: int, ahead: dict[int, PassTask | AttemptTask | Task] = ahead) -> None:
             nonlocal done
             done, last = done + 1, ahead.pop(place)
             advance(done, total, next(iter(ahead.values()), last).label)  # the first that is not done; where all are, the last
 
-        with closing(passed(steps, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch}))) as parts:
-            for place, (step, found) in enumerate(zip(steps, parts, strict=True)):
-                add_up(wholes, step, found)
-                finished(place)
-        ready = [replace(task, share=handed_out(wholes[task.scheme])) if task.scheme in wholes else task for task in batch]
-        with closing(crew.as_done(carry_out, ready)) as results:
-            for place, result in results:
-                finished(len(steps) + place)
-                yield batch[place], result
+        yield from _carried_out(batch, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch.tasks}), finished)
     for task in kept_here:
         share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
         yield task, carry_out(replace(task, share=share))
         done += 1
         advance(done, total, task.label)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Releases of one table in one replicate: what is done for all of them together, by attempts on each, and then for each.
+
+    Or all releases of tables in memory, for which nothing is done ahead.
+    """
+
+    steps: list[PassTask]
+    attempts: list[AttemptTask]
+    tasks: list[Task]
+
+    @classmethod
+    def of(cls, tasks: list[Task]) -> Batch:
+        """Return releases with the pass ahead of them, and attempts on those that it serves."""
+        steps = steps_ahead(tasks)
+        return cls(steps, attempts_on([task for task in tasks if steps and task.scheme in steps[0].jobs]), tasks)
+
+
+def _carried_out(
+    batch: Batch, crew: Crew, checkpoint: Checkpoint, finished: Callable[[int], None]
+) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
+    """Yield every task of a batch with its result; what is done ahead and the tasks are numbered in one row, for whoever counts them."""
+    wholes: dict[int, Any] = {}
+    made: dict[int, dict[int, Attempt]] = {}
+    with closing(passed(batch.steps, crew, checkpoint)) as parts:
+        for place, (step, found) in enumerate(zip(batch.steps, parts, strict=True)):
+            add_up(wholes, step, found)
+            finished(place)
+    share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
+    attempts = [replace(each, task=replace(each.task, share=share[each.task.scheme])) for each in batch.attempts]
+    with closing(attempted(attempts, crew, checkpoint)) as outcomes:
+        for place, outcome in outcomes:
+            if outcome is not None:
+                made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
+            finished(len(batch.steps) + place)
+    ready = [replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch.tasks]
+    with closing(crew.as_done(carry_out, ready)) as results:
+        for place, result in results:
+            finished(len(batch.steps) + len(attempts) + place)
+            yield batch.tasks[place], result
 
 
 def carry_out(task: Task) -> list[ReleaseAudit]:
@@ -104,5 +140,48 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     """
     with one_thread():
         table = table_of(task.place.scenario())[0] if task.table is None else task.table
-        requests = [task.place.request(task.scheme, table, replicate, task.pooling, task.share) for replicate in task.replicates]
-        return [audit_release(request) for request in requests]
+        return [audit_release(task.request(table, replicate)) for replicate in task.replicates]
+
+
+# -- attempts ----------------------------------------------------------------------------------------------------------------
+
+
+def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
+    """Return the attempts that are steps of their own, on releases that a pass ahead serves."""
+    found: list[AttemptTask] = []
+    for task in batch:
+        with contained():  # where it fails the audit will, and says why
+            request = AttemptTask(task, 0).request
+            found += [AttemptTask(task, number) for number in engine_of(request.use).attempts(request)]
+    return found
+
+
+def attempt(step: AttemptTask) -> Attempt | None:
+    """Make one attempt; None where there is no release to attempt, which the audit will say. Runs in a worker."""
+    with one_thread(), contained():
+        request = step.request
+        return engine_of(request.use).attempts(request)[step.number]()
+    return None
+
+
+def attempted(steps: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint) -> Numbered[Attempt | None]:
+    """Yield place and outcome of each step: those kept first, then the others as they are made, of which those without a fault are kept.
+
+    What an attempt comes to are figures that the task's result will hold as they are.
+    """
+    encode, decode = codec(Attempt)
+    begun, places, left = checkpoint.begun, checkpoint.places, list[int]()
+    for place, step in enumerate(steps):
+        kept = None if begun is None else begun.read(places[step.task.scheme], step.name)
+        try:
+            known = decode(kept)
+        except (CodecError, TypeError, ValueError, RecursionError):
+            left.append(place)
+        else:
+            yield place, known
+    with closing(crew.as_done(attempt, [steps[place] for place in left])) as results:
+        for number, found in results:
+            step = steps[left[number]]
+            if begun is not None and found is not None and not found.measurements.where(status="failed").any():
+                begun.keep(step.name, {places[step.task.scheme]: encode(found)})
+            yield left[number], found

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.request import ReleaseRequest, Share
 from auditor.data.table import Table
 from auditor.scenario.model import Scenario
@@ -49,6 +51,8 @@ class Task:
         Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
     share : callable or None
         Has the passes over such a table's rows done by others, or hands out what they found (``ReleaseRequest.share``).
+    attempts : mapping
+        What others found of attempts on it already (``ReleaseRequest.attempts``).
     """
 
     place: Place
@@ -57,6 +61,7 @@ class Task:
     pooling: bool
     table: Table | None = None
     share: Share | None = field(default=None, repr=False)
+    attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
 
     @property
     def label(self) -> str:
@@ -64,10 +69,38 @@ class Task:
         where = ", ".join(f"{path}={value}" for path, value in self.place.point)
         return f"{self.place.scenario().schemes[self.scheme].id}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
 
+    def request(self, table: Table, replicate: int) -> ReleaseRequest:
+        """Return the request to audit one of its releases."""
+        return self.place.request(self.scheme, table, replicate, self.pooling, self.share, self.attempts)
+
     @property
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
         return json.dumps([self.place.point, self.scheme, self.replicates])
+
+
+@dataclass(frozen=True)
+class AttemptTask:
+    """The ``number``-th attempt on a task's release of a table that stays in its files (``Engine.attempts``)."""
+
+    task: Task
+    number: int
+
+    @property
+    def label(self) -> str:
+        """What progress shows."""
+        return f"{self.task.label}, attempt {self.number + 1}"
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other steps of its task."""
+        return f"attempt-{self.number}"
+
+    @property
+    def request(self) -> ReleaseRequest:
+        """The request to audit that release."""
+        assert self.task.table is not None
+        return self.task.request(self.task.table, self.task.replicates[0])
 
 
 @lru_cache(maxsize=64)

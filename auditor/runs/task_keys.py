@@ -28,7 +28,7 @@ from auditor.scenario.read import at_point
 PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
 WITHOUT_RESULT = ("schema", "title", "cite", "schemes", "sweep", "replicates", "expect")
 """What no measurement depends on, and what a task says itself."""
-ELSEWHERE = ("place", "scheme", "table", "share")
+ELSEWHERE = ("place", "scheme", "table", "share", "attempts")
 """Fields of a task that its sweep point's scenario and its table say in full."""
 
 

@@ -8,7 +8,7 @@ from lying import LEVELS, scheme, shares, threes_only, threes_only_law
 
 import auditor
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionMatching
+from auditor.audit.pooling.categorical import CELL_OF, KINDS, CoalitionMatching, gains_of
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts, patterns
 from auditor.expectations.collusion_gains import matching_tests
 from auditor.registry import _plugins, get, register
@@ -40,13 +40,13 @@ def by_values(x, copies, size, groups):
 def in_one_block(x, copies):
     """What does a job on a release of one block."""
 
-    def go_through(job):
+    def gains(job):
         into = job.begin()
         job.take(CodeBlock(0, 0, x, lambda k: copies[k - 1]), into)
         job.end(into)
-        return into
+        return gains_of(job, into)
 
-    return go_through
+    return gains
 
 
 def exact_gain(given, prior):

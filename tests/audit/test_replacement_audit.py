@@ -18,7 +18,7 @@ from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.categorical import LawCounts, LawJob, chain, law_tests, segment_length
 from auditor.audit.measures.empirical_epsilon import Trials
-from auditor.audit.pooling.categorical import CoalitionMatching
+from auditor.audit.pooling.categorical import CoalitionMatching, gains_of
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
 from auditor.data.columns.categorical_table import Attribute, product
 from auditor.errors import AuditorWarning, ScenarioError
@@ -221,13 +221,13 @@ def test_a_coalition_too_wide_is_judged_by_threes_with_the_best_copy_s_value():
     x = np.random.default_rng(6).choice(4, 5000, p=PRIOR).astype(np.uint8)
     _, copies = drawn(x, 4, (0.5, 0.45, 0.4, 0.35, 0.3, 0.25), 6)
 
-    def go_through(job):
+    def gains(job):
         into = job.begin()
         job.take(CodeBlock(0, 0, x, lambda k: copies[k - 1]), into)
         job.end(into)
-        return into
+        return gains_of(job, into)
 
-    looks = CoalitionMatching(x.size, 4, (0.5, 0.45, 0.4, 0.35, 0.3, 0.25), go_through, alike=False)
+    looks = CoalitionMatching(x.size, 4, (0.5, 0.45, 0.4, 0.35, 0.3, 0.25), gains, alike=False)
     found = looks.evidence({(1, 2, 3, 4, 5, 6): True})[1, 2, 3, 4, 5, 6].matching
     assert {look.how for look in found} == {"patterns", "values", "threes"}
     assert sum(look.how == "threes" for look in found) == 10

@@ -22,7 +22,6 @@ from auditor.audit.counts import outcome_counts as counts
 from auditor.process.interrupt import CtrlC
 from auditor.runs import passes
 from auditor.runs import schedule as tasks
-from auditor.runs.journal import NAME, PART
 
 ROWS = 150_000
 """Three blocks, and as many stripes."""
@@ -266,8 +265,6 @@ def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(
     monkeypatch.setattr(passes, "go_through", counted(third + 2))
     with pytest.raises(CtrlC):
         auditor.run(document, output=tmp_path / "out")
-    keys = [line.split(" ", 2)[1] for line in next(tmp_path.rglob(NAME)).read_text().splitlines()]
-    assert not any(PART in key for key in keys)  # counts may be of single records: none of a pass is written
     done.clear()
     monkeypatch.setattr(passes, "go_through", counted(10**9))
     assert figures(auditor.run(document, output=tmp_path / "out", resume=True)) == plain

@@ -104,7 +104,7 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
         spread = tally.spread_alone
         count(spread, lambda: release.heads(head))
         tally.counts, tally.spread_rows, tally.bins = spread.counts, spread.spread_rows, 0
-    if tally.wanted:
+    if tally.of_all:
         count(tally)
     tally.bins = bins
 

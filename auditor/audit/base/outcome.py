@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
-from auditor.results.evidence import ReleaseEvidence
+from auditor.results.evidence import PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution
 from auditor.scenario.model import Scenario
@@ -20,6 +20,36 @@ class ReleaseAudit:
     measurements: Measurements
     distributions: list[Distribution]
     evidence: ReleaseEvidence
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one attack with one state of knowledge came to, on all coalitions that it tries.
+
+    Attributes
+    ----------
+    measurements : Measurements
+    distributions : list of Distribution
+    paired : dict
+        Gains over copies that were chosen before anything was measured (``ReleaseEvidence.paired``).
+    told : bool
+        Whether the attack asked which values the table has.
+    """
+
+    measurements: Measurements
+    distributions: list[Distribution]
+    paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
+    told: bool = False
+
+    @classmethod
+    def joined(cls, parts: Sequence[Attempt]) -> Attempt:
+        """Return what came of some coalitions and of others as one."""
+        return cls(
+            Measurements.concatenated(part.measurements for part in parts),
+            [spread for part in parts for spread in part.distributions],
+            {cell: gain for part in parts for cell, gain in part.paired.items()},
+            any(part.told for part in parts),
+        )
 
 
 def nothing_of(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.release import Workspace, make_scheme, release_copies, release_levels
 from auditor.data.common_records import Audited
 from auditor.data.table import Table
@@ -14,8 +15,19 @@ from auditor.numerics.passes import Job
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
-Share = Callable[[Job[Any]], Iterator[Any]]
-"""Has a job done for all stripes of a release by others, and yields its parts in order; an ``AuditorError`` says why they could not."""
+
+class Conclusion(NamedTuple):
+    """What is made of all that a pass found: a function, and the type of the aggregates that it returns (``auditor.results.codec``)."""
+
+    kind: type[Any]
+    of: Callable[[Any], Any]
+
+
+class Share(Protocol):
+    """Has a job done for all stripes of a release by others; an ``AuditorError`` says why they could not."""
+
+    def __call__(self, job: Job[Any], conclusion: Conclusion | None = None, /) -> Iterator[Any]:
+        """Yield what each part of the rows yields, in order; or the conclusion alone."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,8 @@ class ReleaseRequest:
         Whether an expectation needs evidence on what pooling buys.
     share : callable, optional
         Has others do the work of a pass, or hands out what they found already; without it all is done here.
+    attempts : mapping, optional
+        What others found of attempts already, by number (``Engine.attempts``).
     workspace : Workspace
         Shared by releases that are gone through side by side.
     """
@@ -47,6 +61,7 @@ class ReleaseRequest:
     replicate: int = 1
     pooling: bool = False
     share: Share | None = field(default=None, repr=False)
+    attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
     workspace: Workspace = field(default_factory=Workspace, repr=False)
 
     @cached_property

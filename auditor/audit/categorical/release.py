@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.release import make_scheme
+from auditor.audit.base.request import Conclusion, Share
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table
 from auditor.errors import PluginError
 from auditor.numerics.blocks import moment_groups, row_blocks
-from auditor.numerics.passes import Job, P, walk
+from auditor.numerics.passes import Job, P, added_up, walk
 from auditor.numerics.read_only import readable
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import Key
@@ -28,6 +29,8 @@ from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Codes
+
+C = TypeVar("C")
 
 KEEP_BYTES = 2**29
 """Copies of a table in memory up to this size stay there for the next pass; others are drawn again, block by block."""
@@ -58,7 +61,7 @@ class UniformRelease:
     use: SchemeUse
     context: CellContext
     key: Key
-    share: Callable[[Any], Iterator[Any]] | None = field(default=None, repr=False)
+    share: Share | None = field(default=None, repr=False)
     table: Table | None = field(default=None, repr=False)
     _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
 
@@ -92,11 +95,16 @@ class UniformRelease:
 
     def go_through(self, job: Job[P]) -> P:
         """Return what a job finds in the whole table, stripes added up in order."""
-        whole = job.begin()
-        found = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH)) if self.share is None else self.share(job)
-        for part in found:
-            whole.add(part)
-        return whole
+        here = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH))
+        found: Iterator[P] = here if self.share is None else self.share(job)
+        return added_up(job, found)
+
+    def concluded(self, job: Job[P], kind: type[C], conclude: Callable[[P], C]) -> C:
+        """Return what ``conclude`` makes of what a job finds: aggregates of a ``kind`` that may be kept where the counts may not be."""
+        if self.share is None:
+            return conclude(self.go_through(job))
+        (found,) = self.share(job, Conclusion(kind, conclude))
+        return cast(C, found)
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from auditor.audit.categorical.posterior_measures import (
 )
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.share_gap import share_gap
-from auditor.audit.pooling.categorical import CoalitionMatching
+from auditor.audit.pooling.categorical import CoalitionMatching, MatchingGains, MatchingJob, gains_of
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
@@ -143,7 +144,11 @@ def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int,
 def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     """Return the evidence on what pooling buys each coalition of two copies or more."""
     alike = release.law.pi is None and release.scheme.by_retention
-    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, release.go_through, alike)
+
+    def gains(job: MatchingJob) -> MatchingGains:
+        return release.concluded(job, MatchingGains, partial(gains_of, job))
+
+    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, gains, alike)
     several = [c for c in release.needed if len(c) > 1]
     says = {c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several}
     return matching.evidence(says, proved=release.scheme.makes_copies)

@@ -130,9 +130,9 @@ class Tally:
     left_square: Array | None = None
 
     @property
-    def wanted(self) -> bool:
-        """Whether anything is to be counted row by row."""
-        return bool(self.tolerances or self.bins or self.sizes or self.confidence)
+    def of_all(self) -> bool:
+        """Whether anything is to be counted of all records, and not of the heads of blocks alone."""
+        return bool(self.tolerances or (self.bins and self.head is None) or self.sizes or self.confidence)
 
     @property
     def spread_alone(self) -> Tally:

@@ -140,6 +140,27 @@ class MatchingJob(Job[MatchingCounts]):
             each.shorten()
 
 
+@dataclass(frozen=True)
+class MatchingGains:
+    """What the counts of a pass come to, by coalition as they are; of patterns None where there were too many."""
+
+    patterns: dict[Coalition, GainEstimate | None]
+    labelled: dict[Coalition, GainEstimate]
+    values: dict[Coalition, GainEstimate]
+    threes: dict[Coalition, GainEstimate]
+
+
+def gains_of(job: MatchingJob, found: MatchingCounts) -> MatchingGains:
+    """Return the gain of every coalition that was counted."""
+    return MatchingGains(
+        {order: counts.gain(job.size) for order, counts in found.patterns.items()},
+        {order: counts.gain() for order, counts in found.labelled.items()},
+        {order: counts.gain() for order, counts in found.values.items()},
+        {three: from_patterns((counts @ CELL_OF).reshape(-1, len(KINDS), 4), blocks_of(KINDS, 3), job.size)
+         for three, counts in found.threes.items()},
+    )  # fmt: skip
+
+
 class _Bits:
     """Comparisons of one block's copies, each made once for all threes with one best copy."""
 
@@ -171,16 +192,16 @@ class CoalitionMatching:
         ``n`` and ``s``.
     levels : tuple of float
         Retention probabilities as stated.
-    go_through : callable
-        Has a job done in one pass over the release.
+    gains : callable
+        Has a job done in one pass over the release, and returns ``gains_of`` it.
     alike : bool
         Whether the scheme treats all values alike, as it does where replacements are uniform.
     """
 
     def __init__(
-        self, rows: int, size: int, levels: tuple[float, ...], go_through: Callable[[MatchingJob], MatchingCounts], alike: bool = True
+        self, rows: int, size: int, levels: tuple[float, ...], gains: Callable[[MatchingJob], MatchingGains], alike: bool = True
     ) -> None:
-        self._rows, self._size, self._levels, self._go_through, self._alike = rows, size, levels, go_through, alike
+        self._rows, self._size, self._levels, self._gains, self._alike = rows, size, levels, gains, alike
         self._count = min(JACKKNIFE_GROUPS, rows)
 
     def evidence(self, coalitions: Mapping[Coalition, bool | None], proved: bool = True) -> dict[Coalition, Pooling]:
@@ -211,28 +232,21 @@ class CoalitionMatching:
         costs += [(("values", order), self._cells(len(order))) for order in narrow]
         for batch in batches(costs):
             asked = {how: tuple(order for kind, order in batch if kind == how) for how in ("patterns", "labelled", "values")}
-            found = self._go_through(MatchingJob(self._rows, self._size, self._count, **asked))
-            for order, counts in found.patterns.items():
-                alike = counts.gain(self._size)
-                if alike is not None:
-                    matching[narrow[order]].append(_match("patterns", narrow[order], alike))
-            for order, values in found.labelled.items():
-                matching[narrow[order]].append(_match("patterns", narrow[order], values.gain()))
-            for order, values in found.values.items():
-                matching[narrow[order]].append(_match("values", narrow[order], values.gain()))
+            found = self._gains(MatchingJob(self._rows, self._size, self._count, **asked))
+            for how, gains in (("patterns", found.patterns), ("patterns", found.labelled), ("values", found.values)):
+                for order, gain in gains.items():
+                    if gain is not None:
+                        matching[narrow[order]].append(_match(how, narrow[order], gain))
 
     def _threes(self, threes: Collection[Coalition]) -> dict[Coalition, GainEstimate]:
         """Test three copies by their pattern, from bits that each copy has once: ``[y = x]`` and ``[y = y_b]``."""
         found: dict[Coalition, GainEstimate] = {}
         if not self._alike:
             for batch in batches([(three, self._cells(3)) for three in sorted(threes)]):
-                job = MatchingJob(self._rows, self._size, self._count, labelled=tuple(batch))
-                found |= {three: counts.gain() for three, counts in self._go_through(job).labelled.items()}
+                found |= self._gains(MatchingJob(self._rows, self._size, self._count, labelled=tuple(batch))).labelled
             return found
         for batch in batches([(three, 64 * self._count) for three in sorted(threes)]):
-            bits = self._go_through(MatchingJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
-            for three, counts in bits.items():
-                found[three] = from_patterns((counts @ CELL_OF).reshape(-1, len(KINDS), 4), blocks_of(KINDS, 3), self._size)
+            found |= self._gains(MatchingJob(self._rows, self._size, self._count, threes=tuple(batch))).threes
         return found
 
     def _cells(self, copies: int) -> int:
