@@ -17,7 +17,7 @@ taken in one call of numpy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -92,12 +92,12 @@ class _Fits:
         every = np.arange(len(self._y))
         rows, root = self._laid(every, self._taught)
         shape = (len(every), self._codes.shape[1], BINS)
-        numbers = _counted(root, shape)
+        reached = _counted(root, shape).cumsum(axis=-1)
         found = np.stack([np.full(len(y), y[taught].mean()) for y, taught in zip(self._y, self._taught, strict=True)])
         for _ in range(TREES):
             g = (found - self._y).astype(np.float32)
-            leaf, value = self._grown(g, _counted(root, shape, g.ravel()[rows]), numbers, least)
-            found += np.take_along_axis(RATE * value, leaf, axis=1)
+            leaf, value = self._grown(g, _counted(root, shape, g.ravel()[rows]), reached, least)
+            found += (RATE * value).ravel()[leaf + LEAVES * every[:, None]]
         return found
 
     def _laid(self, fits: NDArray[np.intp], rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -108,23 +108,23 @@ class _Fits:
         places += (where * (places.shape[1] * BINS))[:, None]
         return at, places
 
-    def _grown(self, g: NDArray[np.float32], sums: Array, numbers: Array, least: int) -> tuple[NDArray[np.uint8], Array]:
+    def _grown(self, g: NDArray[np.float32], sums: Array, reached: Array, least: int) -> tuple[NDArray[np.uint8], Array]:
         """Return the leaf of each row, shape (F, n), and the leaves' values, shape (F, leaves), of one tree for each fit."""
-        leaves = _Leaves(sums, numbers, self._taught.sum(axis=1), least)
+        leaves = _Leaves(sums, reached, self._taught.sum(axis=1), least)
         leaf = np.zeros(g.shape, dtype=np.uint8)
         for new in range(1, LEAVES):
             fits, old = leaves.next()
             if not len(fits):
                 break
             column, edge = leaves.split(fits, old, new)
-            own = leaf[fits]
-            own[(own == old[:, None]) & (self._codes[self._task[fits], column] > edge[:, None])] = new
+            own, here = leaf[fits], old.astype(np.uint8)[:, None]  # bytes, as of wider numbers all rows' would be widened
+            own += ((own == here) & (self._codes[self._task[fits], column] > edge.astype(np.uint8)[:, None])) * (new - here)
             leaf[fits] = own
             if new < LEAVES - 1:
-                small = leaves.smaller(fits, old, new)
+                small = leaves.smaller(fits, old, new).astype(np.uint8)
                 rows, places = self._laid(fits, (own == small[:, None]) & self._taught[fits])
                 shape = (len(fits), *sums.shape[1:])
-                leaves.look(fits, old, new, _counted(places, shape, g.ravel()[rows]), _counted(places, shape))
+                leaves.look(fits, old, new, _counted(places, shape, g.ravel()[rows]), _counted(places, shape).cumsum(axis=-1))
         return leaf, leaves.value
 
 
@@ -137,10 +137,10 @@ def _counted(places: NDArray[np.intp], shape: tuple[int, int, int], weights: NDA
 class _Leaves:
     """The leaves of one growing tree for each fit, with histograms of the gradient and the best cut of each."""
 
-    def __init__(self, sums: Array, numbers: Array, count: NDArray[np.intp], least: int) -> None:
+    def __init__(self, sums: Array, reached: Array, count: NDArray[np.intp], least: int) -> None:
         F = len(sums)
-        self._sums, self._numbers = (np.empty((LEAVES, *whole.shape)) for whole in (sums, numbers))
-        self._sums[0], self._numbers[0] = sums, numbers
+        self._sums, self._reached = np.empty((2, LEAVES, *sums.shape))
+        self._sums[0], self._reached[0] = sums, reached
         self._G, self._m, self.value, self._gain, self._G_left, self._m_left = np.zeros((6, F, LEAVES))
         self._G[:, 0], self._m[:, 0] = sums[:, 0].sum(axis=1), count
         self._cut = np.zeros((F, LEAVES), dtype=np.intp)
@@ -167,10 +167,10 @@ class _Leaves:
         """Return which of the two leaves has fewer training rows."""
         return np.where(self._m[fits, old] < self._m[fits, new], old, new)
 
-    def look(self, fits: NDArray[np.intp], old: NDArray[np.intp], new: int, sums: Array, numbers: Array) -> None:
-        """Find the best cuts of two leaves, given histograms of the smaller one."""
+    def look(self, fits: NDArray[np.intp], old: NDArray[np.intp], new: int, sums: Array, reached: Array) -> None:
+        """Find the best cuts of two leaves, given histograms of the smaller one, that of the numbers of rows cumulated."""
         small = self.smaller(fits, old, new)
-        for held, part in ((self._sums, sums), (self._numbers, numbers)):
+        for held, part in ((self._sums, sums), (self._reached, reached)):
             held[old + new - small, fits] = held[old, fits] - part
             held[small, fits] = part
         self._weigh(fits, old)
@@ -178,12 +178,18 @@ class _Leaves:
 
     def _weigh(self, fits: NDArray[np.intp], leaf: NDArray[np.intp]) -> None:
         """Find the best cut of one leaf of each fit."""
-        G_left, m_left = (np.cumsum(held[leaf, fits], axis=-1) for held in (self._sums, self._numbers))
+        G_left, m_left = np.cumsum(self._sums[leaf, fits], axis=-1), self._reached[leaf, fits]
         G, m = self._G[fits, leaf][:, None, None], self._m[fits, leaf][:, None, None]
-        G_right, m_right = G - G_left, m - m_left
-        gain = G_left / (m_left + PENALTY) * G_left + G * self.value[fits, leaf][:, None, None]
-        gain += G_right / (m_right + PENALTY) * G_right
-        gain[np.minimum(m_left, m_right) < self._least] = 0.0
+        gain, right, spare = m_left + PENALTY, G - G_left, m - m_left
+        few = np.minimum(m_left, spare) < self._least
+        spare += PENALTY  # from here on in place, as new arrays take longer than what is done to them
+        np.divide(G_left, gain, out=gain)
+        gain *= G_left
+        gain += G * self.value[fits, leaf][:, None, None]
+        np.divide(right, spare, out=spare)
+        spare *= right
+        gain += spare
+        gain[few] = 0.0
         best = gain.reshape(len(fits), -1).argmax(axis=1)
         for kept, found in ((self._gain, gain), (self._G_left, G_left), (self._m_left, m_left)):
             kept[fits, leaf] = found.reshape(len(fits), -1)[np.arange(len(fits)), best]
