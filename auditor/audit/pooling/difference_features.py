@@ -29,7 +29,7 @@ from auditor.types import Array
 
 MOST_PAIRED, MOST_BITS, MOST_CHOSEN = 8, 16, 12
 """Columns that are looked at two by two; signs and sizes multiplied; columns chosen."""
-BINS, CELLS, GRID, PLANE, RANKS = 64, 2**13, 2**16, 128, 4096
+BINS, CELLS, GRID, PLANE, RANKS = 64, 2**11, 2**16, 128, 4096
 """Bins of a column, and cells in which they are looked up; points of the grids on one and two columns; ranks told apart."""
 DECIMALS = 10
 """Powers of ten, from the first below a quarter of the noise's deviation (or of a difference's), at which decimals are looked at."""
