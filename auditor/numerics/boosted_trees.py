@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.numerics.sorted_edges import edges_below
 from auditor.types import Array
 
 TREES, LEAVES, RATE, PENALTY = 20, 8, 0.12, 1.0
@@ -70,7 +71,7 @@ def _binned(column: Array, taught: NDArray[np.bool_]) -> NDArray[np.intp]:
         edges = (distinct[:-1] + distinct[1:]) / 2.0
     else:
         edges = np.unique(np.percentile(values, np.linspace(0, 100, BINS)[1:-1], method="averaged_inverted_cdf"))
-    return np.searchsorted(edges, column)
+    return edges_below(edges, column)
 
 
 class _Fits:
@@ -102,9 +103,10 @@ class _Fits:
 
     def _laid(self, fits: NDArray[np.intp], rows: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return places in (F, n) of rows of some fits, in order, and those of their values in these fits' histograms, shape (rows, c)."""
-        where, at = np.divmod(np.flatnonzero(rows), rows.shape[1])
-        at += fits[where] * rows.shape[1]
-        places = self._places[at + self._shift[fits[where]]]
+        at = np.flatnonzero(rows)
+        where = at // rows.shape[1]
+        at += ((fits - np.arange(len(fits))) * rows.shape[1])[where]
+        places = self._places[at + self._shift[fits][where]]
         places += (where * (places.shape[1] * BINS))[:, None]
         return at, places
 

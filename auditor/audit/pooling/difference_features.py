@@ -25,12 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.pooling.noise_dependence import SAME
+from auditor.numerics.sorted_edges import edges_below
 from auditor.types import Array
 
 MOST_PAIRED, MOST_BITS, MOST_CHOSEN = 8, 16, 12
 """Columns that are looked at two by two; signs and sizes multiplied; columns chosen."""
-BINS, CELLS, GRID, PLANE, RANKS = 64, 2**11, 2**16, 128, 4096
-"""Bins of a column, and cells in which they are looked up; points of the grids on one and two columns; ranks told apart."""
+BINS, GRID, PLANE, RANKS = 64, 2**16, 128, 4096
+"""Bins of a column; points of the grids on one and two columns; ranks told apart."""
 DECIMALS = 10
 """Powers of ten, from the first below a quarter of the noise's deviation (or of a difference's), at which decimals are looked at."""
 TIED = 0.001
@@ -218,18 +219,7 @@ def _bins(column: Array) -> NDArray[np.uint8]:
     """Return how many of the edges between bins of about equal counts each value reaches."""
     some = np.sort(column[:: max(1, len(column) // RANKS)])  # edges need not be exact quantiles
     edges = some[len(some) * np.arange(1, BINS) // BINS]
-    # A search guesses six branches wrong for every value. In a grid so fine that no cell holds two different edges, a cell says how many
-    # edges are below it, and only its own one is left to compare with.
-    low, width = edges[0], edges[-1] - edges[0]
-    if not 0.0 < width < np.inf:
-        return np.searchsorted(edges, column, side="right").astype(np.uint8)
-    cells, place = (np.clip((values - low) / width * CELLS, 0.0, CELLS).astype(np.intp) for values in (edges, column))
-    if ((cells[1:] == cells[:-1]) & (edges[1:] > edges[:-1])).any():
-        return np.searchsorted(edges, column, side="right").astype(np.uint8)
-    within, own = np.bincount(cells, minlength=CELLS + 1), np.zeros(CELLS + 1)
-    own[cells] = edges
-    below = (np.cumsum(within) - within).astype(np.uint8)
-    return below[place] + (column >= own[place]) * within.astype(np.uint8)[place]
+    return edges_below(edges, column, side="right").astype(np.uint8)
 
 
 def _spread(sums: Array, counts: NDArray[np.intp]) -> Iterator[float]:
