@@ -32,4 +32,4 @@ def edges_below(edges: Array, values: Array, side: Literal["left", "right"] = "l
     within, own = np.bincount(cells, minlength=CELLS + 1), np.zeros(CELLS + 1)
     own[cells] = edges
     reached = values > own[place] if side == "left" else values >= own[place]
-    return (np.cumsum(within) - within)[place] + reached * within[place]
+    return np.asarray((np.cumsum(within) - within)[place] + reached * within[place])
