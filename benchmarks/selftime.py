@@ -30,9 +30,11 @@ LEAST = 0.01
 KINDS = {
     "/auditor/schemes/": "drawing copies", "/numerics/random": "drawing copies", "/numerics/ziggurat": "drawing copies",
     "/numerics/cipher": "drawing copies", "/audit/pooling/": "looking for gains beyond linear attacks (boosted trees)",
-    "sklearn": "looking for gains beyond linear attacks (boosted trees)", "/audit/drawn_law/": "testing the law of what was drawn",
-    "/attacks/joint_distribution": "joint-distribution-analysis", "/attacks/_grid": "joint-distribution-analysis",
-    "/attacks/_directions": "joint-distribution-analysis", "/attacks/mixture": "mixture-estimate",
+    "/numerics/boosted_trees": "looking for gains beyond linear attacks (boosted trees)",
+    "/numerics/sorted_edges": "looking for gains beyond linear attacks (boosted trees)",
+    "/audit/drawn_law/": "testing the law of what was drawn", "/attacks/joint_distribution": "joint-distribution-analysis",
+    "/attacks/_grid": "joint-distribution-analysis", "/attacks/_directions": "joint-distribution-analysis",
+    "/attacks/mixture": "mixture-estimate",
     "/attacks/_deconvolution": "mixture-estimate", "/attacks/serial_filter": "serial-filter", "/attacks/_spectra": "serial-filter",
     "/attacks/": "other attacks", "/numeric/error_tally": "errors of single records", "/numeric/reconstruct": "errors of single records",
     "/results/": "tables of results and files of them", "/runs/journal": "tables of results and files of them",
@@ -159,11 +161,12 @@ for size in range(1, 14):
 TREES = """
 import numpy as np, pandas, pydantic, pyarrow.parquet, scipy.linalg, scipy.special
 from sklearn.ensemble import HistGradientBoostingRegressor
-from auditor.audit.pooling.boosted import TREES
+from auditor.numerics.boosted_trees import LEAVES, PENALTY, RATE, TREES
+given = {"max_iter": TREES, "learning_rate": RATE, "max_leaf_nodes": LEAVES, "l2_regularization": PENALTY, "early_stopping": False}
 rng = np.random.default_rng(0)
 for rows, columns in ((10_000, 10), (3_333, 8), (3_333, 6), (3_333, 4)):
     for shown in (2, columns, columns, columns) * 4:
-        learner = HistGradientBoostingRegressor(min_samples_leaf=rows // 50, **TREES)
+        learner = HistGradientBoostingRegressor(min_samples_leaf=rows // 50, **given)
         learner.fit(rng.standard_normal((rows, shown)), rng.standard_normal(rows)).predict(rng.standard_normal((rows, shown)))
 """
 

@@ -22,8 +22,8 @@ MOMENTS_BESIDE = 10
 """Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
 LOADED = 270 * 2**20
 """Resident memory of a process with what the engine loads, after a small audit (measured: 224 without trees)."""
-TREES_LOADED, TREE_BYTES = 70 * 2**20, 500
-"""Of boosted trees: their library, and for each value of the copies they are shown what they may read from it (measured: 350 to 600)."""
+TREES_GROWN, TREE_BYTES = 70 * 2**20, 500
+"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 350 to 600)."""
 RECORD_BYTES = 600
 """A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -72,7 +72,7 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     blocks = block * (M * record // 8 + undone + 5 * N)
     fits, taken = tree_fits(here, n, N, M)
     shown = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
-    trees, learner = (TREE_BYTES * shown * N * M, TREES_LOADED) if fits else (0, 0)
+    trees, learner = (TREE_BYTES * shown * N * M, TREES_GROWN) if fits else (0, 0)
     rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
     counted = {measure.name for measure in here.measures}
     linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES and not all(rowwise) else 0

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import altair as alt
-from altair.utils.schemapi import debug_mode
-
 from auditor.results.renderer import clean
 from reports.charts.listing import Chart
-from reports.charts.style import colour, document, faded, shape, size, width
+from reports.charts.style import FADED, Part, between, colour, document, field, layer, shape, size, width
 from reports.figures.reading import unique
 from reports.figures.series import ChartData, columns
 from reports.wording.advice import attribute_text, levels_text, loss_text, share_text
@@ -42,19 +39,17 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
         table.append([*map(clean, cells)])
     data = ChartData(columns(rows), [], HEADERS, table)
     alt_text = f"Scatter chart: share unknown against loss of use, for {len(schemes)} scheme{'s' if len(schemes) != 1 else ''}."
-    with debug_mode(False):  # no comparison with the schema: see `reports.charts.style.document`
-        return Chart(id, "Risk and use of what was tried", f"{CAPTION} Loss: {advice.use}.", alt_text, data, [_drawn(schemes)])
+    return Chart(id, "Risk and use of what was tried", f"{CAPTION} Loss: {advice.use}.", alt_text, data, [_drawn(data, schemes)])
 
 
-def _drawn(schemes: list[str]) -> dict[str, Any]:
-    chosen, opacity = faded()
-    x = alt.X("x:Q", title="loss of use", scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(grid=False))
-    y = alt.Y("y:Q", title="share unknown", scale=alt.Scale(zero=True, nice=True))
-    base = alt.Chart(alt.NamedData("rows")).encode(x=x, color=colour(schemes), opacity=opacity)
-    line = base.mark_line().encode(y=y, order="x:Q", strokeWidth=width(schemes))
-    bars = base.mark_rule(strokeWidth=1.5).encode(y=alt.Y("lo:Q", title="share unknown"), y2="hi:Q")
-    tips = [alt.Tooltip("s:N", title="scheme"), alt.Tooltip("c:N", title="levels"), alt.Tooltip("m:N", title="unknown")]
-    points = base.mark_point(filled=True).encode(y=y, shape=shape(schemes), size=size(schemes), tooltip=tips)
-    ring = base.transform_filter("datum.w == 1").mark_point(filled=False, size=260, strokeWidth=2, shape="circle").encode(y=y)
-    target = alt.Chart(alt.NamedData("rows")).mark_rule(strokeDash=[3, 4], color="var(--ink)").encode(y="mean(g):Q")
-    return document(alt.layer(line, bars, target, ring, points.add_params(chosen)))
+def _drawn(data: ChartData, schemes: list[str]) -> Part:
+    x = field("x:Q", title="loss of use", scale={"zero": True, "nice": True}, axis={"grid": False})
+    y = field("y:Q", title="share unknown", scale={"zero": True, "nice": True})
+    base = {"x": x, "color": colour(schemes), "opacity": FADED}
+    line = layer("line", base | {"y": y, "order": field("x:Q"), "strokeWidth": width(schemes)})
+    bars = layer("rule", base | between("lo", "hi", "share unknown"), strokeWidth=1.5)
+    tips = [field("s:N", title="scheme"), field("c:N", title="levels"), field("m:N", title="unknown")]
+    points = layer("point", base | {"y": y, "shape": shape(schemes), "size": size(schemes), "tooltip": tips}, filled=True)
+    ring = layer("point", base | {"y": y}, ["datum.w == 1"], filled=False, size=260, strokeWidth=2, shape="circle")
+    target = layer("rule", {"y": field("mean(g):Q")}, strokeDash=[3, 4], color="var(--ink)")
+    return document("advice", [line, bars, target, ring, points], 4, data)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import altair as alt
 
 from reports.charts.style import (
     ERROR_AXIS,
     ERROR_TITLE,
+    FADED,
+    INK,
     RECORDS,
+    STATED,
     THEORY_TIP,
     TIP,
+    Part,
+    between,
     colour,
     dash,
     document,
-    faded,
-    parameters,
+    field,
+    layer,
     shape,
     size,
     sizes_axis,
@@ -26,87 +28,79 @@ from reports.charts.style import (
 from reports.figures.series import ChartData, title_of
 
 
-def collusion_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+def collusion_chart(data: ChartData, schemes: Sequence[str]) -> Part:
     """Error against copies pooled: points, a 95 % band, and theory as a thin dashed line."""
-    chosen, opacity = faded()
-    x = sizes_axis(data)
-    base = alt.Chart(alt.NamedData("rows")).transform_filter(RECORDS).encode(x=x, color=colour(schemes), opacity=opacity)
-    band = base.mark_area(fillOpacity=0.18).encode(y=alt.Y("lo:Q", title=ERROR_TITLE), y2="hi:Q")
-    line = base.mark_line().encode(y=ERROR_AXIS, strokeWidth=width(schemes))
-    theory = (
-        base.transform_filter("isValid(datum.t)").mark_line(strokeDash=[3, 4], strokeWidth=1.25)
-        .encode(y="t:Q", detail="s:N", color=alt.value("var(--ink)"))
-    )  # fmt: skip
-    tips = [*TIP, alt.Tooltip("k:Q", title="copies pooled"), THEORY_TIP]
-    points = base.mark_point(filled=True).encode(y=ERROR_AXIS, shape=shape(schemes), size=size(schemes), tooltip=tips)
-    return document(alt.layer(band, line, theory, points.add_params(chosen)).add_params(*parameters(data)))
+    base = {"x": sizes_axis(data), "color": colour(schemes), "opacity": FADED}
+    band = layer("area", base | between("lo", "hi", ERROR_TITLE), [RECORDS], fillOpacity=0.18)
+    line = layer("line", base | {"y": ERROR_AXIS, "strokeWidth": width(schemes)}, [RECORDS])
+    stated = base | {"y": field("t:Q"), "detail": field("s:N"), "color": INK}
+    theory = layer("line", stated, [RECORDS, STATED], strokeDash=[3, 4], strokeWidth=1.25)
+    tips = [*TIP, field("k:Q", title="copies pooled"), THEORY_TIP]
+    marked = {"y": ERROR_AXIS, "shape": shape(schemes), "size": size(schemes), "tooltip": tips}
+    points = layer("point", base | marked, [RECORDS], filled=True)
+    return document("collusion", [band, line, theory, points], 3, data)
 
 
-def map_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+def map_chart(data: ChartData, schemes: Sequence[str]) -> Part:
     """Every coalition by size, schemes side by side; the worst of each scheme ringed."""
-    chosen, opacity = faded()
-    offset = alt.XOffset("s:N", scale=alt.Scale(domain=list(schemes)))
-    x = alt.X("k:O", title="copies in the coalition", axis=alt.Axis(labelAngle=0, grid=False, labelOverlap=True))
-    base = (
-        alt.Chart(alt.NamedData("rows"))
-        .transform_filter(RECORDS)
-        .encode(x=x, xOffset=offset, y=ERROR_AXIS, color=colour(schemes), opacity=opacity)
-    )
-    bars = base.mark_rule(strokeWidth=1, strokeOpacity=0.5).encode(y=alt.Y("lo:Q", title=ERROR_TITLE), y2="hi:Q")
+    axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
+    base = {
+        "x": field("k:O", title="copies in the coalition", axis=axis), "xOffset": field("s:N", scale={"domain": list(schemes)}),
+        "y": ERROR_AXIS, "color": colour(schemes), "opacity": FADED,
+    }  # fmt: skip
+    bars = layer("rule", base | between("lo", "hi", ERROR_TITLE), [RECORDS], strokeWidth=1, strokeOpacity=0.5)
+    theory = layer("tick", base | {"y": field("t:Q"), "color": INK}, [RECORDS, STATED], thickness=1, size=10, opacity=0.7)
     tips = [*TIP, THEORY_TIP]
-    points = base.mark_point(filled=True, size=42, fillOpacity=0.7).encode(shape=shape(schemes), tooltip=tips)
-    ring = base.transform_filter("datum.w == 1").mark_point(filled=False, size=210, strokeWidth=2, shape="circle")
-    stated = base.transform_filter("isValid(datum.t)")
-    theory = stated.mark_tick(thickness=1, size=10, opacity=0.7).encode(y="t:Q", color=alt.value("var(--ink)"))
-    layers = [bars, theory, points.add_params(chosen), ring.encode(tooltip=tips)]
-    return document(alt.layer(*layers).add_params(*parameters(data)))
+    points = layer("point", base | {"shape": shape(schemes), "tooltip": tips}, [RECORDS], filled=True, size=42, fillOpacity=0.7)
+    worst = [RECORDS, "datum.w == 1"]
+    ring = layer("point", base | {"tooltip": tips}, worst, filled=False, size=210, strokeWidth=2, shape="circle")
+    return document("map", [bars, theory, points, ring], 2, data)
 
 
-def histogram_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+def histogram_chart(data: ChartData, schemes: Sequence[str]) -> Part:
     """Share of the records in each bin of absolute error."""
-    chosen, opacity = faded()
-    base = _distribution(schemes, "x:Q").transform_filter("datum.x2 > datum.x").encode(opacity=opacity)
-    y = alt.Y("y:Q", title="share of records", axis=alt.Axis(format="~%", tickCount=5))
-    steps = base.mark_line(interpolate="step-after", strokeCap="butt").encode(y=y, strokeDash=dash(schemes), strokeWidth=width(schemes))
-    tips = [TIP[0], alt.Tooltip("x:Q", title="error from", format=".4~g"), alt.Tooltip("x2:Q", title="to", format=".4~g")]
-    points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(
-        y=y, tooltip=[*tips, alt.Tooltip("y:Q", title="share", format=".2%")]
-    )
-    middle = base.transform_filter("isValid(datum.b)").transform_calculate(
-        mid="(datum.x + datum.x2) / 2", low="max(0, datum.y - datum.b)", high="datum.y + datum.b"
-    )
-    bars = middle.mark_rule(strokeWidth=1.25).encode(x="mid:Q", y=alt.Y("low:Q", title=None), y2="high:Q")
-    layers = alt.layer(steps, bars, points.add_params(chosen), _exactly(6))
-    return document(layers.add_params(*parameters(data)), 280)
+    base, wanted = _distribution(schemes, "x:Q"), [_DRAWN, "datum.x2 > datum.x"]
+    y = field("y:Q", title="share of records", axis={"format": "~%", "tickCount": 5})
+    lines = base | {"y": y, "strokeDash": dash(schemes), "strokeWidth": width(schemes)}
+    steps = layer("line", lines, wanted, interpolate="step-after", strokeCap="butt")
+    tips = [TIP[0], field("x:Q", title="error from", format=".4~g"), field("x2:Q", title="to", format=".4~g")]
+    tips.append(field("y:Q", title="share", format=".2%"))
+    points = layer("point", base | {"y": y, "tooltip": tips}, wanted, filled=True, size=46, fillOpacity=0.001)
+    ends = _made(mid="(datum.x + datum.x2) / 2", low="max(0, datum.y - datum.b)", high="datum.y + datum.b")
+    middle = base | between("low", "high", None) | {"x": field("mid:Q")}
+    bars = layer("rule", middle, [*wanted, "isValid(datum.b)"], ends, strokeWidth=1.25)
+    return document("histogram", [steps, bars, points, _exactly(6)], 2, data, 280)
 
 
-def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> dict[str, Any]:
+def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> Part:
     """Share of the records with an absolute error up to a bound."""
-    chosen, opacity = faded()
-    y = alt.Y("u:Q", title="share of records up to an error", axis=alt.Axis(format="~%", tickCount=5), scale=alt.Scale(domain=[0, 1]))
-    base = _distribution(schemes, "x2:Q").encode(y=y, opacity=opacity)
-    tips = [TIP[0], alt.Tooltip("x2:Q", title="error up to", format=".4~g"), alt.Tooltip("u:Q", title="share", format=".2%")]
-    points = base.mark_point(filled=True, size=46, fillOpacity=0.001).encode(tooltip=tips)
-    line = base.mark_line(strokeCap="butt").encode(strokeDash=dash(schemes), strokeWidth=width(schemes))
-    around = base.transform_filter("isValid(datum.e)").transform_calculate(
-        low="max(0, datum.u - datum.e)", high="min(1, datum.u + datum.e)"
-    )
-    band = around.mark_area(fillOpacity=0.18).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
-    return document(alt.layer(band, line, points.add_params(chosen), _exactly(262)).add_params(*parameters(data)), 280)
+    axis = {"format": "~%", "tickCount": 5}
+    y = field("u:Q", title="share of records up to an error", axis=axis, scale={"domain": [0, 1]})
+    base = _distribution(schemes, "x2:Q") | {"y": y}
+    tips = [TIP[0], field("x2:Q", title="error up to", format=".4~g"), field("u:Q", title="share", format=".2%")]
+    points = layer("point", base | {"tooltip": tips}, [_DRAWN], filled=True, size=46, fillOpacity=0.001)
+    line = layer("line", base | {"strokeDash": dash(schemes), "strokeWidth": width(schemes)}, [_DRAWN], strokeCap="butt")
+    ends = _made(low="max(0, datum.u - datum.e)", high="min(1, datum.u + datum.e)")
+    band = layer("area", base | between("low", "high", None), [_DRAWN, "isValid(datum.e)"], ends, fillOpacity=0.18)
+    return document("cumulative", [band, line, points, _exactly(262)], 2, data, 280)
 
 
 _SPREAD = f"{RECORDS} && datum.g == coalition"
+_DRAWN = f"{_SPREAD} && !isValid(datum.n)"
 
 
-def _distribution(schemes: Sequence[str], field: str) -> Any:
-    axis = alt.Axis(grid=False, tickCount=6, labelFlush=False)
-    x = alt.X(field, title=title_of("attribute"), axis=axis, scale=alt.Scale(zero=True))
-    chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{_SPREAD} && !isValid(datum.n)")
-    return chart.encode(x=x, color=colour(schemes, lines=True))
+def _distribution(schemes: Sequence[str], column: str) -> Part:
+    axis = {"grid": False, "tickCount": 6, "labelFlush": False}
+    x = field(column, title=title_of("attribute"), axis=axis, scale={"zero": True})
+    return {"x": x, "color": colour(schemes, lines=True), "opacity": FADED}
 
 
-def _exactly(y: int) -> Any:
+def _made(**columns: str) -> list[Part]:
+    """Return transforms that compute columns."""
+    return [{"calculate": formula, "as": name} for name, formula in columns.items()]
+
+
+def _exactly(y: int) -> Part:
     """Name the schemes rebuilt exactly: a curve of theirs would be one bar at 0 that flattens all others."""
-    chart = alt.Chart(alt.NamedData("rows")).transform_filter(f"{_SPREAD} && isValid(datum.n)")
-    words = chart.mark_text(align="right", baseline="middle", fontSize=12, limit=340)
-    return words.encode(x=alt.value("width"), y=alt.value(y), text="n:N", color=alt.value("var(--ink)"))
+    words = {"x": {"value": "width"}, "y": {"value": y}, "text": field("n:N"), "color": INK}
+    return layer("text", words, [f"{_SPREAD} && isValid(datum.n)"], align="right", baseline="middle", fontSize=12, limit=340)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from altair.utils.schemapi import debug_mode
 from markupsafe import Markup
 
 from auditor.results.renderer import clean
@@ -54,11 +53,7 @@ class Chart:
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
     """Return every figure that has something to show; ``limit`` bounds the rows of each."""
-    with debug_mode(False):  # no comparison with the schema: see ``_chart_style.document``
-        return _all(reading, prefix, leader(reading), limit)
-
-
-def _all(reading: Reading, prefix: str, lead: Setting | None, limit: int) -> list[Chart]:
+    lead = leader(reading)
     made = {
         "collusion": _collusion(reading, lead, limit), "map": _map(reading, lead, limit), "errors": _spread(reading, lead, limit),
         "by-size": _measure(reading, lead, limit), "frontier": _frontier(reading, lead, limit),

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import altair as alt  # here alone: it takes a quarter of a second, and pages are made without it
 
 from auditor.errors import AuditorError
 from auditor.results.model import AuditResult
@@ -15,9 +17,6 @@ from reports.charts.listing import Chart, charts, names
 from reports.charts.style import CONFIG
 from reports.figures.reading import Reading
 from reports.figures.series import ChartData
-
-if TYPE_CHECKING:
-    import altair as alt
 
 WIDTH, PAIR = 560, 360
 """Pixels across, of a chart alone and of each of two side by side."""
@@ -109,8 +108,6 @@ _METHODS: dict[str, Callable[[str], bool]] = {
 
 def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart:
     """Return a figure of the page as one Altair chart, its views side by side."""
-    import altair as alt  # here, as it takes half a second and pages are made without it
-
     values = _choices(chart.data, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
     views = [{key: part for key, part in view.items() if key not in ("params", "$schema")} | {"width": width} for view in chart.views]

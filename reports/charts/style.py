@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from reports.figures.series import ChartData
+
+Part = dict[str, Any]
+"""A part of a Vega-Lite document: a layer, or what one channel of it shows."""
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
+KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
 
 COLOURS = 8
 """How many series colours the style sheet defines; more series repeat them with other shapes and dashes."""
@@ -32,80 +35,107 @@ CONFIG: dict[str, Any] = {
     "line": {"strokeWidth": 2.25, "strokeCap": "round", "strokeJoin": "round"},
 }  # fmt: skip
 
-TIP = [alt.Tooltip("s:N", title="scheme"), alt.Tooltip("c:N", title="coalition"), alt.Tooltip("m:N", title="measured")]
-THEORY_TIP = alt.Tooltip("t:Q", title="theory", format=".4~g")
+
+def field(name: str, **more: Any) -> Part:
+    """Return a channel that shows a column, named with the kind of its values, as ``y:Q``; ``mean(y):Q`` shows its mean."""
+    column, _, kind = name.partition(":")
+    function, _, within = column.removesuffix(")").rpartition("(")
+    return {**({"aggregate": function} if function else {}), "field": within, "type": KINDS[kind], **more}
+
+
+def layer(mark: str, encoding: Part, wanted: Sequence[str] = (), also: Sequence[Part] = (), **look: Any) -> Part:
+    """Return marks of one kind for the rows wanted, after other transforms."""
+    transforms = [*({"filter": one} for one in wanted), *also]
+    return {"mark": {"type": mark, **look}, "encoding": encoding, **({"transform": transforms} if transforms else {})}
+
+
+TIP = [field("s:N", title="scheme"), field("c:N", title="coalition"), field("m:N", title="measured")]
+THEORY_TIP = field("t:Q", title="theory", format=".4~g")
 ERROR_TITLE = "normalized error (share of variance)"
-ERROR_AXIS = alt.Y("y:Q", title=ERROR_TITLE, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(tickCount=6))
+ERROR_AXIS = field("y:Q", title=ERROR_TITLE, scale={"zero": True, "nice": True}, axis={"tickCount": 6})
+FADED: Part = {"condition": [{"param": "legend", "value": 1}], "value": 0.12}
+"""Opacity of what is not chosen by a click in the legend."""
+INK = {"value": "var(--ink)"}
 
 
-def parameters(data: ChartData) -> list[Any]:
-    """Return the chart's controls as parameters that its filters read."""
-    return [alt.param(name=control.name, value=control.chosen) for control in data.controls]
-
-
-def colour(schemes: Sequence[str], *, lines: bool = False) -> alt.Color:
+def colour(schemes: Sequence[str], *, lines: bool = False) -> Part:
     """Colour by scheme, in the order of the scenario; the legend shows points, or lines."""
     colours = [f"var(--c{index % COLOURS + 1})" for index in range(len(schemes))]
-    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=300) if lines else alt.Legend()
-    return alt.Color("s:N", title=None, scale=alt.Scale(domain=list(schemes), range=colours), legend=legend)
+    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300} if lines else {}
+    return field("s:N", title=None, scale={"domain": list(schemes), "range": colours}, legend=legend)
 
 
-def shape(schemes: Sequence[str]) -> alt.Shape:
+def shape(schemes: Sequence[str]) -> Part:
     """Mark by scheme."""
     shapes = [SHAPES[index % len(SHAPES)] for index in range(len(schemes))]
-    return alt.Shape("s:N", title=None, scale=alt.Scale(domain=list(schemes), range=shapes))
+    return field("s:N", title=None, scale={"domain": list(schemes), "range": shapes})
 
 
-def dash(schemes: Sequence[str]) -> alt.StrokeDash:
+def dash(schemes: Sequence[str]) -> Part:
     """Dash by scheme."""
     dashes = [DASHES[index % len(DASHES)] for index in range(len(schemes))]
-    return alt.StrokeDash("s:N", title=None, scale=alt.Scale(domain=list(schemes), range=dashes))
+    return field("s:N", title=None, scale={"domain": list(schemes), "range": dashes})
 
 
-def size(schemes: Sequence[str]) -> alt.Size:
+def size(schemes: Sequence[str]) -> Part:
     """Draw later schemes smaller, so that points that fall together all show."""
-    return alt.Size("i:Q", scale=_falling(len(schemes), 170, 48), legend=None)
+    return field("i:Q", scale=_falling(len(schemes), 170, 48), legend=None)
 
 
-def width(schemes: Sequence[str]) -> alt.StrokeWidth:
+def width(schemes: Sequence[str]) -> Part:
     """Draw later schemes thinner, so that lines that fall together all show."""
-    return alt.StrokeWidth("i:Q", scale=_falling(len(schemes), 4.5, 1.75), legend=None)
+    return field("i:Q", scale=_falling(len(schemes), 4.5, 1.75), legend=None)
 
 
-def _falling(count: int, first: float, last: float) -> alt.Scale:
-    return alt.Scale(domain=[0, max(1, count - 1)], range=[first, last], zero=False)
+def _falling(count: int, first: float, last: float) -> Part:
+    return {"domain": [0, max(1, count - 1)], "range": [first, last], "zero": False}
 
 
-def quantity(title: str | list[str]) -> alt.Y:
+def between(low: str, high: str, title: str | list[str] | None) -> Part:
+    """Return the channels of what reaches from one column's value up to another's."""
+    return {"y": field(f"{low}:Q", title=title), "y2": {"field": high}}
+
+
+def quantity(title: str | list[str]) -> Part:
     """Return the axis of a metric of any size."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
-    return alt.Y("y:Q", title=title, scale=alt.Scale(zero=True), axis=alt.Axis(labelExpr=label, tickCount=6))
+    return field("y:Q", title=title, scale={"zero": True}, axis={"labelExpr": label, "tickCount": 6})
 
 
-def sizes_axis(data: ChartData) -> alt.X:
+def sizes_axis(data: ChartData) -> Part:
     """Return the axis of the number of copies: a tick for each size, or past a dozen of them the axis's own choice."""
     sizes = data.facts["sizes"]
     ticks = {"values": sizes} if len(sizes) <= 12 else {"tickCount": 12, "tickMinStep": 1}
-    axis = alt.Axis(format="d", grid=False, **ticks)
-    return alt.X("k:Q", title="copies pooled", axis=axis, scale=alt.Scale(nice=False, zero=False, padding=14))
+    axis = {"format": "d", "grid": False, **ticks}
+    return field("k:Q", title="copies pooled", axis=axis, scale={"nice": False, "zero": False, "padding": 14})
 
 
-def faded() -> tuple[Any, Any]:
-    """Return a selection by a click in the legend, and the opacity that follows it."""
-    chosen = alt.selection_point(name="legend", fields=["s"], bind="legend")
-    return chosen, alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.12))
+def document(name: str, layers: Sequence[Part], points: int, data: ChartData, height: int = 340) -> Part:
+    """Return a Vega-Lite document without configuration, which the page adds; its controls are parameters that filters read.
 
+    It is written by hand: Altair takes as long to make its documents as all else that a page takes, and as long again to be imported.
+    ``tests/reports/test_report_html.py`` compares charts of every kind with Altair's schema.
 
-def document(chart: Any, height: int = 340) -> dict[str, Any]:
-    """Return the chart as a Vega-Lite document without configuration, which the page adds.
-
-    It is not compared with the schema, which takes a third of the time a page takes: no data decide what a chart may be made of.
-    ``tests/reports/test_report_html.py`` compares charts of every kind.
+    Parameters
+    ----------
+    name : str
+        What the points are called in the document, another in each that may stand beside it.
+    layers : sequence of dict
+    points : int
+        Which layer the legend's choice belongs to.
+    data : ChartData
+    height : int
+        In pixels.
     """
-    made: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
-    made.pop("config", None)
-    return made
+    named = [{**one, "name": name} if place == points else one for place, one in enumerate(layers)]
+    legend = {"name": "legend", "select": {"type": "point", "fields": ["s"]}, "bind": "legend", "views": [name]}
+    chosen = [{"name": control.name, "value": control.chosen} for control in data.controls]
+    return {
+        "$schema": SCHEMA, "data": {"name": "rows"}, "width": "container", "height": height, "params": [legend, *chosen], "layer": named,
+    }  # fmt: skip
 
 
 RECORDS = "datum.a == attribute && datum.v == adversary && datum.p == point"
 """What the three controls that most charts share filter by."""
+STATED = "isValid(datum.t)"
+"""Rows that theory says something of."""

@@ -23,14 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
-from auditor.process.environment import one_thread
+from auditor.numerics.boosted_trees import Task, foretold
 from auditor.results.evidence import BoostedGain
 from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices, undo_root
 from auditor.types import Array, Coalition
@@ -50,9 +49,6 @@ KNOWN = 1e-9
 """What the best copy leaves unknown of an attribute, in deviations of the noise or the data: as little is rounding."""
 RUN = 64
 """Neighbouring rows that fall in one half, so that records which are alike are not in both."""
-TREES: Mapping[str, Any] = {
-    "max_iter": 20, "learning_rate": 0.12, "max_leaf_nodes": 8, "l2_regularization": 1.0, "early_stopping": False
-}  # fmt: skip
 
 
 def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None) -> dict[Coalition, BoostedGain]:
@@ -152,16 +148,16 @@ def cross_fitted(x: Array, copies: Sequence[Array], undo: Sequence[Array] = ()) 
 
 def _squared_errors(r: Array, Y: Array, differences: Differences) -> tuple[Array, Array]:
     """Return ``e`` and two ``e'``, each row's by trees taught on the other half of the rows, shapes (n, N) and (2, n, N)."""
-    half, D = _halves(len(r)), differences.steps
-    pooled, others = np.empty_like(r), np.empty((2, *r.shape))
+    half, D, least = _halves(len(r)), differences.steps, max(20, len(r) // 100)
+    errors = np.empty((3, *r.shape))
     anothers = [np.column_stack([Y, np.roll(D, shift * len(D) // 3, axis=0)]) for shift in (1, 2)]
-    everyone = np.ones(len(r), dtype=bool)
-    for taught in (half, ~half):
-        left = r - _foretold(Y, r, taught, everyone)
+    halves = (half, ~half)
+    for taught, f in zip(halves, foretold([Task(Y, r, taught) for taught in halves], least), strict=True):
+        left = r - f
         own = np.column_stack([Y, D, differences.telling(left, Y, taught)])
-        for shown, errors in ((own, pooled), *zip(anothers, others, strict=True)):
-            errors[~taught] = (left[~taught] - _foretold(shown, left, taught, ~taught)) ** 2
-    return pooled, others
+        for error, g in zip(errors, foretold([Task(shown, left, taught) for shown in (own, *anothers)], least), strict=True):
+            error[~taught] = (left - g)[~taught] ** 2
+    return errors[0], errors[1:]
 
 
 def _halves(rows: int) -> NDArray[np.bool_]:
@@ -179,14 +175,3 @@ def _luck(others: Array) -> float:
     half = _halves(others.shape[1])
     apart = np.stack([(others[0] - others[1])[rows].mean(axis=0) for rows in (half, ~half)])
     return float(0.375 * (apart**2)[:, apart.any(axis=0)].mean()) if apart.any() else 0.0
-
-
-def _foretold(columns: Array, targets: Array, taught: NDArray[np.bool_], asked: NDArray[np.bool_]) -> Array:
-    """Return what boosted trees that were taught on some rows foretell in those asked for, shape (q, N)."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
-
-    learner = HistGradientBoostingRegressor(min_samples_leaf=max(20, len(targets) // 100), **TREES)
-    known, wanted = columns[taught], columns[asked]
-    with one_thread():  # set anew: a library that is loaded late has not heard of limits set before
-        found = [learner.fit(known, target[taught]).predict(wanted) if target.any() else np.zeros(len(wanted)) for target in targets.T]
-    return np.column_stack(found)
