@@ -18,6 +18,7 @@ from typing import Any
 from auditor.audit.base.outcome import ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
 from auditor.process.environment import one_thread
+from auditor.process.memory import keep_freed_memory
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.tables import table_of
@@ -102,6 +103,7 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
 
     Linear algebra is held to one thread: its sums depend on the number of threads, and results must not.
     """
+    keep_freed_memory()
     with one_thread():
         table = table_of(task.place.scenario())[0] if task.table is None else task.table
         requests = [task.place.request(task.scheme, table, replicate, task.pooling, task.share) for replicate in task.replicates]
