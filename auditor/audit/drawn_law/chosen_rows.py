@@ -69,8 +69,9 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
         Whether copies may have been rounded to a grid; not if they were transformed back since.
     """
     every = list(blocks)
-    x = np.concatenate([x.T for x, _ in every], axis=1)
+    x = np.empty((every[0][0].shape[1], sum(len(x) for x, _ in every)))
     y = np.empty((len(chosen), *x.shape))
+    np.concatenate([x.T for x, _ in every], axis=1, out=x)
     for place, copy in enumerate(chosen):
         np.concatenate([copies[copy - 1].T for _, copies in every], axis=1, out=y[place])
     largest = np.maximum(_largest(x), _largest(y))

@@ -28,7 +28,7 @@ LARGE = (2.0**-7, 2.0**-12)
 def distribution_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
     """Return the test of Kolmogorov's distances, each taken at ``CELLS`` places: no more than the whole distance, and no sort."""
     n, C = columns.v.shape
-    cells = np.minimum((columns.v.T * CELLS).astype(np.intp), CELLS - 1)
+    cells = (np.minimum((column * CELLS).astype(np.intp), CELLS - 1) for column in columns.v.T)
     shares = np.array([np.bincount(column, minlength=CELLS) for column in cells]).cumsum(axis=1) / n
     gap = np.abs(shares - np.arange(1, CELLS + 1) / CELLS).max(axis=1)
     gap = np.clip(gap - DENSITY[law.distribution] * columns.grain, 0.0, None)
