@@ -82,9 +82,11 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     cell, name = errors.cells(), errors.columns["attribute"].places
     mean = np.bincount(cell, errors.columns["value"]) / np.bincount(cell)
     estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
-    ranked = np.lexsort((estimated, np.char.mod("%.4g", mean).astype(np.float64)))
-    of = name[np.unique(cell, return_index=True)[1]][ranked]
-    found = {attribute.values[place]: errors.taken(cell == ranked[np.argmax(of == place)]) for place in dict.fromkeys(name.tolist())}
+    of, found = name[np.unique(cell, return_index=True)[1]], {}
+    for place in dict.fromkeys(name.tolist()):
+        least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))  # rounded to four digits, others are larger
+        first = np.lexsort((estimated[least], np.char.mod("%.4g", mean[least]).astype(np.float64)))[0]
+        found[attribute.values[place]] = errors.taken(cell == least[first])
     return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
 
 

@@ -20,6 +20,7 @@ from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
 from auditor.process.containment import contained
 from auditor.process.environment import one_thread
+from auditor.process.memory import keep_freed_memory
 from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
@@ -138,6 +139,7 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
 
     Linear algebra is held to one thread: its sums depend on the number of threads, and results must not.
     """
+    keep_freed_memory()
     with one_thread():
         table = table_of(task.place.scenario())[0] if task.table is None else task.table
         return [audit_release(task.request(table, replicate)) for replicate in task.replicates]

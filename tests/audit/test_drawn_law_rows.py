@@ -146,3 +146,10 @@ def test_what_is_swept_is_every_sum_on_the_grid_as_written():
         assert one.t == pytest.approx(max(both.values()) ** 2, rel=1e-5)
         assert both[round(one.frequency * span)] == pytest.approx(max(both.values()), rel=1e-5)
         assert one.tests == 2 * len(both)
+
+
+def test_ranks_of_equal_values_are_the_mean_of_theirs():
+    np.testing.assert_array_equal(low_digits.ranks(np.array([3.0, 1.0, 3.0, 2.0])), [0.875, 0.25, 0.875, 0.5])
+    values = np.random.default_rng(9).integers(0, 30, 200).astype(float)
+    by_hand = [((values < value).sum() + ((values == value).sum() + 1) / 2) / 200 for value in values]
+    np.testing.assert_allclose(low_digits.ranks(values), by_hand, rtol=1e-15)

@@ -29,7 +29,7 @@ GRID_ROWS, FEWEST_OF_GRID = 256, 32
 
 
 class Rows(NamedTuple):
-    """Rows that are looked at.
+    """Rows that are looked at, best laid out in memory column by column, as tests go through them.
 
     Attributes
     ----------
@@ -69,14 +69,22 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
         Whether copies may have been rounded to a grid; not if they were transformed back since.
     """
     every = list(blocks)
-    x = np.concatenate([x for x, _ in every])
-    y = np.empty((len(x), len(chosen), x.shape[1]))
+    x = np.empty((every[0][0].shape[1], sum(len(x) for x, _ in every)))
+    y = np.empty((len(chosen), *x.shape))
+    np.concatenate([x.T for x, _ in every], axis=1, out=x)
     for place, copy in enumerate(chosen):
-        np.concatenate([copies[copy - 1] for _, copies in every], out=y[:, place])
-    largest = np.maximum(np.abs(x).max(axis=0), np.abs(y).max(axis=0))
-    if not on_grid:
-        return Rows(x, y - x[:, None], np.broadcast_to(ROUNDING * x.shape[1] * largest.max(), largest.shape))
-    return Rows(x, y - x[:, None], np.maximum(ROUNDING * largest, grids(y.reshape(len(y), -1)).reshape(largest.shape)))
+        np.concatenate([copies[copy - 1].T for _, copies in every], axis=1, out=y[place])
+    largest = np.maximum(_largest(x), _largest(y))
+    grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
+    if on_grid:
+        grain = np.maximum(ROUNDING * largest, grids(y[..., :GRID_ROWS].reshape(largest.size, -1).T).reshape(largest.shape))
+    y -= x
+    return Rows(x.T, y.transpose(2, 0, 1), grain)
+
+
+def _largest(values: Array) -> Array:
+    """Return the largest size along the last axis."""
+    return np.asarray(np.maximum(values.max(axis=-1), -values.min(axis=-1)))
 
 
 def grids(values: Array) -> Array:

@@ -28,10 +28,8 @@ LARGE = (2.0**-7, 2.0**-12)
 def distribution_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
     """Return the test of Kolmogorov's distances, each taken at ``CELLS`` places: no more than the whole distance, and no sort."""
     n, C = columns.v.shape
-    first, counts = CELLS * np.arange(C), np.zeros(C * CELLS, dtype=np.intp)
-    for part in np.array_split(columns.v, n // 1024 + 1):  # that cells of stay in a processor's cache, in half the time
-        counts += np.bincount((np.minimum((part * CELLS).astype(np.intp), CELLS - 1) + first).ravel(), minlength=C * CELLS)
-    shares = counts.reshape(C, CELLS).cumsum(axis=1) / n
+    cells = (np.minimum((column * CELLS).astype(np.intp), CELLS - 1) for column in columns.v.T)
+    shares = np.array([np.bincount(column, minlength=CELLS) for column in cells]).cumsum(axis=1) / n
     gap = np.abs(shares - np.arange(1, CELLS + 1) / CELLS).max(axis=1)
     gap = np.clip(gap - DENSITY[law.distribution] * columns.grain, 0.0, None)
     place = int(gap.argmax())
@@ -60,9 +58,9 @@ def size_test(columns: Columns, law: NoiseLaw) -> LawTest | None:
 
 def below(values: Array, bounds: Sequence[float]) -> list[NDArray[np.intp]]:
     """Return how many values of each column are below each of some falling bounds, shapes (C,)."""
-    C = values.shape[1]
-    place = np.flatnonzero(values < bounds[0])
-    few, column = values.ravel()[place], place % C
+    n, C = values.shape
+    place = np.flatnonzero(values.T < bounds[0])
+    few, column = values.T.ravel()[place], place // n
     return [np.bincount(column[few < bound], minlength=C) for bound in bounds]
 
 
@@ -81,7 +79,7 @@ def repeats_test(columns: Columns, joint: Columns | None, law: NoiseLaw) -> LawT
     among = whole = None
     if joint is not None:  # its columns are independent of one another: all values in one
         every = "all combinations of copies and attributes"
-        among = _repeats(joint.size.reshape(-1, 1), _reach(joint, law).max(keepdims=True), [every], 0.1)
+        among = _repeats(joint.size.T.reshape(-1, 1), _reach(joint, law).max(keepdims=True), [every], 0.1)
         whole = _repeated_rows(joint, law) if one is None else None
     found = [test for test in (one, among, whole) if test is not None]
     if not found:
@@ -153,8 +151,9 @@ def neighbours_test(g: Array, w: Array) -> LawTest | None:
     if n < 4:
         return None
     z = []
-    for first, second in ((slice(0, n, 2), slice(1, n, 2)), (slice(1, n - 1, 2), slice(2, n, 2))):
-        z += [(g[first].T @ g[second] / _length(g[first])[:, None]).ravel(), np.einsum("nc,nc->c", w[first], w[second]) / _length(w[first])]
+    (g_even, g_odd), (w_even, w_odd) = ([np.ascontiguousarray(one.T[:, start:n:2]).T for start in (0, 1)] for one in (g, w))
+    for a, b, c, d in ((g_even, g_odd, w_even, w_odd), (g_odd[:-1], g_even[1:], w_odd[:-1], w_even[1:])):
+        z += [(a.T @ b / _length(a)[:, None]).ravel(), np.einsum("nc,nc->c", c, d) / _length(c)]
     return normal_test("neighbouring rows", np.concatenate(z), n, "a correlation of a row's noise with that of the row before is")
 
 

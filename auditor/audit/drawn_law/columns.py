@@ -33,7 +33,10 @@ DENSITY = {
 
 
 class Columns(NamedTuple):
-    """Columns of ``t`` that are fine enough, ``v``, ``s`` and ``g``, all of shape (n, C), and how well t is known, (C,)."""
+    """Columns of ``t`` that are fine enough, ``v``, ``s`` and ``g``, all of shape (n, C), and how well t is known, (C,).
+
+    Laid out in memory column by column, as tests go through them.
+    """
 
     t: Array
     v: Array
@@ -46,7 +49,7 @@ class Columns(NamedTuple):
     def of(cls, t: Array, grain: Array, names: Sequence[str], law: NoiseLaw) -> Columns:
         """Keep the columns that are fine enough."""
         fine = np.flatnonzero(grain <= FINE)
-        t = np.ascontiguousarray(t if fine.size == t.shape[1] else t[:, fine])
+        t = t if fine.size == t.shape[1] else t.T[fine].T
         gaussian = law.distribution == "gaussian"
         v = scipy.special.ndtr(t) if gaussian else np.clip(0.5 + t / math.sqrt(12.0), 0.0, 1.0)
         return cls(t, v, sizes(v), t if gaussian else scores(v), grain[fine], [names[place] for place in fine.tolist()])
@@ -108,7 +111,7 @@ def combinations(law: NoiseLaw, rows: Rows) -> Columns | None:
         return None
     kept = np.linspace(0, count - 1, min(count, MOST_JOINT)).astype(np.intp)
     W = np.array([np.outer(A[k // len(B)], B[k % len(B)]).ravel() for k in kept.tolist()])
-    u, known = rows.noise.reshape(n, M * N) @ W.T, np.abs(W) @ rows.grain.ravel()
+    u, known = (W @ rows.noise.reshape(n, M * N).T).T, np.abs(W) @ rows.grain.ravel()
     found = Columns.of(u, known, ["a combination of copies and attributes"] * len(W), law)
     return found if found.names else None
 

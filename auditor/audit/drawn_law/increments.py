@@ -76,7 +76,7 @@ def columns_of(
     fine = [one for one in increments if _known(one, rows) <= FINE * one.density.moving.std]
     kept = [fine[k] for k in sorted({round(k) for k in np.linspace(0, len(fine) - 1, min(len(fine), most or len(fine))).tolist()})]
     n = len(rows.noise)
-    v = np.column_stack([_uniform(one, rows) for one in kept]) if kept else np.empty((n, 0))
+    v = np.array([_uniform(one, rows) for one in kept]).reshape(len(kept), n).T
     grain = np.array([_known(one, rows) / one.density.moving.std for one in kept])
     g = scores(v)
     return Columns(g, v, sizes(v), g, grain, [f"{names[one.attribute]!r} in {_copies(one, chosen)}" for one in kept])

@@ -31,7 +31,6 @@ import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import Rows
-from auditor.process.deferred import pd
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.types import Array, Indices
@@ -40,6 +39,8 @@ ROWS, GRID, DECADES = 2**14, 2**17, 9
 """Rows looked at; points of the grid for the Fourier transform; powers of ten, from the first below a deviation."""
 MOST_COLUMNS, MOST_WEIGHTS, MOST_SWEPT = 32, 12, 48
 """Columns c, functions w of each, and pairs of both that go through the Fourier transform, evenly among all: a tenth of a second."""
+SUMMED = 2**10
+"""Rows whose waves are summed in one product: what it reads stays in a processor's cache."""
 AT_ONCE = 4
 """Fourier transforms made in one call, which takes half the time of one after the other: they share a processor's vectors."""
 NEW = 1e-6
@@ -118,7 +119,8 @@ def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest
     every, N = math.ceil(len(rows.x) / ROWS), rows.x.shape[1]
     places = _evenly(range(law.copies), max(2, MOST_COORDINATES // N))
     law, chosen = law.of([place + 1 for place in places]), [chosen[place] for place in places]
-    rows = Rows(rows.x[::every], rows.noise[::every].take(places, axis=1), rows.grain[places])
+    noise = rows.noise.transpose(1, 2, 0)[places, :, ::every].transpose(2, 0, 1)
+    rows = Rows(rows.x[::every], noise, rows.grain[places])
     new = innovations(law.covariance, N)
     columns = _evenly([column for one in new for column in _columns(one, rows.grain, chosen)], MOST_COLUMNS)
     weights = _weights(new, rows, chosen)
@@ -195,10 +197,10 @@ def _values(columns: Sequence[Column], rows: Rows) -> Array:
 
 def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
     """Return, by a copy's place, the functions w of the record and of the innovations in copies of less noise."""
-    before, told = _of(["the record"], pd.DataFrame(rows.x).rank(pct=True).to_numpy())[0], new[:-1]  # nothing follows the last
+    before, told = _of(["the record"], np.array([ranks(column) for column in rows.x.T]))[0], new[:-1]  # nothing follows the last
     found = {one.place: _evenly(before, MOST_WEIGHTS) for one in new[:1]}
     if told:
-        e = rows.noise.reshape(len(rows.x), -1) @ np.concatenate([one.whiten @ one.B for one in told]).T
+        e = np.concatenate([one.whiten @ one.B for one in told]) @ rows.noise.reshape(len(rows.x), -1).T
         noise = _of([f"the noise new in copy {chosen[one.place]}" for one in told], scipy.special.ndtr(e))
         for one, more in zip(new[1:], noise, strict=True):
             before = before + more
@@ -206,22 +208,33 @@ def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> di
     return found
 
 
+def ranks(values: Array) -> Array:
+    """Return each value's rank among n, as a share of n; equal ones have the mean of their ranks."""
+    order = values.argsort()
+    first = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) != 0]))  # of each run of equal values
+    times = np.diff(first, append=len(values))
+    found = np.empty(len(values))
+    found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
+    return found
+
+
 def _of(names: Sequence[str], v: Array) -> list[list[Weight]]:
-    """Return the functions w of as many things as there are names, each of which has its share of the columns of v, shape (n, k)."""
-    angle = (2.0 * np.pi * v).astype(np.float32)
-    w = np.empty_like(v, dtype=np.complex64, shape=(len(v), 2 * v.shape[1]))  # filled in place: to touch more memory takes most of the time
-    once, twice = np.split(w, 2, axis=1)
-    np.cos(angle, out=once.real)
-    np.sin(angle, out=once.imag)
-    np.multiply(once, once, out=twice)
-    w -= w.mean(axis=0)
-    length = np.linalg.norm(w, axis=0)
-    varies = length > 1e-6 * math.sqrt(len(w))
-    values = np.ascontiguousarray(w.T)
-    values /= np.where(varies, length, 1.0)[:, None]
-    places = np.arange(len(values)).reshape(2, len(names), -1)
-    return [[Weight(values[a], 1 + a // v.shape[1], name) for a in own[varies[own]].tolist()]
-            for name, own in zip(names, places.swapaxes(0, 1), strict=True)]  # fmt: skip
+    """Return the functions w of as many things as there are names, each of which has its share of the rows of v, shape (k, n)."""
+    values = np.empty((2, *v.shape), dtype=np.complex64)
+    varies = np.empty((2, len(v)), dtype=bool)
+    for row, (once, twice) in enumerate(values.swapaxes(0, 1)):  # one by one, as one stays in a processor's cache
+        angle = (2.0 * np.pi * v[row]).astype(np.float32)
+        np.cos(angle, out=once.real)
+        np.sin(angle, out=once.imag)
+        np.multiply(once, once, out=twice)
+        for k, w in enumerate((once, twice)):
+            w -= w.mean()
+            length = np.linalg.norm(w)
+            varies[k, row] = length > 1e-6 * math.sqrt(w.size)
+            w /= length if varies[k, row] else 1.0
+    places = np.arange(len(v)).reshape(len(names), -1)
+    return [[Weight(values[k, row], 1 + k, name) for k in range(2) for row in own.tolist() if varies[k, row]]
+            for name, own in zip(names, places, strict=True)]  # fmt: skip
 
 
 def _evenly(some: Sequence[Any], most: int) -> list[Any]:
@@ -243,8 +256,9 @@ def _at_decimals(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, 
             turns -= np.floor(turns)
             turns *= 2.0 * np.pi
             angle = turns.astype(np.float32)
-            waves = np.concatenate([np.cos(angle), np.sin(angle)]) @ parts
-            up, down = np.split(waves.view(W.dtype), 2)  # digits that rise with v, and that fall
+            waves = np.concatenate([np.cos(angle), np.sin(angle)])
+            sums = sum(waves[:, a : a + SUMMED] @ parts[a : a + SUMMED] for a in range(0, len(parts), SUMMED))
+            up, down = np.split(np.asarray(sums).view(W.dtype), 2)  # digits that rise with v, and that fall
             t = np.maximum(np.abs(up + 1j * down), np.abs(up - 1j * down)) ** 2
             place, which = np.unravel_index(int(t.argmax()), t.shape)
             yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, told[int(which)].name)
@@ -266,6 +280,7 @@ def _swept(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequen
         for own, (column, span, _, weight) in zip(sums, some, strict=True):
             first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles
             if first <= last:
-                both = np.maximum(own[first : last + 1], own[-first : -last - 1 : -1])
-                cycles = first + int(both.argmax())
-                yield Largest(float(both.max()) ** 2, 2 * both.size, cycles / span, column.name, weight.name)
+                up, down = own[first : last + 1], own[GRID - last : GRID - first + 1]
+                rising, falling = int(up.argmax()), int(down.argmax())
+                largest, cycles = max((float(up[rising]), first + rising), (float(down[falling]), last - falling))
+                yield Largest(largest**2, 2 * up.size, cycles / span, column.name, weight.name)
