@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 import scipy  # its parts are imported when they are first used
 
-from auditor.process.deferred import pd
+from auditor.numerics.statistics import ranks
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -265,4 +265,4 @@ def _fits(X: Array, Y: Array) -> bool:
 
 
 def _ranks(X: Array) -> Array:
-    return pd.DataFrame(X).rank().to_numpy()
+    return np.column_stack([ranks(column) for column in X.T])

@@ -31,6 +31,22 @@ def quantiles(probability: float, degrees: Array) -> Array:
     return np.asarray(np.where(finite, by_t, scipy.special.ndtri(probability)))
 
 
+def ranks(values: Array) -> Array:
+    """Return each value's rank among n, as a share of n; equal ones have the mean of their ranks.
+
+    Examples
+    --------
+    >>> ranks(np.array([5.0, 1.0, 1.0, 9.0])).tolist()
+    [0.75, 0.375, 0.375, 1.0]
+    """
+    order = values.argsort()
+    first = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) != 0]))  # of each run of equal values
+    times = np.diff(first, append=len(values))
+    found = np.empty(len(values))
+    found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
+    return found
+
+
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))

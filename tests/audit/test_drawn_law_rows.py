@@ -16,6 +16,7 @@ from auditor.audit.drawn_law.column_tests import CELLS, _in_order, distribution_
 from auditor.audit.drawn_law.columns import Columns
 from auditor.audit.drawn_law.low_digits import GRID, Column, Weight
 from auditor.audit.drawn_law.rows import DIFFERENCE, SHARES, row_tests
+from auditor.numerics.statistics import ranks
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 
 N_ROWS = 5_001
@@ -149,7 +150,7 @@ def test_what_is_swept_is_every_sum_on_the_grid_as_written():
 
 
 def test_ranks_of_equal_values_are_the_mean_of_theirs():
-    np.testing.assert_array_equal(low_digits.ranks(np.array([3.0, 1.0, 3.0, 2.0])), [0.875, 0.25, 0.875, 0.5])
+    np.testing.assert_array_equal(ranks(np.array([3.0, 1.0, 3.0, 2.0])), [0.875, 0.25, 0.875, 0.5])
     values = np.random.default_rng(9).integers(0, 30, 200).astype(float)
     by_hand = [((values < value).sum() + ((values == value).sum() + 1) / 2) / 200 for value in values]
-    np.testing.assert_allclose(low_digits.ranks(values), by_hand, rtol=1e-15)
+    np.testing.assert_allclose(ranks(values), by_hand, rtol=1e-15)

@@ -31,6 +31,7 @@ import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import Rows
+from auditor.numerics.statistics import ranks
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.types import Array, Indices
@@ -205,16 +206,6 @@ def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> di
         for one, more in zip(new[1:], noise, strict=True):
             before = before + more
             found[one.place] = _evenly(before, MOST_WEIGHTS)
-    return found
-
-
-def ranks(values: Array) -> Array:
-    """Return each value's rank among n, as a share of n; equal ones have the mean of their ranks."""
-    order = values.argsort()
-    first = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) != 0]))  # of each run of equal values
-    times = np.diff(first, append=len(values))
-    found = np.empty(len(values))
-    found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
     return found
 
 

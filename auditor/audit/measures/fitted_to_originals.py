@@ -33,6 +33,7 @@ from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
 from auditor.audit.measures.released_as_is import most_shown
 from auditor.data.common_records import MOST_CELLS
+from auditor.numerics.statistics import ranks
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
@@ -195,19 +196,16 @@ def other_rows(X: Array, Y: Array) -> Array:
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
-    found = np.empty(X.shape)
-    for j, column in enumerate(X.T):
-        _, which, counts = np.unique(column, return_inverse=True, return_counts=True)
-        found[:, j] = (np.cumsum(counts) - counts / 2)[which.ravel()]
+    found = np.column_stack([ranks(column) for column in X.T])
     found -= found.mean(axis=0)
     deviation = found.std(axis=0)
-    return np.asarray(found / np.where(deviation > 0, deviation, 1.0))
+    return np.asarray(found / np.where(deviation > 1e-9, deviation, 1.0))
 
 
 def scores(order: Indices) -> Array:
     """Return the normal scores of an order, shape (n,)."""
-    ranks = order.argsort(kind="stable").argsort(kind="stable")
-    return np.asarray(scipy.special.ndtri((ranks + 0.5) / len(order)))
+    places = order.argsort(kind="stable").argsort(kind="stable")
+    return np.asarray(scipy.special.ndtri((places + 0.5) / len(order)))
 
 
 def by_place(Y: Array) -> Array:
