@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from auditor import registry
 from auditor.adversary.attack import LinearAttack
 from auditor.audit.base.release import HEADS_BYTES, KEEP_BYTES, make_scheme
-from auditor.audit.cost import MARGIN, Workload, numeric_seconds, tree_fits
+from auditor.audit.cost import MARGIN, Workload, numeric_seconds, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted
 from auditor.audit.numeric.reconstruct import CHUNK_VALUES
 from auditor.data.formats.parts import BATCH_ROWS
@@ -20,9 +19,11 @@ ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "int
 """Measures for which linear attacks, too, go through the rows."""
 MOMENTS_BESIDE = 10
 """Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
-LOADED = 270 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit (measured: 224 without trees)."""
-TREES_GROWN, TREE_BYTES = 70 * 2**20, 500
+LOADED = 255 * 2**20
+"""Resident memory of a process with what the engine loads, after a small audit (measured: 200 to 224 with the page)."""
+LEARNERS = 90 * 2**20
+"""Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
+TREES_GROWN, TREE_BYTES = 50 * 2**20, 500
 """Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 350 to 600)."""
 RECORD_BYTES = 600
 """A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
@@ -55,7 +56,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, 
     """Return what a release of so many copies of numbers takes, attacked by so many coalitions."""
     values = table.rows * table.width * copies
     seconds, once = numeric_seconds(here, use, table.rows, table.width, copies)
-    memory = LOADED + _numeric_memory(here, table, use, copies, coalitions)
+    learns = here.utility is not None or here.measure("geometry") is not None
+    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies, coalitions)
     return Workload(table.width, values, seconds, int(MARGIN * memory), once)
 
 
@@ -73,10 +75,10 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, c
     fits, taken = tree_fits(here, n, N, M)
     shown = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
     trees, learner = (TREE_BYTES * shown * N * M, TREES_GROWN) if fits else (0, 0)
-    rowwise = [not issubclass(registry.get("attack", attack.name), LinearAttack) for attack in here.attacks]
+    rowwise = [needed for attack, _, needed in tries(here, use, copies) if not isinstance(attack, LinearAttack)]
     counted = {measure.name for measure in here.measures}
-    linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES and not all(rowwise) else 0
-    each_row = 3 * coalitions * N * block if any(rowwise) else 0
+    linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES else 0
+    each_row = 3 * max(rowwise, default=0) * N * block
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     if table.streamed:
         return records + moments + blocks + max(linear_rows, each_row, trees) + learner + whole + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES
