@@ -229,6 +229,13 @@ def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> Non
         assert not heavy & set(done.stderr.split()), scenario
 
 
+def test_a_run_writes_its_tables_without_pandas(tmp_path: Path) -> None:
+    script = "import sys, atexit\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\nfrom auditor.cli import main\nmain()"
+    done = python("-c", script, "run", "huang2005-exp1", "--set", "replicates=1", "--quiet", "--output", str(tmp_path), cwd=ROOT)
+    assert (tmp_path / "huang2005-exp1" / "results.parquet").exists()
+    assert "pandas" not in done.stderr.split()
+
+
 @pytest.mark.parametrize("path", modules("auditor/cli"), ids=name_of)
 def test_the_command_line_only_parses_and_calls(path: Path) -> None:
     """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""

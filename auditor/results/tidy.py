@@ -18,6 +18,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.records import Measurement
@@ -56,11 +59,38 @@ def arrow(measurements: Measurements) -> pa.Table:
                 shown = [value if value is None else visible_on_one_line(value) for value in values]
                 names |= {safe: value for safe, value in zip(shown, values, strict=True) if safe != value}
                 values = shown
-            found = pa.array(values, type=kind).take(pa.array(column.places))
+            found = _array(values, kind).take(_numbers(column.places))
         else:
-            found = pa.array(column, from_pandas=True)  # NaN, of which a record has None, is null
+            found = _numbers(column, ~np.isnan(column))  # NaN, of which a record has None, is null
         arrays[visible_on_one_line(field)] = found
     return pa.table(arrays, metadata={NAMES: json.dumps(names)} if names else None)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
+    """Return what ``pa.array`` does of numbers, texts, lists of numbers and None, but for what that imports first: pandas, for 0.25 s."""
+    known = np.array([value is not None for value in values], dtype=bool)
+    if kind is None or not (pa.types.is_string(kind) or pa.types.is_list(kind)):
+        if kind is None and not known.any():
+            return pa.nulls(len(values))
+        numbers = [0 if value is None else value for value in values]
+        return _numbers(np.array(numbers, None if kind is None else kind.to_pandas_dtype()), known)
+    text = pa.types.is_string(kind)
+    parts = [(value or "").encode() if text else value or () for value in values]
+    whole = np.array([part for each in parts for part in each], np.uint8 if text else kind.value_type.to_pandas_dtype())
+    buffers = [_bits(known), pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int32))]
+    if text:
+        return pa.Array.from_buffers(kind, len(parts), [*buffers, pa.py_buffer(whole)])
+    return pa.Array.from_buffers(kind, len(parts), buffers, children=[_numbers(whole)])
+
+
+def _numbers(numbers: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return numbers as Arrow has them; those not known are null."""
+    whole = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [_bits(known), pa.py_buffer(whole)])
+
+
+def _bits(known: NDArray[np.bool_] | None) -> pa.Buffer | None:
+    return None if known is None or known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
 
 
 def parquet(measurements: Measurements) -> bytes:
