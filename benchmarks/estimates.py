@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from auditor.results.model import AuditResult
+from auditor.runs.check import check_data
 from auditor.runs.plan import plan_lines, seconds_of
 from auditor.scenario.read import read_scenario
 
@@ -35,7 +36,7 @@ def rows(results: Path) -> list[tuple[str, float, float]]:
     for path in sorted(SCENARIOS.glob("*.yaml")):
         if (results / path.stem / "results.json").exists():
             took = AuditResult.load(results / path.stem).provenance.duration
-            found.append((path.stem, seconds_of(list(plan_lines(read_scenario(path)))), took))
+            found.append((path.stem, seconds_of(plan_lines(scenario := read_scenario(path), check_data(scenario))), took))
     return found
 
 

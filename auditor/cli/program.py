@@ -38,11 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     The text of a foreign exception may quote whatever it met, and that may be an original value.
     """
-    from auditor.process.environment import load_with_one_thread
+    from auditor.process.environment import begin_program
 
     before = threading.enumerate()
     if arguments is None:  # the program, and not a call of it in somebody else's
-        load_with_one_thread()
+        begin_program()
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
     except SystemExit as done:

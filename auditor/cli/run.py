@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from auditor.results.model import AuditResult
     from auditor.scenario.model import Scenario
 
+WORKERS = "Processes; results do not depend on it. Of a short run one, else as many as there are processors, and memory for."
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 
 @click.command()
 @scenario_argument
 @click.option("-o", "--output", type=click.Path(file_okay=False), default="audit", show_default=True, help="Folder for the results.")
-@click.option("-j", "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes; results do not depend on it.")
+@click.option("-j", "--workers", type=click.IntRange(1, 1024), default=None, show_default="as the run is worth", help=WORKERS)
 @click.option("--cluster", metavar="ADDRESS", help="A running Dask scheduler to use instead of processes here.")
 @set_option
 @seed_option
@@ -37,7 +38,7 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 @click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
 @guarded
 def run(
-    scenarios: tuple[str, ...], output: str, workers: int, cluster: str | None, changes: tuple[str, ...], seed: int | None,
+    scenarios: tuple[str, ...], output: str, workers: int | None, cluster: str | None, changes: tuple[str, ...], seed: int | None,
     form: str, full: bool, junit_xml: str | None, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
     """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
@@ -55,17 +56,19 @@ def run(
     with interrupt.interruptible(), suppress(interrupt.Interrupted), ExitStack() as page:
         with suppress(interrupt.Interrupted):
             try:
-                _import(1 if cluster else workers)
+                _import()
                 from auditor.runs.output import check_place, deposit, deposit_page, made_folders
 
                 if junit_xml is not None:
                     check_place(junit_xml)  # now, and not after hours
-                checked += _ready(scenarios, changes, seed)
+                read = _read(scenarios, changes, seed)
+                crews = _check_all(read, workers)
+                checked += read
                 folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
-                for scenario, folder in zip(checked, folders, strict=True):
+                for scenario, folder, crew in zip(checked, folders, crews, strict=True):
                     page.close()  # that of the scenario before, which must not wait for this one
                     command = _command(scenario.name, changes, seed)
-                    results.append(_audited(scenario, folder, workers, cluster, command, resume, quiet))
+                    results.append(_audited(scenario, folder, crew, cluster, command, resume, quiet))
                     statuses.append(results[-1].exit_status)
                     with interrupt.shielded():
                         if deposit(results[-1], folder):
@@ -83,11 +86,10 @@ def run(
     sys.exit(status or max(statuses))
 
 
-def _import(workers: int) -> None:
-    """Import what a run needs, here and in the processes that will carry it out, and every plugin."""
-    from auditor.runs.workers import prepare, without_collection
+def _import() -> None:
+    """Import what a run needs, and every plugin."""
+    from auditor.runs.workers import without_collection
 
-    prepare(workers)  # before anything that takes time
     with without_collection():
         from auditor import registry
 
@@ -96,20 +98,26 @@ def _import(workers: int) -> None:
         registry.discover()
 
 
-def _ready(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
-    """Return the scenarios, read and checked against their data."""
-    checked: list[Scenario] = read_all(scenarios, changes, seed)
+def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Scenario]:
+    read: list[Scenario] = read_all(scenarios, changes, seed)
     warn_of_broken_plugins()
-    _check_all(checked)
-    return checked
+    return read
 
 
-def _check_all(scenarios: Sequence[Any]) -> None:
-    """Check every scenario against its data before any is run: a wrong one must not cost the time of those before it."""
+def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
+    """Check every scenario against its data before any is run, as a wrong one must not cost the time of those before it.
+
+    Return how many processes each is to take.
+    """
     from auditor.runs.check import check_data
+    from auditor.runs.plan import workers_worth
+
+    def crew(scenario: Scenario) -> int:
+        tables = check_data(scenario)
+        return workers_worth(scenario, tables) if workers is None else workers
 
     with one_line_warnings():
-        each(scenarios, check_data)
+        return each(scenarios, crew)
 
 
 def _audited(

@@ -43,6 +43,8 @@ _owner = os.getpid()
 _held = 0
 """Blocks that are open, in whatever thread: the last one gives ``os._exit`` back."""
 _lock = threading.Lock()
+_copying = False
+"""Whether a process that is forked now is a worker of ours."""
 
 
 class contained:  # noqa: N801 - reads as a word in `with contained() as failure:`
@@ -195,13 +197,27 @@ def _end_where_ours_goes_on(frame: FrameType, event: str, _: object) -> None:
         _leave(1)
 
 
+@contextmanager
+def copying() -> Iterator[None]:
+    """Let copies of this process that are made in the block go on as they like: they are ours, and no plugin's."""
+    global _copying
+    _copying = True
+    try:
+        yield
+    finally:
+        _copying = False
+
+
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
     It may do what it was made for and leave. One that goes on as if it were the audit would call the plugin again, fork again, and
     double with every call until the machine is full; the end of the block is too late for that.
     """
-    if _held:
+    global _held
+    if _copying:
+        _held, os._exit = 0, _leave  # it begins outside of every block
+    elif _held:
         sys.setprofile(_end_where_ours_goes_on)
 
 

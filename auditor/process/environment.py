@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,12 +17,30 @@ THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 """Variables that libraries of linear algebra read as they are loaded; a library loaded later by another name would not be held."""
 
 
-def load_with_one_thread() -> None:
-    """Have libraries of linear algebra that are loaded from now on, here and in programs started from here, take one thread.
+_whose = {"ours": False}
 
-    For a program of its own; another's, that imports this package, decides for itself.
+
+def begin_program() -> None:
+    """Say that this process is our own program, in which libraries of linear algebra that are loaded from now on take one thread.
+
+    So do those of programs started from here. Another's program, that imports this package, decides for itself.
     """
+    _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
+
+
+def may_fork() -> bool:
+    """Return whether copies of this process may work for it: of our own program, whose few threads are known, on Linux."""
+    return _whose["ours"] and sys.platform == "linux"
+
+
+def processors() -> int:
+    """Return how many processors this process may use: the machine's, or fewer where the shell or a container sets a limit."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such system, or the word «max»
+        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
+        count = min(count, max(1, quota // period))
+    return count
 
 
 @cache

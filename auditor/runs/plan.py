@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import release_copies
 from auditor.audit.workload import workload
+from auditor.data.table import Table
 from auditor.errors import shortened
+from auditor.process.containment import contained
+from auditor.process.environment import may_fork, processors
 from auditor.process.memory import available
-from auditor.runs.check import check_data
-from auditor.scenario.model import Scenario
+from auditor.runs.check import Tables, check_data
+from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
 from auditor.text.durations import duration
 
 SECONDS_PER_RUN, SECONDS_PER_CELL = 0.5, 1e-4
 """To start, read the scenario and write results; and for the records of one cell."""
+WORTH_SHARING = 2.0
+"""Seconds of work from which on a run takes more than one process where nobody said how many."""
 MOST_SCHEMES = 40
 LONGEST_SWEEP = 80
 """Characters of the list of a swept path's values."""
@@ -47,7 +53,7 @@ def outline(scenario: Scenario) -> str:
     AuditorError
         The data cannot be audited as asked.
     """
-    lines = list(plan_lines(scenario))
+    lines = plan_lines(scenario, check_data(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
     memory, there = max(line.memory for line in lines), available()
@@ -101,20 +107,35 @@ def _releases(lines: Sequence[Line]) -> str:
     return f"{len(lines)} releases, {sum(line.replicates for line in lines):,} with their replicates"
 
 
-def plan_lines(scenario: Scenario) -> list[Line]:
-    """Return the plan of every release."""
+def workers_worth(scenario: Scenario, tables: Tables) -> int:
+    """Return how many processes a run should take where nobody said: one a processor, if it is long enough and half of the memory will do.
+
+    Where they cannot be copies of this one, which start at once, it should be one; as of a plugin that breaks, which the run will record.
+    """
+    with contained():
+        if may_fork() and seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING:
+            return max(1, min(processors(), available() // (2 * max(line.memory for line in lines))))
+    return 1
+
+
+def plan_lines(scenario: Scenario, tables: Tables) -> list[Line]:
+    """Return the plan of every release, of the tables that the scenario was checked against."""
     lines = []
-    for point, table in check_data(scenario):
+    for point, table in tables:
         here = at_point(scenario, point)
-        for use in here.schemes:
-            copies, replicates = release_copies(use, here), here.replicates_of(use)
-            coalitions = len(expand_all(here.coalitions, copies, here.seed))
-            cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
-            asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
-            work = workload(asked, table, use, copies, coalitions)
-            lines.append(Line(
-                scheme=use.id, rows=table.rows, width=work.width, copies=copies,
-                replicates=replicates, coalitions=coalitions, cells=cells,
-                values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
-            ))  # fmt: skip
+        lines += [line_of(here, point, use, table) for use in here.schemes]
     return lines
+
+
+def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table) -> Line:
+    """Return the plan of one release of a scenario at a sweep point."""
+    copies, replicates = release_copies(use, here), here.replicates_of(use)
+    coalitions = len(expand_all(here.coalitions, copies, here.seed))
+    cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
+    asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
+    work = workload(asked, table, use, copies, coalitions)
+    return Line(
+        scheme=use.id, rows=table.rows, width=work.width, copies=copies,
+        replicates=replicates, coalitions=coalitions, cells=cells,
+        values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
+    )  # fmt: skip

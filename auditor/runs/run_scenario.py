@@ -103,7 +103,7 @@ def run_scenario(
     started, clock = datetime.now(UTC), time.perf_counter()
     points = scenario.sweep_points()
     summaries, digests = zip(*(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True)
-    tasks = list(plan(scenario, points))
+    tasks = list(plan(scenario, points, shared=workers > 1 or cluster is not None))
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
     tables = list(zip(points, digests, strict=True))

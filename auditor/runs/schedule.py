@@ -24,6 +24,7 @@ from auditor.process.memory import keep_freed_memory
 from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
+from auditor.runs.plan import line_of
 from auditor.runs.tables import table_of
 from auditor.runs.task import AttemptTask, Place, Task
 from auditor.runs.workers import Crew, Numbered
@@ -34,8 +35,8 @@ TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
 
 
-def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]:
-    """Yield the release tasks of a scenario, in the order of its results."""
+def plan(scenario: Scenario, points: Sequence[dict[str, Any]], shared: bool = False) -> Iterator[Task]:
+    """Yield the release tasks of a scenario, in the order of its results; ``shared`` among several, each says how long it may take."""
     for point in points:
         here = at_point(scenario, point)
         table, _ = table_of(here)
@@ -44,8 +45,11 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]]) -> Iterator[Task]
             replicates = here.replicates_of(released)
             numbers, share = range(1, replicates + 1), 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
             pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
+            seconds = 0.0
+            with contained():  # where it fails the audit will, and says why
+                seconds = line_of(here, point, released, table).work * share / replicates if shared else 0.0
             for first in range(0, replicates, share):
-                yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None)
+                yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None, seconds)
 
 
 def carry_out_all(
@@ -72,6 +76,7 @@ def carry_out_all(
             kept_here.append(task)
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
+    held.sort(key=lambda task: -task.seconds)  # the longest first: begun last it would be waited for alone
     work = [Batch([], [], held), *map(Batch.of, batches.values())]
     total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
     for batch in work:

@@ -49,6 +49,8 @@ class Task:
         Whether an expectation needs evidence on what pooling buys.
     table : Table or None
         Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
+    seconds : float
+        How long it may take, for whoever deals tasks out; 0 where nobody asked.
     share : callable or None
         Has the passes over such a table's rows done by others, or hands out what they found (``ReleaseRequest.share``).
     attempts : mapping
@@ -60,6 +62,7 @@ class Task:
     replicates: tuple[int, ...]
     pooling: bool
     table: Table | None = None
+    seconds: float = 0.0
     share: Share | None = field(default=None, repr=False)
     attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
 

@@ -7,19 +7,23 @@ ignore Ctrl-C, which their parent answers, and end when it does. joblib and Dask
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
+from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 from auditor.errors import AuditorError, WorkersLost
-from auditor.process.containment import withhold_uncaught
+from auditor.process.containment import copying, withhold_uncaught
+from auditor.process.environment import may_fork
+from auditor.process.interrupt import SIGNALS
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -88,17 +92,15 @@ class Crew:
 
 
 def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
     left, deaths = dict(enumerate(tasks)), 0
     while left:
         try:
-            with closing(_pool(workers, work, left)) as done:
+            with closing(_done(_pool(min(workers, len(left))), work, left)) as done:
                 for place, result in done:
                     del left[place]
                     deaths = 0
                     yield place, result
-        except TerminatedWorkerError:
+        except BrokenProcessPool:
             deaths += 1
             if deaths == MOST_DEATHS:
                 raise WorkersLost(
@@ -107,23 +109,53 @@ def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> N
                 ) from None
 
 
-def prepare(workers: int) -> None:
-    """Start the processes that tasks will be carried out in, and let them import what that takes while this one reads and checks.
+def _pool(workers: int) -> Executor:
+    """Return processes that will start with their first task.
 
-    Of no consequence but for time: whatever becomes of them, ``Crew`` has its own. More than there are processors would only be in the way.
+    In our own program they begin as copies of it: they import nothing, read no table again and share its memory. In somebody else's, whose
+    threads may hold locks that a copy would wait for in vain, and on other systems, they are started afresh.
     """
-    if 1 < workers <= (os.cpu_count() or 1):
-        _early.append(_started(workers, [(_arrive,)] * workers))
+    if may_fork():
+        return ProcessPoolExecutor(workers, get_context("fork"), _begin_as_copy, (os.getpid(),))
+    from joblib.externals.loky import get_reusable_executor
+
+    pool: Executor = get_reusable_executor(workers, initializer=_begin, initargs=(os.getpid(),))
+    return pool
 
 
-_early: list[Numbered[Any]] = []
-"""Arrivals that nobody has waited for yet; dropped unheard they would take their processes with them."""
+def _done(pool: Executor, work: Callable[[T], R], tasks: Mapping[int, T]) -> Numbered[R]:
+    with copying(), _without_signals():
+        places = {pool.submit(work, task): place for place, task in tasks.items()}
+    try:
+        for future in as_completed(list(places)):
+            result: R = future.result()
+            yield places.pop(future), result  # forgotten here, so that nobody keeps it
+    finally:
+        if places:
+            _kill(pool)
+        elif isinstance(pool, ProcessPoolExecutor):  # others may be asked again
+            pool.shutdown()
 
 
-def _arrive() -> None:
-    with without_collection():
-        importlib.import_module("auditor.runs.schedule")
-        importlib.import_module("auditor.registry").discover(renderers=False)
+def _kill(pool: Executor) -> None:
+    """Make an end of what nobody waits for any more."""
+    if isinstance(pool, ProcessPoolExecutor):
+        for process in active_children():  # of our own program, which has no others
+            process.kill()
+        pool.shutdown(cancel_futures=True)
+    else:
+        dismiss()
+
+
+def dismiss() -> None:
+    """End the processes of somebody else's program that wait for more tasks.
+
+    Left to themselves they are asked to go when the program ends, and an answer is waited for; one that was killed meanwhile gives none.
+    """
+    if "joblib" in sys.modules:
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
 
 
 @contextmanager
@@ -141,53 +173,40 @@ def without_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _started(workers: int, calls: Sequence[tuple[Any, ...]]) -> Numbered[Any]:
-    from joblib import Parallel, delayed
-
-    with _ignoring_ctrl_c():
-        # From its start, and not with its first task: one that has none yet would wait for it for minutes when nobody is left to give it.
-        follow = {"initializer": _follow, "initargs": (os.getpid(),)}
-        found: Numbered[Any] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, **follow)(
-            delayed(function)(*arguments) for function, *arguments in calls
-        )
-    return found
-
-
-def _pool(workers: int, work: Callable[[T], R], tasks: dict[int, T]) -> Numbered[R]:
-    while _early:
-        with suppress(Exception):
-            list(_early.pop())
-    results = _started(workers, [(_numbered, work, place, task) for place, task in tasks.items()])
-    try:
-        yield from results
-    finally:
-        _closed(results)
-
-
 @contextmanager
-def _ignoring_ctrl_c() -> Iterator[None]:
-    """Start processes that a terminal's Ctrl-C does not reach: it is sent to a whole group, and only the parent can make an end of it."""
+def _without_signals() -> Iterator[None]:
+    """Start processes that signals do not reach before they know what to do: a terminal's Ctrl-C is sent to a whole group."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # before the signal is blocked: until Python 3.12 or so, starting it unblocks what was blocked
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    resource_tracker.ensure_running()  # before signals are blocked: until Python 3.12 or so, starting it unblocks what was blocked
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        yield
+        with warnings.catch_warnings():  # that copies of a program with threads may come to a standstill: ours hold no lock that they need
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _numbered(work: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
-    return place, work(task)
+def _begin_as_copy(leader: int) -> None:
+    """Begin without what a copy must not use of its program: answers to signals, and streams that other threads may have locked."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    for name in ("stdout", "stderr"):
+        with suppress(AttributeError, OSError, ValueError):  # closed, or no file
+            stream = getattr(sys, name)
+            setattr(sys, name, open(stream.fileno(), "w", encoding=stream.encoding, errors=stream.errors, closefd=False))
+    _begin(leader)
 
 
-def _follow(leader: int) -> None:
+def _begin(leader: int) -> None:
     """Let this process end when the one that started it does, or has already: killed, it cannot say goodbye, and work goes on for nobody.
 
-    And let it ignore Ctrl-C, whatever it was started with: joblib may replace a worker while the signal is not blocked.
+    And let it ignore Ctrl-C, whatever it was started with: a worker may be replaced while the signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     withhold_uncaught()
@@ -198,26 +217,6 @@ def _follow(leader: int) -> None:
         _leave(1)
 
     threading.Thread(target=watch, name="auditor-parent", daemon=True).start()
-
-
-def dismiss() -> None:
-    """End the processes that wait for more tasks.
-
-    Left to themselves they are asked to go when the program ends, and an answer is waited for; one that was killed meanwhile gives none.
-    """
-    while _early:
-        _closed(_early.pop())
-    if "joblib" in sys.modules:
-        from joblib.externals.loky import get_reusable_executor
-
-        get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
-
-
-def _closed(results: Numbered[Any]) -> None:
-    """Make an end of what nobody waits for any more."""
-    with warnings.catch_warnings():  # that it ends early is no surprise here
-        warnings.simplefilter("ignore")
-        results.close()
 
 
 def _connected(address: str) -> Any:

@@ -43,7 +43,7 @@ def test_scipy_s_own_library_is_held_before_anything_needs_it():
 
 def test_a_program_of_ours_loads_libraries_with_one_thread_and_needs_no_other_s_to_be_held():
     code = (
-        "import sys\nfrom auditor.process.environment import load_with_one_thread, one_thread\nload_with_one_thread()\n"
+        "import sys\nfrom auditor.process.environment import begin_program, one_thread\nbegin_program()\n"
         "with one_thread():\n    early = 'scipy.linalg' in sys.modules\n"
         "import scipy.linalg, threadpoolctl\nprint(early, *(x['num_threads'] for x in threadpoolctl.threadpool_info() if x['user_api'] == 'blas'))"
     )

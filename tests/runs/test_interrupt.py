@@ -134,7 +134,7 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
 def test_a_signal_before_the_first_task_ends_the_program_with_its_status(folder, run, monkeypatch, number):
     from auditor.cli import run as command
 
-    monkeypatch.setattr(command, "_check_all", lambda checked: os.kill(os.getpid(), number))
+    monkeypatch.setattr(command, "_check_all", lambda *_: os.kill(os.getpid(), number))
     status, out, err = run("first.yaml")
     assert (status, out) == (128 + number, "")
     assert "Traceback" not in err
