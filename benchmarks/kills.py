@@ -127,7 +127,7 @@ def kill_worker(run: Run) -> str:
     """SIGKILL to one worker; its tasks are done again."""
     workers = run.workers()
     if not workers:
-        return TOO_EARLY
+        return kill_all(run)
     os.kill(run.draw.choice(workers), signal.SIGKILL)
     run.ended(0, 1)
     return ""
@@ -135,10 +135,10 @@ def kill_worker(run: Run) -> str:
 
 def kill_all(run: Run) -> str:
     """SIGKILL to the program and its workers at once."""
-    found = run.workers()
+    found, written = run.workers(), (run.output / run.scenario.stem / "results.json").exists()
     os.killpg(run.program.pid, signal.SIGKILL)
-    run.ended(-signal.SIGKILL)
-    return "" if found else TOO_EARLY
+    run.program.communicate()
+    return "" if found else TOO_LATE if written else TOO_EARLY
 
 
 def signalled(number: signal.Signals, *expected: int) -> Disturbance:

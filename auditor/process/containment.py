@@ -38,7 +38,7 @@ LIBRARIES = frozenset({"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydant
 MOST_TEXT = 300
 """Characters of a plugin's own text that are shown."""
 
-_leave = os._exit
+leave = os._exit
 _owner = os.getpid()
 _held = 0
 """Blocks that are open, in whatever thread: the last one gives ``os._exit`` back."""
@@ -80,7 +80,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
         if os.getpid() != self._process:
-            _leave(1)
+            leave(1)
         _free_exit()
         for put_back, state in self._before:
             with suppress(Exception):
@@ -194,7 +194,7 @@ def _hold_exit() -> None:
 def _end_where_ours_goes_on(frame: FrameType, event: str, _: object) -> None:
     """End a child as a plugin's code hands back to ours: called by every function of the child, as ``sys.setprofile`` has it."""
     if event == "return" and frame.f_back is not None and _home(frame.f_back) in OURS and _home(frame) not in OURS:
-        _leave(1)
+        leave(1)
 
 
 @contextmanager
@@ -216,7 +216,7 @@ def _watch_child() -> None:
     """
     global _held
     if _copying:
-        _held, os._exit = 0, _leave  # it begins outside of every block
+        _held, os._exit = 0, leave  # it begins outside of every block
     elif _held:
         sys.setprofile(_end_where_ours_goes_on)
 
@@ -230,13 +230,13 @@ def _free_exit() -> None:
     with _lock:
         _held -= 1
         if not _held:
-            os._exit = _leave
+            os._exit = leave
 
 
 def _refused(status: int) -> NoReturn:
     """Stand in for ``os._exit`` while plugins run; processes that a plugin started may leave as they like."""
     if os.getpid() != _owner:
-        _leave(status)
+        leave(status)
     raise _Left(status)
 
 

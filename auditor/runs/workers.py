@@ -21,7 +21,7 @@ from multiprocessing import active_children, get_context
 from typing import Any, TypeVar
 
 from auditor.errors import AuditorError, WorkersLost
-from auditor.process.containment import copying, withhold_uncaught
+from auditor.process.containment import copying, leave, withhold_uncaught
 from auditor.process.environment import may_fork
 from auditor.process.interrupt import SIGNALS
 
@@ -35,9 +35,6 @@ MOST_DEATHS = 3
 WATCH_SECONDS = 1.0
 ANSWER_SECONDS = 10.0
 """A scheduler that has not answered by then is not there."""
-_leave = os._exit
-"""As it is before any plugin runs."""
-
 Numbered = Generator[tuple[int, R], None, None]
 """Places of tasks, from 0, with what they yielded, in whatever order they were finished."""
 
@@ -214,7 +211,7 @@ def _begin(leader: int) -> None:
     def watch() -> None:
         while os.getppid() == leader:
             time.sleep(WATCH_SECONDS)
-        _leave(1)
+        leave(1)
 
     threading.Thread(target=watch, name="auditor-parent", daemon=True).start()
 

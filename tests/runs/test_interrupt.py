@@ -236,7 +236,7 @@ def all_end(program):
 
 
 def has_workers(program):
-    return sum("popen_loky" in line for line in members(program)) == 2
+    return sum("many.yaml" in line for line in members(program)) == 3  # copies of the program, of the same name
 
 
 @pytest.mark.parametrize("moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"])
@@ -251,7 +251,8 @@ def test_workers_end_when_the_program_is_killed(folder, started, moment):
 
 
 def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
-    Path("many.yaml").write_text(yaml.safe_dump(SCENARIO))
+    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: has_workers(program), program)
     os.killpg(program.pid, signal.SIGINT)

@@ -350,7 +350,7 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder, monkeypatch):
     """``python -m benchmarks.kills`` does this a hundred times with more kinds of results and of disturbances."""
     monkeypatch.setattr(kills, "_environment", environment)
-    write(SCENARIO | {"schemes": SCENARIO["schemes"][:1], "replicates": 8})
+    write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
     kinds = ("SIGKILL, a worker", "SIGTERM")  # what hits a run at any moment: to find one when it holds its folder takes minutes
     tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(kinds), seed=5, kinds=kinds)
     assert tally.whole, str(tally)

@@ -1,0 +1,93 @@
+"""Processes that carry tasks out: copies of our own program, as many as a run is worth, and the same results for any number of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from auditor.process import environment
+from auditor.runs import plan
+from auditor.runs.check import check_data
+from auditor.scenario.read import read_scenario
+from tests.programs import python
+
+SCENARIO = {
+    "title": "Shared", "seed": 1, "data": {"source": "cps", "columns": ["age", "salary"], "rows": 2_000}, "coalitions": ["subsets"],
+    "schemes": [{"name": name, "levels": [0.25, 0.5, 1.0]} for name in ("independent", "corner-wave", "correlated")],
+    "attacks": ["llse", "ndr"], "knowledge": ["perfect", {"estimated": {"rows": 400}}], "replicates": 3,
+}  # fmt: skip
+
+
+@pytest.fixture
+def scenario(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO))
+    return read_scenario("shared.yaml")
+
+
+def worth(scenario, monkeypatch, processors=4, memory=2**40, ours=True, seconds=60.0):
+    monkeypatch.setattr(plan, "may_fork", lambda: ours)
+    monkeypatch.setattr(plan, "processors", lambda: processors)
+    monkeypatch.setattr(plan, "available", lambda: memory)
+    monkeypatch.setattr(plan, "seconds_of", lambda lines: seconds)
+    return plan.workers_worth(scenario, check_data(scenario))
+
+
+def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_memory(scenario, monkeypatch):
+    each = max(line.memory for line in plan.plan_lines(scenario, check_data(scenario)))
+    assert worth(scenario, monkeypatch) == 4
+    assert worth(scenario, monkeypatch, seconds=0.5) == 1
+    assert worth(scenario, monkeypatch, ours=False) == 1
+    assert [worth(scenario, monkeypatch, memory=times * each) for times in (1, 4, 7, 100)] == [1, 2, 3, 4]
+
+
+def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(scenario, monkeypatch):
+    def broken(*_):
+        raise ValueError
+
+    monkeypatch.setattr(plan, "workload", broken)
+    assert worth(scenario, monkeypatch) == 1
+
+
+@pytest.mark.parametrize(("quota", "most"), [("max 100000", None), ("150000 100000", 1), ("50000 100000", 1), ("", None)])
+def test_processors_are_no_more_than_a_container_may_use(tmp_path, monkeypatch, quota, most):
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(environment, "Path", lambda _: tmp_path / "cpu.max")
+    there = environment.processors()
+    assert there == (most or there) >= 1
+
+
+def test_somebody_else_s_program_is_not_copied():
+    assert not environment.may_fork()
+
+
+def test_copies_of_the_program_find_what_it_finds(scenario):
+    found = []
+    for workers in (1, 2, 3):
+        done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
+        assert "warning" not in done.stderr
+        found.append((Path(str(workers), "shared/results.parquet").read_bytes(), done.stdout.replace(f"{workers}/shared", "")))
+    assert found[0] == found[1] == found[2]
+
+
+WORKERS = """
+import os, signal, sys
+from auditor.process import environment, interrupt
+from auditor.runs.workers import Crew
+
+def told(_):
+    return os.getppid(), signal.getsignal(signal.SIGINT) == signal.SIG_IGN, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+environment.begin_program()
+with interrupt.interruptible(), Crew(2) as crew:
+    for leader, deaf, ends in crew.carry_out(told, range(4)):
+        print(leader == os.getpid(), deaf, ends)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
+def test_copies_leave_ctrl_c_to_the_program_and_end_by_a_signal_to_them():
+    assert python("-c", WORKERS, check=True).stdout.split() == ["True"] * 12
