@@ -25,7 +25,7 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
     """Validate without running, and print the plan: cells, rows, an estimate of the work."""
-    from auditor.runs.workers import without_collection
+    from auditor.process.environment import without_collection
 
     with without_collection():
         from auditor import registry

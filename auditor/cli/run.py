@@ -88,7 +88,7 @@ def run(
 
 def _import() -> None:
     """Import what a run needs, and every plugin."""
-    from auditor.runs.workers import without_collection
+    from auditor.process.environment import without_collection
 
     with without_collection():
         from auditor import registry

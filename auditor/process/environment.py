@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +32,16 @@ def begin_program() -> None:
 
 
 def may_fork() -> bool:
-    """Return whether copies of this process may work for it: of our own program, whose few threads are known, on Linux."""
-    return _whose["ours"] and sys.platform == "linux"
+    """Return whether copies of this process may work for it: of our own program, whose few threads are known, on Linux with semaphores."""
+    if not (_whose["ours"] and sys.platform == "linux"):
+        return False
+    from multiprocessing import get_context  # a hundredth of a second, which `auditor --help` would pay for
+
+    try:
+        get_context("fork").Lock()  # some containers and functions in the cloud have none
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def processors() -> int:
@@ -73,3 +83,18 @@ def _libraries(modules: int) -> ThreadpoolController:
 
     del modules  # the cache's key
     return ThreadpoolController()
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Import without Python's collector of circles: what is imported stays, and it would go through all of it again and again.
+
+    Nor does it look at it later, from the first time on in a process.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+        gc.enable()

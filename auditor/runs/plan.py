@@ -113,7 +113,7 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
     Where they cannot be copies of this one, which start at once, it should be one; as of a plugin that breaks, which the run will record.
     """
     with contained():
-        if may_fork() and seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING:
+        if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
             return max(1, min(processors(), available() // (2 * max(line.memory for line in lines))))
     return 1
 

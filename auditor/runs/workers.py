@@ -6,7 +6,6 @@ ignore Ctrl-C, which their parent answers, and end when it does. joblib and Dask
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -14,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from multiprocessing import active_children, get_context
@@ -121,12 +120,16 @@ def _pool(workers: int) -> Executor:
 
 
 def _done(pool: Executor, work: Callable[[T], R], tasks: Mapping[int, T]) -> Numbered[R]:
-    with copying(), _without_signals():
-        places = {pool.submit(work, task): place for place, task in tasks.items()}
+    places: dict[Future[R], int] = {}
     try:
+        with copying(), _without_signals():
+            for place, task in tasks.items():
+                places[pool.submit(work, task)] = place
         for future in as_completed(list(places)):
-            result: R = future.result()
+            result = future.result()
             yield places.pop(future), result  # forgotten here, so that nobody keeps it
+    except BlockingIOError:
+        raise WorkersLost("the system starts no more processes; try fewer --workers") from None
     finally:
         if places:
             _kill(pool)
@@ -153,21 +156,6 @@ def dismiss() -> None:
         from joblib.externals.loky import get_reusable_executor
 
         get_reusable_executor(reuse=True).shutdown(wait=True, kill_workers=True)
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Import without Python's collector of circles: what is imported stays, and it would go through all of it again and again.
-
-    Nor does it look at it later, from the first time on in a process.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not gc.get_freeze_count():
-            gc.freeze()
-        gc.enable()
 
 
 @contextmanager
