@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 
 import numpy as np
@@ -94,19 +94,24 @@ class NumericEngine:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
         session = self._session(request, context, coalitions)
         found = session.run(request.attempts)
-        session.testify(evidence)
+        session.testify(evidence, request.attempts)
         return found
 
     def attempts(self, request: ReleaseRequest) -> dict[int, Callable[[], Attempt]]:
-        """Return those by attacks that are not linear; all where something is counted of every record."""
+        """Return those by attacks that are not linear, or all where something is counted of every record; and what trees gain, first."""
         here = request.scenario
 
-        def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
+        @cache
+        def session() -> Session:
             context = self.context(request, request.levels, request.copies)
-            return self._session(request, context, expand_all(here.coalitions, request.copies, here.seed)).attempt(use, knowledge)
+            return self._session(request, context, expand_all(here.coalitions, request.copies, here.seed))
 
-        counted = wanted_tally(here, np.ones(request.table.width), request.table).of_all
-        return {number: partial(attempt, *cell) for number, cell in enumerate(cells_of(here)) if counted or not _linear(cell[0])}
+        def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
+            return session().attempt(use, knowledge)
+
+        cells, counted = cells_of(here), wanted_tally(here, np.ones(request.table.width), request.table).of_all
+        gains: dict[int, Callable[[], Attempt]] = {len(cells): lambda: session().gains()} if request.pooling else {}
+        return gains | {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])}
 
     def _session(self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]) -> Session:
         """Return a release with its moments gathered, here or by others."""
@@ -157,8 +162,12 @@ class Session:
         tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
         return Attempt.joined(self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else [])
 
-    def testify(self, evidence: ReleaseEvidence) -> None:
-        """Fill in what expectations judge the release by."""
+    def gains(self) -> Attempt:
+        """Return what boosted trees gain by pooling, and nothing else."""
+        return Attempt(Measurements.of([]), [], gains=trees_gains(self.opened.by_record) if self.opened.gathered.copies.joint else {})
+
+    def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
+        """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
         opened, table = self.opened.by_record, self.opened.release.table
         evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
         if self.told:
@@ -169,7 +178,9 @@ class Session:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
             groups, near = with_near_differences(opened)
-            found = noise_dependences(opened), near, trees_gains(opened), opened.release.scheme.makes_copies
+            place = len(cells_of(opened.scenario))
+            trees = made[place].gains if place in made else trees_gains(opened)
+            found = noise_dependences(opened), near, trees, opened.release.scheme.makes_copies
             evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
         elif opened.pooling:
             several = [coalition for coalition in opened.needed if len(coalition) > 1]

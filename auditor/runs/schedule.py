@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from auditor.audit.base.outcome import Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
+from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import one_thread
 from auditor.process.memory import keep_freed_memory
@@ -77,7 +78,7 @@ def carry_out_all(
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
     held.sort(key=lambda task: -task.seconds)  # the longest first: begun last it would be waited for alone
-    work = [Batch([], [], held), *map(Batch.of, batches.values())]
+    work = [Batch([], attempts_on(held) if crew.spare(len(held)) and _apart(held) else [], held), *map(Batch.of, batches.values())]
     total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
     for batch in work:
         ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*batch.steps, *batch.attempts, *batch.tasks)))
@@ -126,7 +127,7 @@ def _carried_out(
             add_up(wholes, step, found)
             finished(place)
     share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
-    attempts = [replace(each, task=replace(each.task, share=share[each.task.scheme])) for each in batch.attempts]
+    attempts = [replace(each, task=replace(each.task, share=share.get(each.task.scheme))) for each in batch.attempts]
     with closing(attempted(attempts, crew, checkpoint)) as outcomes:
         for place, outcome in outcomes:
             if outcome is not None:
@@ -146,7 +147,7 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
     """
     keep_freed_memory()
     with one_thread():
-        table = table_of(task.place.scenario())[0] if task.table is None else task.table
+        table = _table(task)
         return [audit_release(task.request(table, replicate)) for replicate in task.replicates]
 
 
@@ -154,21 +155,47 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
 
 
 def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
-    """Return the attempts that are steps of their own, on releases that a pass ahead serves."""
+    """Return the attempts that are steps of their own."""
     found: list[AttemptTask] = []
     for task in batch:
         with contained():  # where it fails the audit will, and says why
-            request = AttemptTask(task, 0).request
+            request = task.audited_request(_table(task))
             found += [AttemptTask(task, number) for number in engine_of(request.use).attempts(request)]
     return found
 
 
+def _apart(held: Sequence[Task]) -> bool:
+    """Whether each of these is one release of a scheme of its own, by which its steps are known."""
+    return all(len(task.replicates) == 1 for task in held) and len({task.scheme for task in held}) == len(held)
+
+
+def _table(task: Task) -> Table:
+    return table_of(task.place.scenario())[0] if task.table is None else task.table
+
+
 def attempt(step: AttemptTask) -> Attempt | None:
     """Make one attempt; None where there is no release to attempt, which the audit will say. Runs in a worker."""
+    keep_freed_memory()
     with one_thread(), contained():
-        request = step.request
-        return engine_of(request.use).attempts(request)[step.number]()
+        return _attempts(step.task)[step.number]()
     return None
+
+
+_opened: list[Any] = [None, None, {}]
+"""The last release of a table in memory that attempts were made on in this process: table, task, and what makes the others."""
+
+
+def _attempts(task: Task) -> Mapping[int, Callable[[], Attempt]]:
+    """Return what makes the attempts on a release, opened once where copies are kept as long as it is."""
+    table, name = _table(task), json.dumps([task.place.document, task.identity])
+    if table.streamed or _opened[0] is not table or _opened[1] != name:
+        request = task.audited_request(table)
+        found = engine_of(request.use).attempts(request)
+        if table.streamed:
+            return found
+        _opened[:] = table, name, found
+    kept: Mapping[int, Callable[[], Attempt]] = _opened[2]
+    return kept
 
 
 def attempted(steps: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint) -> Numbered[Attempt | None]:

@@ -76,6 +76,10 @@ class Task:
         """Return the request to audit one of its releases."""
         return self.place.request(self.scheme, table, replicate, self.pooling, self.share, self.attempts)
 
+    def audited_request(self, table: Table) -> ReleaseRequest:
+        """Return the request for its first release, of the part of the table that copies are of."""
+        return self.request(table, self.replicates[0]).audited()[0]
+
     @property
     def identity(self) -> str:
         """What tells the task from the others of its run, in every run of the same scenario on the same data."""
@@ -84,7 +88,7 @@ class Task:
 
 @dataclass(frozen=True)
 class AttemptTask:
-    """The ``number``-th attempt on a task's release of a table that stays in its files (``Engine.attempts``)."""
+    """The ``number``-th attempt on a task's release (``Engine.attempts``)."""
 
     task: Task
     number: int
@@ -98,12 +102,6 @@ class AttemptTask:
     def name(self) -> str:
         """What tells it from the other steps of its task."""
         return f"attempt-{self.number}"
-
-    @property
-    def request(self) -> ReleaseRequest:
-        """The request to audit that release."""
-        assert self.task.table is not None
-        return self.task.request(self.task.table, self.task.replicates[0])
 
 
 @lru_cache(maxsize=64)

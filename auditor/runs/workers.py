@@ -53,6 +53,10 @@ class Crew:
         self._workers = workers
         self._client = None if cluster is None else _connected(cluster)
 
+    def spare(self, tasks: int) -> bool:
+        """Return whether some of these processes would have nothing to do."""
+        return 0 < tasks < self._workers
+
     def __enter__(self) -> Crew:
         return self
 

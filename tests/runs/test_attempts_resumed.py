@@ -19,8 +19,8 @@ from auditor.runs.journal import NAME, _line
 
 ROWS = 100_000
 BLOCKS = 2
-ATTEMPTS = 8
-"""Two attacks on rows with two states of knowledge, on two schemes; `ndr` is linear and is none."""
+ATTEMPTS = 9
+"""Two attacks on rows with two states of knowledge, on two schemes, and trees on one that pooling is judged of; `ndr` is linear and is none."""
 
 pytestmark = pytest.mark.slow
 

@@ -64,11 +64,20 @@ def test_somebody_else_s_program_is_not_copied():
     assert not environment.may_fork()
 
 
-def test_copies_of_the_program_find_what_it_finds(scenario):
+ONE = {
+    "schemes": [{"name": "corner-wave", "levels": [0.25, 0.5, 1.0]}], "attacks": ["llse", "map-estimate", "distribution-analysis"],
+    "knowledge": ["perfect", {"known-records": 40}], "replicates": 1, "expect": ["no-collusion-gain"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("changed", [{}, ONE], ids=["releases", "attempts on one"])
+def test_copies_of_the_program_find_what_it_finds(scenario, changed):
+    Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
     for workers in (1, 2, 3):
         done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
         assert "warning" not in done.stderr
+        assert ("of 6 done" in done.stderr) == (bool(changed) and workers > 1)  # four attempts on rows, trees, and the release
         found.append((Path(str(workers), "shared/results.parquet").read_bytes(), done.stdout.replace(f"{workers}/shared", "")))
     assert found[0] == found[1] == found[2]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
-from auditor.results.evidence import PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.evidence import BoostedGain, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution
 from auditor.scenario.model import Scenario
@@ -24,7 +24,7 @@ class ReleaseAudit:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attack with one state of knowledge came to, on all coalitions that it tries.
+    """What one attack with one state of knowledge came to, on all coalitions that it tries; or what boosted trees gain, which take as long.
 
     Attributes
     ----------
@@ -34,12 +34,15 @@ class Attempt:
         Gains over copies that were chosen before anything was measured (``ReleaseEvidence.paired``).
     told : bool
         Whether the attack asked which values the table has.
+    gains : dict
+        What boosted trees gain by pooling.
     """
 
     measurements: Measurements
     distributions: list[Distribution]
     paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
     told: bool = False
+    gains: dict[Coalition, BoostedGain] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:
