@@ -181,6 +181,14 @@ def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
     assert registry.get(kind, name) is cls
 
 
+@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
+def test_a_name_tells_the_module(kind):
+    """By which ``has`` finds a plugin that ships without importing the others."""
+    for name in registry.spellings(kind):
+        module = registry.MODULES.get(name, name.replace("-", "_"))
+        assert f"{registry.get(kind, name).__module__}.".startswith(f"{registry.HOMES[kind]}.{module}.")
+
+
 @pytest.mark.parametrize(("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")])
 def test_an_old_name_is_still_read(old, new):
     assert registry.get("expectation", old) is registry.get("expectation", new)

@@ -75,7 +75,7 @@ class Source(Plugin):
 
 def is_public(source: str) -> bool:
     """Tell whether the records of a scenario's ``source`` are no secret; those of a file are one."""
-    return source in registry.spellings("source") and bool(registry.get("source", source).public)
+    return registry.has("source", source) and bool(registry.get("source", source).public)
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:

@@ -123,7 +123,8 @@ _early: list[Numbered[Any]] = []
 def _arrive() -> None:
     with without_collection():
         importlib.import_module("auditor.runs.schedule")
-        importlib.import_module("auditor.registry").discover(renderers=False)
+        registry = importlib.import_module("auditor.registry")
+        registry.discover(*registry.AUDITING)
 
 
 @contextmanager
