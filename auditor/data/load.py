@@ -34,7 +34,7 @@ from auditor.data.source import Source
 from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale
 from auditor.data.streamed_table import categorize, held_if_small, is_large
-from auditor.data.table import Table
+from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
@@ -217,7 +217,7 @@ def _finished(
     else:  # a copy may be constant, but not too large to be computed with
         checks.check_variance(table.attributes, np.diag(found.covariance))
     categories = categorical()
-    content = table.content
+    content = table.records
     if standardize:
         scale = Scale.of(found)
         if isinstance(content, FileRows):
@@ -500,6 +500,29 @@ def _numbers_from_plugin(
     check_rows(len(found[names[0]]), asked.rows)
     values = numbers_of_columns(found, asked)
     return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
+
+
+def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
+    """Return a table whose records are made when they are first asked for, by ``make``; None where they have to be looked at.
+
+    Raises
+    ------
+    DataError
+        The table cannot be had, as far as its source knows.
+    """
+    looked_at = (use.standardize, use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
+    if is_file(use.source) or any(looked_at):
+        return None
+    with _source(use.source, use.parameters, use.rows) as made:
+        known = made.outline(use.rows)
+        if known is None:
+            return None
+        names = tuple(_select(known.columns, use.columns, made.labels))
+    check_rows(known.rows, use.rows)
+    places = [known.columns.index(name) for name in names]
+    moments = known.mean[places], known.covariance[np.ix_(places, places)]
+    content = Promised((known.rows, len(names)), moments, make)
+    return Table(names, content, use.source, made.description, made.licence, dropped=use.missing == "drop")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from auditor.errors import AuditorError, AuditorWarning, DataError, PluginFailed
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
-from auditor.runs.tables import table_of
+from auditor.runs.tables import outlined
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -70,7 +70,7 @@ def check_data(scenario: Scenario) -> Tables:
 
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
-        table, moments = table_of(here)
+        table, moments = outlined(here)
     except DataError as error:
         found.add(("data", *error.path), f"cannot be used: {error}")
         return None

@@ -35,7 +35,7 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     ------
     ContractError
         Naming the check. Beside those of ``check_plugin``: ``describes its data``, ``a table``, ``unique names``, ``as many rows as
-        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``a law``, ``follows its law``.
+        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``an outline``, ``a law``, ``follows its law``.
 
     Notes
     -----
@@ -59,7 +59,21 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     again = _frame(cls, parameters, SEED)
     require(cls, "same seed, same table", frame.equals(again), "expected the same table from the same seed, found another")
     _labels(cls, made(cls, parameters), frame)
+    _outline(cls, parameters, frame)
     _law(cls, parameters)
+
+
+def _outline(cls: type[Source], parameters: Mapping[str, Any] | None, frame: pd.DataFrame) -> None:
+    """Hold the table against what its source says of it before it makes it."""
+    with nothing_else_raised(cls, "an outline"):
+        known = made(cls, parameters).outline(ROWS)
+    if known is None:
+        return
+    x = frame.to_numpy(dtype=np.float64)
+    require(cls, "an outline", known.columns == tuple(frame.columns) and known.rows == len(x), "expected the names and number of its table")
+    K, size = np.cov(x.T, ddof=0).reshape(known.covariance.shape), np.outer(x.std(axis=0), x.std(axis=0))
+    right = np.allclose(known.mean, x.mean(axis=0), atol=1e-9 * np.sqrt(np.diag(size))) and np.allclose(known.covariance / size, K / size)
+    require(cls, "an outline", right, "expected the mean and the covariance, divisor n, of its table; found others")
 
 
 def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, rows: int = ROWS) -> Any:

@@ -31,7 +31,7 @@ from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.data.source import Source
+from auditor.data.source import Outline, Source
 from auditor.errors import DataError
 from auditor.registry import PluginParameters, register
 
@@ -77,11 +77,29 @@ class CensusLike(Source):
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
         """Draw ``rows`` records of ``age`` and ``income``."""
-        n, rho = DEFAULT_ROWS if rows is None else rows, self.parameters.correlation
-        if n < 3:
-            raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
+        n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
+
+    def outline(self, rows: int | None) -> Outline:
+        """Return the moments that every draw is brought to."""
+        mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
+        rho = self.parameters.correlation
+        return Outline(("age", "income"), enough(rows), mean, np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std))
+
+
+def enough(rows: int | None) -> int:
+    """Return how many records to draw.
+
+    Raises
+    ------
+    DataError
+        They are too few to be brought to the moments.
+    """
+    n = DEFAULT_ROWS if rows is None else rows
+    if n < 3:
+        raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
+    return n
 
 
 def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
