@@ -10,9 +10,9 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.release import make_scheme, release_copies, release_levels
+from auditor.adversary.knowable import check_knowledge
+from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.audit.measures.utility import utility_problems
-from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.load import file_notes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.release import release_copies
+from auditor.audit.base.uses import release_copies
 from auditor.audit.workload import workload
 from auditor.errors import shortened
 from auditor.process.memory import available
