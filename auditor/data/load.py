@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,7 @@ from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whol
 from auditor.data.record_law import RecordLaw
 from auditor.data.request import DataUse
 from auditor.data.source import Source
-from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale
-from auditor.data.streamed_table import categorize, held_if_small, is_large
 from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.numerics.random_streams import stream
@@ -43,6 +41,9 @@ from auditor.process.memory import check_room
 from auditor.registry import PluginParameters, get
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
+
+if TYPE_CHECKING:
+    from auditor.data.streamed.codes import FileCodes
 
 OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 """What every source takes besides its own parameters."""
@@ -156,6 +157,8 @@ def load_table(
         names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
         if not chosen.columns and as_is:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
+        from auditor.data.streamed_table import categorize, held_if_small, is_large  # for start-up: of files with categories alone
+
         if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source, dropped=missing == "drop")

@@ -12,7 +12,6 @@ from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowable import check_knowledge
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
-from auditor.audit.measures.utility import utility_problems
 from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.load import file_notes
@@ -85,8 +84,11 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     for note in file_notes(here.data.source, here.base):
         warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
-    for path, message in utility_problems(here, table):
-        found.add(("utility", *path), message)
+    if here.utility is not None:
+        from auditor.audit.measures.utility import utility_problems  # for start-up: few scenarios measure it
+
+        for path, message in utility_problems(here, table):
+            found.add(("utility", *path), message)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     for place, attack in enumerate(here.attacks):

@@ -19,11 +19,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.base.records import CellContext
 from auditor.data.columns.category_rules import Categories
 from auditor.data.load import is_file, load_target
 from auditor.data.table import Table
@@ -34,9 +35,6 @@ from auditor.registry import get
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario, UtilityUse
 from auditor.types import Array
-
-if TYPE_CHECKING:  # ``auditor check`` asks for problems alone, and would wait for what records are made with
-    from auditor.audit.base.records import CellContext
 
 Labels = NDArray[Any]
 Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]

@@ -27,7 +27,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its parts are imported when they are first used
-from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -115,8 +114,8 @@ def copula_parameter(rho: float) -> float:
 
     For ``rho`` out of reach it is 1 or −1.
     """
-    x, w = hermegauss(NODES)
-    p, He, k = scipy.special.ndtr(x), hermevander(x, NODES - 1), np.arange(NODES)
+    x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials when they are first used
+    p, He, k = scipy.special.ndtr(x), np.polynomial.hermite_e.hermevander(x, NODES - 1), np.arange(NODES)
     # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k  (Mehler)
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled
