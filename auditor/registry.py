@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, TypeVar
 
@@ -202,12 +203,11 @@ def discover(*kinds: str) -> None:
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
         return
-    entries = declared()
-    if any(entry.module not in HOMES.values() for entry in entries):
-        due |= {entry.module for entry in entries} - {HOMES["renderer"]}
+    if not _all_ours():
+        due |= {entry.module for entry in _entries()} - {HOMES["renderer"]}
     due -= _discovered
     _discovered.update(due)  # before, since what is imported may ask for plugins
-    for entry in entries:
+    for entry in _entries():
         if entry.module in due:
             package = _import(entry.name, entry.module)
             for module in modules_in(entry.module, getattr(package, "__path__", ())):
@@ -230,8 +230,13 @@ def has(kind: str, name: str) -> bool:
 
 
 @cache
+def _entries() -> list[EntryPoint]:
+    """Return the entry points that name plugin packages; files of all installed distributions are read for them."""
+    return declared()
+
+
 def _all_ours() -> bool:
-    return all(entry.module in HOMES.values() for entry in declared())
+    return all(entry.module in HOMES.values() for entry in _entries())
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
@@ -272,14 +277,8 @@ def get(kind: str, name: str) -> type[Any]:
 
 def package(cls: type[Plugin]) -> str:
     """Return the distribution that a plugin comes with, as an installer names it; of a class that none declares the module's first part."""
-    inside = [name for module, name in _declared() if f"{cls.__module__}.".startswith(f"{module}.")]
+    inside = [each.dist.name for each in _entries() if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")]
     return inside[0] if inside else cls.__module__.partition(".")[0]
-
-
-@cache
-def _declared() -> list[tuple[str, str]]:
-    """Return the modules that distributions declare as plugins, each with its distribution's name; files of all of them are read."""
-    return [(entry.module, entry.dist.name) for entry in declared() if entry.dist is not None]
 
 
 def find(name: str) -> list[type[Plugin]]:
