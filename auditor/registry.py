@@ -219,11 +219,11 @@ def has(kind: str, name: str) -> bool:
 
     Where all packages are ours, only the module that is called as the plugin is imported: that saves ``auditor check`` a third.
     """
-    if name not in _plugins[kind] and HOMES[kind] not in _discovered:
+    if not _all_ours():
+        discover(kind)
+    elif name not in _plugins[kind] and HOMES[kind] not in _discovered:
         module = MODULES.get(name, name.replace("-", "_"))
-        if not _all_ours():
-            discover(kind)
-        elif module.isidentifier():
+        if module.isidentifier():
             with contained():  # there is none; or it is broken, which ``discover`` notes
                 importlib.import_module(f"{HOMES[kind]}.{module}")
     return name in _plugins[kind]
@@ -235,6 +235,7 @@ def _entries() -> list[EntryPoint]:
     return declared()
 
 
+@cache
 def _all_ours() -> bool:
     return all(entry.module in HOMES.values() for entry in _entries())
 

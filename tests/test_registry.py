@@ -302,3 +302,12 @@ def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(trouble
     assert done.returncode == 2
     assert "x.yaml:3:11: attacks[0] names an unknown attack 'absent'" in done.stderr
     assert "plugin module trouble.absent" in done.stderr
+
+
+def test_check_looks_at_every_plugin_where_a_third_party_declares_some(troublesome, tmp_path):
+    """A name of its own may be taken, which is to be told though the scenario does not ask for it."""
+    (tmp_path / "x.yaml").write_text("data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n")
+    done = command(troublesome, "check", "x.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "attack 'llse' is registered twice" in done.stderr
+    assert len(done.stderr.splitlines()) == 3
