@@ -520,10 +520,13 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
         known = made.outline(use.rows)
         if known is None:
             return None
+        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
+        if mean.shape != (N,) or K.shape != (N, N) or not np.isfinite([mean @ mean, np.abs(K).sum()]).all():
+            raise PluginError(f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None")
         names = tuple(_select(known.columns, use.columns, made.labels))
+        places = [known.columns.index(name) for name in names]
+        moments = mean[places], K[np.ix_(places, places)]
     check_rows(known.rows, use.rows)
-    places = [known.columns.index(name) for name in names]
-    moments = known.mean[places], known.covariance[np.ix_(places, places)]
     content = Promised((known.rows, len(names)), moments, make)
     return Table(names, content, use.source, made.description, made.licence, dropped=use.missing == "drop")
 

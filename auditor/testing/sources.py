@@ -69,11 +69,12 @@ def _outline(cls: type[Source], parameters: Mapping[str, Any] | None, frame: pd.
         known = made(cls, parameters).outline(ROWS)
     if known is None:
         return
+    same = known.columns == tuple(frame.columns) and known.rows == len(frame)
+    require(cls, "an outline", same, "expected the columns and the number of records of its table, found others")
     x = frame.to_numpy(dtype=np.float64)
-    require(cls, "an outline", known.columns == tuple(frame.columns) and known.rows == len(x), "expected the names and number of its table")
-    K, size = np.cov(x.T, ddof=0).reshape(known.covariance.shape), np.outer(x.std(axis=0), x.std(axis=0))
-    right = np.allclose(known.mean, x.mean(axis=0), atol=1e-9 * np.sqrt(np.diag(size))) and np.allclose(known.covariance / size, K / size)
-    require(cls, "an outline", right, "expected the mean and the covariance, divisor n, of its table; found others")
+    for stated, found in ((known.mean, x.mean(axis=0)), (known.covariance, np.cov(x.T, ddof=0).reshape(x.shape[1], -1))):
+        right = np.shape(stated) == found.shape and np.allclose(stated, found, rtol=1e-9, atol=1e-9 * float(np.abs(found).max()))
+        require(cls, "an outline", right, "expected mean and covariance (divisor n) of its table, found others")
 
 
 def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, rows: int = ROWS) -> Any:

@@ -10,12 +10,13 @@ from scipy import stats
 
 from auditor.data.load import load_table, outlined_table
 from auditor.data.request import DataUse
+from auditor.data.source import Outline
 from auditor.data.sources import census_like, gaussian
 from auditor.data.sources.components import SHAPES, Components
 from auditor.data.sources.intervals import Intervals
 from auditor.data.table import Table
-from auditor.errors import DataError
-from auditor.testing import check_source
+from auditor.errors import DataError, PluginError
+from auditor.testing import ContractError, check_source
 
 
 def load(source: str, seed: int = 0, rows: int | None = None, **parameters: object) -> Table:
@@ -72,6 +73,16 @@ def test_what_cannot_be_drawn_is_refused_without_being_drawn(asked):
     with pytest.raises(DataError) as drawn:
         load_table("census-like", rng=np.random.default_rng(0), **asked)
     assert str(ahead.value) == str(drawn.value)
+
+
+@pytest.mark.parametrize("covariance", [np.eye(3), np.full((2, 2), np.nan)], ids=["shape", "finite"])
+def test_an_outline_that_is_none_is_refused(covariance, monkeypatch):
+    wrong = Outline(("age", "income"), 50, np.zeros(2), covariance)
+    monkeypatch.setattr(census_like.CensusLike, "outline", lambda self, rows: wrong)
+    with pytest.raises(PluginError, match="'census-like' broke its contract: `outline`"):
+        outlined_table(DataUse("census-like", rows=50), NotImplemented)
+    with pytest.raises(ContractError, match="an outline"):
+        check_source(census_like.CensusLike)
 
 
 @pytest.mark.parametrize("changed", [{"standardize": True}, {"bounds": {"age": (0.0, 120.0)}}, {"order": "age"}, {"first_batch": 9}, {"source": "cps"}])
