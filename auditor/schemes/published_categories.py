@@ -20,7 +20,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
@@ -34,6 +33,7 @@ from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located

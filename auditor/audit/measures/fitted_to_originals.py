@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
@@ -35,6 +34,7 @@ from auditor.audit.measures.released_as_is import most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.statistics import ranks
+from auditor.process.deferred import scipy
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices

@@ -26,12 +26,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 from pydantic import Field
 
 from auditor.data.source import Outline, Source
 from auditor.errors import DataError
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
