@@ -70,7 +70,7 @@ def run(
         raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
     if resume and output is None:
         raise AuditorError("resume needs `output`, the folder where finished work is kept")
-    registry.discover(renderers=False)
+    registry.discover(*registry.AUDITING)
     for failure in registry.failures:
         warnings.warn(str(failure), stacklevel=2)
     checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)

@@ -40,7 +40,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.adversary.view import View
 from auditor.data.record_law import RecordLaw, RecordShape
-from auditor.data.source import Source
+from auditor.data.source import Outline, Source
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
 from auditor.expectations.base import Expectation, Filter, Judgement
@@ -64,10 +64,9 @@ __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "Case", "CategoricalAttack", "CategoricalView",
     "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
     "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
-    "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Perfect",
-    "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape",
-    "Records", "Regions", "Renderer",
-    "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source", "Step", "Table", "TableMoments", "Transform",
-    "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords", "UnpairedRecords", "View", "mask", "register",
-    "stream",
+    "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Outline",
+    "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw",
+    "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source",
+    "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords",
+    "UnpairedRecords", "View", "mask", "register", "stream",
 ]  # fmt: skip

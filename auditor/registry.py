@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar, TypeVar
 
@@ -26,8 +27,37 @@ KINDS = {
     "case": "cases",
 }
 
-RENDERERS = frozenset({"reports"})
-"""Packages that hold renderers and nothing else: few commands write a report, and all others would wait for these to be imported."""
+HOMES = {
+    "attack": "attacks",
+    "scheme": "auditor.schemes",
+    "source": "auditor.data.sources",
+    "expectation": "auditor.expectations",
+    "renderer": "reports",
+    "case": "auditor.schemes",
+}
+"""The packages of ours, by what they hold: where nobody else declares plugins, those of other kinds need not be waited for."""
+SHARED = {
+    "independent": ("correlated",),
+    "geometric": ("geometric-multilevel",),
+    "laplace": ("laplace-multilevel",),
+    "skellam": ("skellam-multilevel",),
+    "uniform": ("uniform-multilevel",),
+    "masking": (
+        "condensation", "data-swapping", "micro-aggregation", "multiplicative-noise", "pram", "rank-swapping", "resampling", "rounding",
+        "sampling", "top-coding",
+    ),
+    "series": ("autoregressive", "markov-chain"),
+    "categories": ("discretised-gaussian", "occupation-like", "salary-like", "uniform-values"),
+    "metric": ("collusion-gain",),
+    "ranking": ("growth-rate",),
+    "theory": ("matches-theory", "theorem-3"),
+    "neighbour_coin": ("multi-pert-coin",),
+    "no_collusion_gain": ("theorem-4",),
+}  # fmt: skip
+"""Modules of ours that hold several plugins, with the names of those that they are not called as."""
+MODULES = {name: module for module, plugins in SHARED.items() for name in plugins}
+AUDITING = tuple(kind for kind in KINDS if kind != "renderer")
+"""Kinds that an audit may use: few commands write a report, and all others would wait for what it is written with."""
 
 
 class PluginParameters(BaseModel):
@@ -83,8 +113,8 @@ class Plugin:
 P = TypeVar("P", bound=type[Plugin])
 
 _plugins: dict[str, dict[str, type[Plugin]]] = {kind: {} for kind in KINDS}
-_discovered: set[bool] = set()
-"""True once ``RENDERERS`` were imported, False once all other packages were."""
+_discovered: set[str] = set()
+"""Packages of which every module was imported."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +163,7 @@ def lent(kind: str, *classes: type[Plugin]) -> Iterator[None]:
     PluginError
         A name is taken there.
     """
-    discover(kind == "renderer")
+    discover(kind)
     for cls in classes:
         if cls.name in _plugins[kind]:
             raise PluginError(f"{cls.kind} {cls.name!r} cannot run: there is a {kind} of that name, {_place(_plugins[kind][cls.name])}")
@@ -164,18 +194,50 @@ def declaring(kind: str, attribute: str) -> list[str]:
     return [name for name in names(kind) if getattr(get(kind, name), attribute, False)]
 
 
-def discover(renderers: bool = True) -> None:
-    """Import every module of every plugin package named by an entry point, once; those of ``RENDERERS`` where they are asked for.
+def discover(*kinds: str) -> None:
+    """Import every module of the plugin packages that may hold plugins of some kinds (of any, if none is named), once.
 
-    A module that fails to import is noted in ``failures`` and does not stop the others.
+    Entry points name them. A third party's may hold any kind, and its names are compared with all there are: where there is one, every
+    package is imported but that of our renderers, which few commands need. A module that fails to import is noted in ``failures``.
     """
-    due = {renderers, False} - _discovered
+    due = {HOMES[kind] for kind in kinds or KINDS}
+    if due <= _discovered:
+        return
+    if not _all_ours():
+        due |= {entry.module for entry in _entries()} - {HOMES["renderer"]}
+    due -= _discovered
     _discovered.update(due)  # before, since what is imported may ask for plugins
-    for entry in declared() if due else ():
-        if (entry.module in RENDERERS) in due:
+    for entry in _entries():
+        if entry.module in due:
             package = _import(entry.name, entry.module)
             for module in modules_in(entry.module, getattr(package, "__path__", ())):
                 _import(entry.name, module)
+
+
+def has(kind: str, name: str) -> bool:
+    """Return whether there is a plugin of that kind and name.
+
+    Where all packages are ours, only the module that is called as the plugin is imported: that saves ``auditor check`` a third.
+    """
+    if not _all_ours():
+        discover(kind)
+    elif name not in _plugins[kind] and HOMES[kind] not in _discovered:
+        module = MODULES.get(name, name.replace("-", "_"))
+        if module.isidentifier():
+            with contained():  # there is none; or it is broken, which ``discover`` notes
+                importlib.import_module(f"{HOMES[kind]}.{module}")
+    return name in _plugins[kind]
+
+
+@cache
+def _entries() -> list[EntryPoint]:
+    """Return the entry points that name plugin packages; files of all installed distributions are read for them."""
+    return declared()
+
+
+@cache
+def _all_ours() -> bool:
+    return all(entry.module in HOMES.values() for entry in _entries())
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
@@ -187,13 +249,13 @@ def _import(entry_point: str, module: str) -> ModuleType | None:
 
 def names(kind: str) -> list[str]:
     """Return the registered names of one kind, sorted, without aliases."""
-    discover(kind == "renderer")
+    discover(kind)
     return sorted(name for name, cls in _plugins[kind].items() if cls.name == name)
 
 
 def spellings(kind: str) -> list[str]:
     """Return every name that ``get`` accepts for one kind, aliases included."""
-    discover(kind == "renderer")
+    discover(kind)
     return sorted(_plugins[kind])
 
 
@@ -205,7 +267,8 @@ def get(kind: str, name: str) -> type[Any]:
     PluginError
         There is none; the message lists the close ones, and plugin modules that failed to import.
     """
-    discover(kind == "renderer")
+    if not has(kind, name):
+        discover(kind)
     try:
         return _plugins[kind][name]
     except KeyError:
@@ -215,14 +278,8 @@ def get(kind: str, name: str) -> type[Any]:
 
 def package(cls: type[Plugin]) -> str:
     """Return the distribution that a plugin comes with, as an installer names it; of a class that none declares the module's first part."""
-    inside = [name for module, name in _declared() if f"{cls.__module__}.".startswith(f"{module}.")]
+    inside = [each.dist.name for each in _entries() if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")]
     return inside[0] if inside else cls.__module__.partition(".")[0]
-
-
-@cache
-def _declared() -> list[tuple[str, str]]:
-    """Return the modules that distributions declare as plugins, each with its distribution's name; files of all of them are read."""
-    return [(entry.module, entry.dist.name) for entry in declared() if entry.dist is not None]
 
 
 def find(name: str) -> list[type[Plugin]]:

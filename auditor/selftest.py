@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor import registry
@@ -21,7 +20,7 @@ from auditor.api import run
 from auditor.data.source import Source
 from auditor.errors import PluginFailed
 from auditor.expectations.base import worst
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters
 from auditor.results.model import AuditResult
 from auditor.results.records import Verdict

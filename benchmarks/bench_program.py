@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from auditor.data.load import load_table
-from benchmarks import FOLDER
 from benchmarks.conftest import Compare
+from benchmarks.timing import run_python
 
 MOST_SECONDS = 0.150
 LEVELS = (0.3, 0.45, 0.6, 0.8, 1.0)
 
 
-def run(*arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, cwd=FOLDER.parent)
-
-
 def test_start(compare: Compare) -> None:
     """The difference to a bare interpreter, over 150 ms."""
     compare(
-        "`auditor --help`, less a bare interpreter", "150 ms", lambda: run("-m", "auditor", "--help"), lambda: run("-c", ""), at_most=1.0,
-        rounds=15, figure=lambda work, bare: (work - bare) / MOST_SECONDS,
+        "`auditor --help`, less a bare interpreter", "150 ms",
+        lambda: run_python("-m", "auditor", "--help"), lambda: run_python("-c", ""),
+        at_most=1.0, rounds=15, figure=lambda work, bare: (work - bare) / MOST_SECONDS,
     )  # fmt: skip
 
 
@@ -38,8 +33,8 @@ def test_quickstart(compare: Compare, tmp_path: Path, what: str, changed: list[s
     script.write_text(NAIVE.format(levels=LEVELS, path=str(tmp_path / "x.npy")))
     compare(
         f"the quickstart, {what}: data, 31 coalitions of four releases, reports", "a numpy script that rebuilds the table 248 times",
-        lambda: run("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit"), *changed),
-        lambda: run(str(script)), rounds=3,
+        lambda: run_python("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit"), *changed),
+        lambda: run_python(str(script)), rounds=3,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/times.md]`.
 
-RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine with nothing else to do. Exit status 1 if an
-estimate is off by more than a factor of three.
+RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine with nothing else to do. Exit status 1
+if an estimate is off by more than a factor of three.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FACTOR = 3.0
 INTRODUCTION = """\
 # How long the scenarios take
 
-<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/times.md` after `auditor run scenarios/*.yaml --workers 1 -o RESULTS`. -->
+<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/times.md` of what `auditor run scenarios/*.yaml --workers 1` left. -->
 
 What `auditor check` says before a run, and what the run took on one core, in seconds; the page and the start are not counted. Like
 `check`, which says no less than a second, the factor counts what is shorter as a second.

@@ -26,7 +26,8 @@ INTRODUCTION = """\
 
 Every figure is a ratio of two times measured in one run, one right after the other, round by round: the median of the rounds' ratios,
 with their quartiles. Times are processor seconds, linear algebra on one thread, so that what else the machine does counts less; whole
-programs, and the peer in another process, are timed by the clock. A floor is what the task cannot do without (drawing the normals,
+programs, and the peer in another process, are timed by the clock; programs of Python have their byte code kept and warm, as on a user's
+machine. A floor is what the task cannot do without (drawing the normals,
 reading the copies); a peer does the same task in another way. `python -m benchmarks` measures everything
 again, writes this page and exits 1 when a bar is missed by more than 5 %.
 """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +12,8 @@ from statistics import median, quantiles
 from typing import Any
 
 from threadpoolctl import threadpool_limits
+
+from benchmarks import FOLDER
 
 Work = Callable[[], object]
 
@@ -64,6 +69,12 @@ def seconds(work: Work, timer: Callable[[], float] = time.perf_counter) -> float
     start = timer()
     work()
     return timer() - start
+
+
+def run_python(*arguments: str) -> None:
+    """Run a Python program as a user's machine does: byte code is kept from one run to the next, which containers' variables may forbid."""
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, cwd=FOLDER.parent, env=variables)
 
 
 def interleaved(benchmark: Any, work: Work, against: Work, rounds: int) -> list[tuple[float, float]]:

@@ -181,6 +181,14 @@ def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
     assert registry.get(kind, name) is cls
 
 
+@pytest.mark.parametrize("kind", ["attack", "scheme", "source", "expectation"])
+def test_a_name_tells_the_module(kind):
+    """By which ``has`` finds a plugin that ships without importing the others."""
+    for name in registry.spellings(kind):
+        module = registry.MODULES.get(name, name.replace("-", "_"))
+        assert f"{registry.get(kind, name).__module__}.".startswith(f"{registry.HOMES[kind]}.{module}.")
+
+
 @pytest.mark.parametrize(("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")])
 def test_an_old_name_is_still_read(old, new):
     assert registry.get("expectation", old) is registry.get("expectation", new)
@@ -294,3 +302,12 @@ def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(trouble
     assert done.returncode == 2
     assert "x.yaml:3:11: attacks[0] names an unknown attack 'absent'" in done.stderr
     assert "plugin module trouble.absent" in done.stderr
+
+
+def test_check_looks_at_every_plugin_where_a_third_party_declares_some(troublesome, tmp_path):
+    """A name of its own may be taken, which is to be told though the scenario does not ask for it."""
+    (tmp_path / "x.yaml").write_text("data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n")
+    done = command(troublesome, "check", "x.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "attack 'llse' is registered twice" in done.stderr
+    assert len(done.stderr.splitlines()) == 3

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 

@@ -14,9 +14,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.measures.fitted_to_originals import MOST_TAUGHT
-from auditor.audit.numeric.redraws import REDRAWS
-from auditor.audit.pooling.boosted import FEWEST_ROWS, MOST_FITS, MOST_ROWS, MOST_TARGETS, WORK
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, MOST_TAUGHT, REDRAWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, TREE_WORK
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
@@ -129,8 +127,8 @@ def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
 def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, int]:
     """Return how many coalitions boosted trees are fitted to, and how many rows of the widest they are shown."""
     asked = any(judged.expectation.needs_pooling for judged in here.judged)
-    fits = min(copies - 1, MOST_FITS, MOST_TARGETS // max(1, width)) if asked and rows >= FEWEST_ROWS else 0
-    return fits, min(rows, MOST_ROWS, max(FEWEST_ROWS, WORK // (width * (width * copies + 12))))
+    fits = min(copies - 1, TREE_FITS, TREE_TARGETS // max(1, width)) if asked and rows >= FEWEST_TREE_ROWS else 0
+    return fits, min(rows, TREE_ROWS, max(FEWEST_TREE_ROWS, TREE_WORK // (width * (width * copies + 12))))
 
 
 def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:

@@ -40,9 +40,10 @@ from auditor.audit.measures.released_as_is import shown_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
+from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
-from auditor.audit.pooling.boosted import MOST_ROWS, MOST_VALUES, boosted_gains
+from auditor.audit.pooling.boosted import MOST_VALUES, boosted_gains
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
@@ -327,7 +328,7 @@ def trees_gains(opened: Opened) -> dict[Coalition, BoostedGain]:
     release = opened.release
     if release.key.replicate > 1 or all(len(coalition) == 1 for coalition in opened.needed):
         return {}
-    wanted = min(MOST_ROWS, MOST_VALUES // (release.copies * release.table.width))
+    wanted = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
     parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
     x, *copies = (np.concatenate(part) for part in zip(*parts, strict=True))
     return boosted_gains(opened.needed, x, copies, opened.law)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from auditor.adversary.attack import LinearAttack
-from auditor.audit.base.release import HEADS_BYTES, KEEP_BYTES, make_scheme
+from auditor.audit.base.uses import make_scheme
 from auditor.audit.cost import MARGIN, Workload, numeric_seconds, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted
-from auditor.audit.numeric.reconstruct import CHUNK_VALUES
+from auditor.audit.numeric.limits import CHUNK_VALUES, HEADS_BYTES, KEEP_BYTES
 from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.errors import AuditorError

@@ -84,7 +84,14 @@ def warn_of_broken_plugins() -> None:
     """Find every plugin, and tell of each that cannot be imported."""
     from auditor import registry
 
-    registry.discover(renderers=False)
+    registry.discover(*registry.AUDITING)
+    tell_of_broken_plugins()
+
+
+def tell_of_broken_plugins() -> None:
+    """Tell of each plugin module that was looked at and cannot be imported."""
+    from auditor import registry
+
     for failure in registry.failures:
         say(f"warning: {failure}")
 

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import rich_click as click
 
-from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins
+from auditor.cli.arguments import (
+    each,
+    one_line_warnings,
+    read_all,
+    scenario_argument,
+    seed_option,
+    set_option,
+    tell_of_broken_plugins,
+    warn_of_broken_plugins,
+)
 from auditor.cli.guard import guarded
 from auditor.cli.run import FORMATS
 from auditor.errors import AuditorError, bounded
@@ -28,12 +37,10 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
     from auditor.process.environment import without_collection
 
     with without_collection():
-        from auditor import registry
         from auditor.runs.plan import outline
 
-        registry.discover(renderers=False)
-    checked = read_all(scenarios, changes, seed)
-    warn_of_broken_plugins()
+        checked = read_all(scenarios, changes, seed)  # imports the plugins that are named, and all where a third party declares any
+    tell_of_broken_plugins()
     with one_line_warnings():
         each(checked, lambda scenario: tell(bounded(outline(scenario))))
 

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.statistics import ranks
+from auditor.process.deferred import scipy
 from auditor.text.column_names import quoted
 from auditor.types import Array
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.data.clean import Asked, numbers_of_frame, numbers_of_pieces
@@ -24,7 +23,7 @@ from auditor.data.request import DataUse
 from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 from auditor.text.column_names import listed, nearest, quoted
 from auditor.types import Array
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.data.clean import check_rows
 from auditor.data.columns.dates import days_of
@@ -17,7 +16,7 @@ from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, whole_frame
 from auditor.data.load import is_file, source_frame, source_pieces
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 
 MOST_PIECES = 8
 """Parts of a large file that are looked at: the first, the last, and others evenly between; of CSV a few megabytes each."""

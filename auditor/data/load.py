@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,8 @@ from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whol
 from auditor.data.record_law import RecordLaw
 from auditor.data.request import DataUse
 from auditor.data.source import Source
-from auditor.data.streamed.codes import FileCodes
 from auditor.data.streamed.rows import FileRows, Scale
-from auditor.data.streamed_table import categorize, held_if_small, is_large
-from auditor.data.table import Table
+from auditor.data.table import Promised, Table
 from auditor.errors import DataError, PluginError, PluginFailed
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
@@ -43,6 +41,9 @@ from auditor.process.memory import check_room
 from auditor.registry import PluginParameters, get
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
+
+if TYPE_CHECKING:
+    from auditor.data.streamed.codes import FileCodes
 
 OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
 """What every source takes besides its own parameters."""
@@ -156,6 +157,8 @@ def load_table(
         names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
         if not chosen.columns and as_is:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
+        from auditor.data.streamed_table import categorize, held_if_small, is_large  # for start-up: of files with categories alone
+
         if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
             numbers = Table(found.numeric, found.content, source, dropped=missing == "drop")
@@ -217,7 +220,7 @@ def _finished(
     else:  # a copy may be constant, but not too large to be computed with
         checks.check_variance(table.attributes, np.diag(found.covariance))
     categories = categorical()
-    content = table.content
+    content = table.records
     if standardize:
         scale = Scale.of(found)
         if isinstance(content, FileRows):
@@ -500,6 +503,32 @@ def _numbers_from_plugin(
     check_rows(len(found[names[0]]), asked.rows)
     values = numbers_of_columns(found, asked)
     return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
+
+
+def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
+    """Return a table whose records are made when they are first asked for, by ``make``; None where they have to be looked at.
+
+    Raises
+    ------
+    DataError
+        The table cannot be had, as far as its source knows.
+    """
+    looked_at = (use.standardize, use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
+    if is_file(use.source) or any(looked_at):
+        return None
+    with _source(use.source, use.parameters, use.rows) as made:
+        known = made.outline(use.rows)
+        if known is None:
+            return None
+        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
+        if mean.shape != (N,) or K.shape != (N, N) or not np.isfinite([mean @ mean, np.abs(K).sum()]).all():
+            raise PluginError(f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None")
+        names = tuple(_select(known.columns, use.columns, made.labels))
+        places = [known.columns.index(name) for name in names]
+        moments = mean[places], K[np.ix_(places, places)]
+    check_rows(known.rows, use.rows)
+    content = Promised((known.rows, len(names)), moments, make)
+    return Table(names, content, use.source, made.description, made.licence, dropped=use.missing == "drop")
 
 
 @contextmanager

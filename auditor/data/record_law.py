@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 

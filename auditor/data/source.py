@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,25 @@ from auditor import registry
 from auditor.data.record_law import RecordLaw
 from auditor.process.deferred import pd
 from auditor.registry import Plugin
+
+
+class Outline(NamedTuple):
+    """What a source knows of its table before it makes it.
+
+    Attributes
+    ----------
+    columns : tuple of N str
+    rows : int
+        ``n``.
+    mean : ndarray of shape (N,)
+    covariance : ndarray of shape (N, N)
+        Divisor n; exact but for rounding, as the mean is.
+    """
+
+    columns: tuple[str, ...]
+    rows: int
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
 
 
 class Source(Plugin):
@@ -37,6 +56,13 @@ class Source(Plugin):
 
     def law(self) -> RecordLaw | None:
         """Return the law that records are drawn from, independently of one another; None where nobody knows it, or they hang together."""
+        return None
+
+    def outline(self, rows: int | None) -> Outline | None:
+        """Return what ``frame`` is sure to have, asked for so many ``rows``: ``auditor check`` need not wait for it then.
+
+        Only of finite numbers, none of them missing, with no column constant; None where a source does not know.
+        """
         return None
 
     public: ClassVar[bool] = False
@@ -75,7 +101,7 @@ class Source(Plugin):
 
 def is_public(source: str) -> bool:
     """Tell whether the records of a scenario's ``source`` are no secret; those of a file are one."""
-    return source in registry.spellings("source") and bool(registry.get("source", source).public)
+    return registry.has("source", source) and bool(registry.get("source", source).public)
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:

@@ -31,6 +31,30 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Promised:
+    """Records that are made when somebody first asks for one: their source knows the rest without them.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        ``(n, N)``.
+    moments : (ndarray of shape (N,), ndarray of shape (N, N))
+        Mean and covariance with divisor n, without the rounding of a table that was made.
+    make : callable
+        Returns the table, with them in memory.
+    """
+
+    shape: tuple[int, int]
+    moments: tuple[NDArray[np.float64], NDArray[np.float64]] = field(repr=False)
+    make: Callable[[], Table] = field(repr=False)
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """The records, shape (n, N)."""
+        return self.make().values
+
+
+@dataclass(frozen=True)
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -38,8 +62,8 @@ class Table:
     ----------
     attributes : tuple of str
         Column names, unique.
-    content : ndarray of shape (n, N), or FileRows
-        Finite, C-contiguous float64, in data units; of a large file not the values but where they are.
+    content : ndarray of shape (n, N), FileRows or Promised
+        Finite, C-contiguous float64, in data units; of a large file not the values but where they are, or what makes them.
     source : str
         Where it came from, as written in the scenario.
     description, licence : str
@@ -69,7 +93,7 @@ class Table:
     """
 
     attributes: tuple[str, ...]
-    content: NDArray[np.float64] | FileRows = field(repr=False)
+    content: NDArray[np.float64] | FileRows | Promised = field(repr=False)
     source: str = "array"
     description: str = ""
     licence: str = ""
@@ -101,9 +125,14 @@ class Table:
         return isinstance(self.content, FileRows) or (self.categorical is not None and self.categorical.streamed)
 
     @property
+    def records(self) -> NDArray[np.float64] | FileRows:
+        """The content, made if it is not yet."""
+        return self.content.values if isinstance(self.content, Promised) else self.content
+
+    @property
     def values(self) -> NDArray[np.float64]:
         """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
-        return self.content.read(0, self.rows) if isinstance(self.content, FileRows) else self.content
+        return self.records.read(0, self.rows) if isinstance(self.records, FileRows) else self.records
 
     @property
     def whole(self) -> Table:
@@ -130,7 +159,7 @@ class Table:
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
-        return self.content.read(start, stop) if isinstance(self.content, FileRows) else self.content[start:stop]
+        return self.records.read(start, stop) if isinstance(self.records, FileRows) else self.records[start:stop]
 
     def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distinct values of a column, ascending, and the share of the records that have each."""
@@ -159,10 +188,12 @@ class Table:
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
         """Return what reads rows in a thread of its own."""
-        return replace(self.content).read if isinstance(self.content, FileRows) else self.read
+        return replace(self.records).read if isinstance(self.records, FileRows) else self.read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
+        if isinstance(self.content, Promised):
+            return self.content.moments
         found = self.scan
         if not self.standardized:
             return found.mean, found.covariance

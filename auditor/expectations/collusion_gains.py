@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
-from auditor.results.comparison import describe
 from auditor.results.evidence import ROW_REDRAWS, TREE_FREEDOM, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
-from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, pooled, uncertainty
+from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, describe, pooled, uncertainty
 from auditor.types import Coalition
 
 POWER = 0.8

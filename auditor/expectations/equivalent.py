@@ -20,9 +20,8 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
-from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells, pooled
+from auditor.results.records import Measurement, cells, describe, pooled
 
 LEVEL = 0.05
 POWER = 0.8

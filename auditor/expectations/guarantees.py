@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from auditor.expectations.base import Filter, Judgement, copies_released, selector
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.results.comparison import describe
 from auditor.results.disclosure import BY_GUARANTEE
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement
+from auditor.results.records import Measurement, describe
 
 SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
 """Figures that are compared, each exact for some noise: of a coalition the first that is."""

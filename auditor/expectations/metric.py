@@ -19,10 +19,9 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
-from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base
-from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, cells, mean_theory, pooled, uncertainty
+from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, cells, describe, mean_theory, pooled, uncertainty
 
 LEVEL = 0.05
 ROUNDING = 1e-9

@@ -6,11 +6,11 @@ data: how often the new value is the neighbours' there, ``u + v + (1 − u − v
 
 from __future__ import annotations
 
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor.expectations.base import Expectation, Filter, Judgement, listed, worst
 from auditor.numerics.statistics import holm
+from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.records import Verdict

@@ -46,9 +46,8 @@ from auditor.expectations.collusion_gains import (
 from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.comparison import describe
 from auditor.results.evidence import SAME, Evidence
-from auditor.results.records import Measurement, Verdict
+from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
 SEEN = 0.0025

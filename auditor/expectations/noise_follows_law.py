@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
 from auditor.numerics.statistics import holm
+from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.results.evidence import LAST_DIGITS, Evidence, LawTest, ReleaseEvidence
 

@@ -14,9 +14,8 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import ROUNDING
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
-from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, Verdict, cells, pooled, uncertainty
+from auditor.results.records import Measurement, Verdict, cells, describe, pooled, uncertainty
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 

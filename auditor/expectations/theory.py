@@ -13,9 +13,8 @@ from auditor.expectations.base import Expectation, Filter, Judgement, Share, cop
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
-from auditor.results.comparison import describe
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells, mean_theory, pooled
+from auditor.results.records import Measurement, cells, describe, mean_theory, pooled
 from auditor.types import Array
 
 FALSE_ALARM = 0.01

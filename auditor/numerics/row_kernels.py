@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.blocks import chunks, evenly
 from auditor.numerics.moments import subtract_row, whole_runs
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 ROUNDING = 16 * np.finfo(float).eps

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Z_95 = 1.959963984540054

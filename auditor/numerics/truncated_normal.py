@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 ROUNDS = 3

@@ -19,10 +19,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Places: TypeAlias = NDArray[np.intp]

@@ -16,9 +16,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Words = NDArray[np.uint64]

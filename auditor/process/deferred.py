@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
+    import scipy
 
-__all__ = ["pa", "pd", "pq"]
+__all__ = ["pa", "pd", "pq", "scipy"]
 
 
 class _Deferred(ModuleType):
@@ -26,4 +27,4 @@ class _Deferred(ModuleType):
 
 
 if not TYPE_CHECKING:
-    pa, pd, pq = map(_Deferred, ("pyarrow", "pandas", "pyarrow.parquet"))
+    pa, pd, pq, scipy = map(_Deferred, ("pyarrow", "pandas", "pyarrow.parquet", "scipy"))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from auditor.numerics.statistics import Z_95, holm, two_sided
 from auditor.results.in_clear import in_clear
 from auditor.results.metrics import METRICS, base
-from auditor.results.records import Measurement, cells, pooled, uncertainty
+from auditor.results.records import Measurement, cells, describe, pooled, uncertainty
 
 if TYPE_CHECKING:
     from auditor.results.model import AuditResult
@@ -325,10 +325,3 @@ def _readable(record: Any) -> str:
 
 def _statement(record: Any) -> str:
     return f"{record.expectation} {json.dumps(record.where, sort_keys=True)}"
-
-
-def describe(coalition: Sequence[int]) -> str:
-    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
-    if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
-        return f"{coalition[0]}–{coalition[-1]}"
-    return ", ".join(map(str, coalition))

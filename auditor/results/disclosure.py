@@ -247,7 +247,7 @@ def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed], sized: boo
 
 def _metric(record: ExpectationRecord) -> str:
     """Return the metric that an expectation is about: the one it names, is called by, or takes by default."""
-    if record.expectation not in registry.spellings("expectation"):
+    if not registry.has("expectation", record.expectation):
         return record.expectation
     field = registry.get("expectation", record.expectation).Parameters.model_fields.get("metric")
     return str(record.where.get("metric", field.default if field else ""))

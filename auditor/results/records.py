@@ -203,3 +203,10 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
             text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))
         groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)
     return groups
+
+
+def describe(coalition: Sequence[int]) -> str:
+    """Return a coalition in short: ``1–5``, or ``1, 3, 4``."""
+    if len(coalition) > 2 and coalition[-1] - coalition[0] == len(coalition) - 1:
+        return f"{coalition[0]}–{coalition[-1]}"
+    return ", ".join(map(str, coalition))

@@ -10,9 +10,8 @@ import numpy as np
 from auditor import registry
 from auditor.adversary.attack import Attack
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.release import make_scheme, release_copies, release_levels
-from auditor.audit.measures.utility import utility_problems
-from auditor.audit.numeric.row_selection import check_knowledge
+from auditor.adversary.knowable import check_knowledge
+from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.load import file_notes
@@ -21,7 +20,7 @@ from auditor.errors import AuditorError, AuditorWarning, DataError, PluginFailed
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
-from auditor.runs.tables import table_of
+from auditor.runs.tables import outlined
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Problems
 from auditor.scenario.read import at_point
@@ -70,7 +69,7 @@ def check_data(scenario: Scenario) -> Tables:
 
 def _check_point(here: Scenario, found: Problems) -> Table | None:
     try:
-        table, moments = table_of(here)
+        table, moments = outlined(here)
     except DataError as error:
         found.add(("data", *error.path), f"cannot be used: {error}")
         return None
@@ -85,8 +84,11 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     for note in file_notes(here.data.source, here.base):
         warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
-    for path, message in utility_problems(here, table):
-        found.add(("utility", *path), message)
+    if here.utility is not None:
+        from auditor.audit.measures.utility import utility_problems  # for start-up: few scenarios measure it
+
+        for path, message in utility_problems(here, table):
+            found.add(("utility", *path), message)
     for place, use in enumerate(here.schemes):
         _check_scheme(here, place, use, table, moments, found)
     for place, attack in enumerate(here.attacks):

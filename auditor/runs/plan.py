@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.release import release_copies
+from auditor.audit.base.uses import release_copies
 from auditor.audit.workload import workload
 from auditor.data.table import Table
 from auditor.errors import shortened

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.data.table import Table
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
+from auditor.process.deferred import scipy
 from auditor.results.in_clear import in_clear
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement, mean_theory, pooled

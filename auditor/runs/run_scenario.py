@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from auditor import registry
 from auditor.audit.base.outcome import ReleaseAudit
-from auditor.audit.base.release import make_scheme, release_levels
+from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import WorkersLost

@@ -10,7 +10,7 @@ from pathlib import Path
 from auditor.data.bounds import check_bounds
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
-from auditor.data.load import in_batches, is_file, load_table
+from auditor.data.load import in_batches, is_file, load_table, outlined_table
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -27,6 +27,12 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
         spec = json.dumps(scenario.data.spec())  # order counts: columns make a product domain, leaves a hierarchy
         declared = json.dumps(scenario.data.hierarchies)
         return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+
+
+def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
+    """Return the same for whoever checks a scenario: records are made when they are first asked for, where their source knows the rest."""
+    table = outlined_table(scenario.data, lambda: table_of(scenario)[0])
+    return table_of(scenario) if table is None else (table, table_moments(table))
 
 
 def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:

@@ -112,7 +112,7 @@ def _packages() -> dict[str, str]:
 def _program(scenario: Scenario) -> dict[str, str]:
     """Return version and source code of the core and of every package that a plugin used here comes from."""
     uses = [*(("scheme", use.name) for use in scenario.schemes), *(("attack", use.name) for use in scenario.attacks)]
-    if scenario.data.source in registry.spellings("source"):
+    if registry.has("source", scenario.data.source):
         uses.append(("source", scenario.data.source))
     homes = {registry.get(kind, name).__module__.partition(".")[0] for kind, name in uses}
     return {"version": version("auditor"), **{home: _source_code(home) for home in sorted({"auditor", *homes})}}

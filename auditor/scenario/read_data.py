@@ -141,7 +141,7 @@ def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | No
 
 
 def _source_parameters(source: str, own: dict[str, Any], problems: Problems, base: FilePath | None) -> dict[str, Any]:
-    if source in registry.spellings("source"):
+    if registry.has("source", source):
         model = plugin_parameters(("data",), own, registry.get("source", source).Parameters, DATA_FIELDS, problems)
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
     for key in own:

@@ -109,7 +109,7 @@ def _got(item: Any) -> str:
 
 
 def _expectation_class(name: str) -> tuple[Any, dict[str, Any]]:
-    if name in registry.spellings("expectation"):
+    if registry.has("expectation", name):
         return registry.get("expectation", name), {}
     if metrics.is_metric(metrics.canonical(name)):
         return registry.get("expectation", "metric"), {"metric": metrics.canonical(name)}

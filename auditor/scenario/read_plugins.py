@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -20,7 +20,6 @@ from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
 from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.schemes.base.additive import AdditiveScheme
-from auditor.schemes.published_categories import as_categories
 
 SCHEME_FIELDS = ("name", "id", "levels", "already-out", "public-grid")
 ATTACK_FIELDS = ("name", "id", "coalitions")
@@ -36,10 +35,26 @@ def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | No
     ``base`` is the folder that paths in parameters are relative to.
     """
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
-    items = [as_categories(item, fields.get("data")) for item in items]
+    items = [_of_categories(item, fields.get("data")) for item in items]
     problems.unique(("schemes",), map(id_of, items), "scheme")
     uses = [_scheme(("schemes", place), item, problems, base) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)
+
+
+def _of_categories(use: Any, data: Any) -> Any:
+    """Return an entry of ``schemes`` as `published-categories` if it names `published`, of categories, and states no added noise."""
+    named = isinstance(use, Mapping) and use.get("name") == "published" and isinstance(data, Mapping)
+    if not named or not (data.get("categorical") or data.get("bin")) or _adds_noise(use.get("law")):
+        return use
+    return {**use, "name": "published-categories", "id": use.get("id", "published")}
+
+
+def _adds_noise(law: Any) -> bool:
+    """Whether a law is stated, and not one of categories."""
+    if not isinstance(law, Mapping):
+        return False
+    name = law.get("scheme")
+    return "covariance" in law or (name in registry.names("scheme") and bool(registry.get("scheme", name).adds_noise))
 
 
 def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool) -> list[dict[str, Any]]:

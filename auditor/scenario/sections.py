@@ -19,7 +19,6 @@ from auditor.scenario.read_knowledge import read_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
 from auditor.scenario.read_plugins import EVERY, every_attack, read_attacks, read_coalitions, read_schemes
 from auditor.scenario.read_sweep import read_sweep
-from auditor.scenario.stated_levels import with_stated_levels
 from auditor.scenario.swept_expectations import read_judged
 
 MOST_REPLICATES = 100_000
@@ -50,7 +49,10 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     schemes = read_schemes(fields, problems, base)
     data = read_data(fields.get("data"), problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
-    schemes = with_stated_levels(schemes, data, problems)
+    if any(use.levels is not None and use.levels.currency is not None for use in schemes):
+        from auditor.scenario.stated_levels import with_stated_levels  # and guarantees, which few scenarios need to wait for
+
+        schemes = with_stated_levels(schemes, data, problems)
     knowledge = read_knowledge(fields, problems)
     asked = fields.get("attacks")
     if asked == EVERY or (isinstance(asked, list) and EVERY in asked):

@@ -24,11 +24,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor.errors import AuditorError
 from auditor.numerics.autoregression import Autoregression
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 from auditor.schemes.base.noise_shapes import NoiseShape

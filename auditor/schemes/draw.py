@@ -20,7 +20,6 @@ from auditor.numerics.random_streams import Seed
 from auditor.schemes.base.grid import DOUBLE_BITS, FARTHEST, FARTHEST_OF_LONG_TAILS, grid_of
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.scheme import Key, RowsOf, Scheme, TableMoments, table_moments
-from auditor.schemes.increments.lattice import units_of
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Codes, Microdata
 
@@ -142,6 +141,8 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
     if not isinstance(law, KroneckerNoise) or law.units is None:
         return None
     if scale is not None:
+        from auditor.schemes.increments.lattice import units_of  # for start-up: few schemes have a lattice, and theirs imports it
+
         units_of(dict(zip(table.attributes, law.units.tolist(), strict=True)), own.recorded, np.diag(law.shape))
     return law.units
 

@@ -12,7 +12,7 @@ is of added noise.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -20,11 +20,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from auditor import registry
 from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
@@ -35,6 +33,7 @@ from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located
@@ -209,23 +208,6 @@ class FileCopies(Copies):
     def copy(self, number: int) -> Codes:
         """Return copy ``number``."""
         return self._held[number - 1]
-
-
-def as_categories(use: Any, data: Any) -> Any:
-    """Return an entry of ``schemes`` as one of this scheme, if it names `published`, data has categories, and no added noise is stated."""
-    named = isinstance(use, Mapping) and use.get("name") == "published" and isinstance(data, Mapping)
-    if not named or not (data.get("categorical") or data.get("bin")) or _adds_noise(use.get("law")):
-        return use
-    return {**use, "name": PublishedCategories.name, "id": use.get("id", "published")}
-
-
-def _adds_noise(law: Any) -> bool:
-    """Whether a law is stated, and not one of categories."""
-    return isinstance(law, Mapping) and ("covariance" in law or getattr(_scheme(law.get("scheme")), "adds_noise", False))
-
-
-def _scheme(name: Any) -> Any:
-    return registry.get("scheme", name) if name in registry.names("scheme") else None
 
 
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:

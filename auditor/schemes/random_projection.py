@@ -20,11 +20,11 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field, model_validator
 
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.multiplicative import TransformScheme
 from auditor.schemes.base.scheme import TableMoments

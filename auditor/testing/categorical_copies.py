@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.data.microdata_categories import as_categories
+from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, digest, made, require

@@ -11,6 +11,7 @@ import numpy as np
 
 from auditor.adversary.attack import Attack, RowAttack
 from auditor.adversary.handed_back import checked
+from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import (
     Estimated,
     Knowledge,
@@ -24,7 +25,6 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.audit.numeric.neighbours import shown, with_known
-from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata_categories import as_categories
 from auditor.data.table import Table
 from auditor.errors import AuditorError

@@ -35,7 +35,7 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     ------
     ContractError
         Naming the check. Beside those of ``check_plugin``: ``describes its data``, ``a table``, ``unique names``, ``as many rows as
-        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``a law``, ``follows its law``.
+        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``an outline``, ``a law``, ``follows its law``.
 
     Notes
     -----
@@ -59,7 +59,22 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     again = _frame(cls, parameters, SEED)
     require(cls, "same seed, same table", frame.equals(again), "expected the same table from the same seed, found another")
     _labels(cls, made(cls, parameters), frame)
+    _outline(cls, parameters, frame)
     _law(cls, parameters)
+
+
+def _outline(cls: type[Source], parameters: Mapping[str, Any] | None, frame: pd.DataFrame) -> None:
+    """Hold the table against what its source says of it before it makes it."""
+    with nothing_else_raised(cls, "an outline"):
+        known = made(cls, parameters).outline(ROWS)
+    if known is None:
+        return
+    same = known.columns == tuple(frame.columns) and known.rows == len(frame)
+    require(cls, "an outline", same, "expected the columns and the number of records of its table, found others")
+    x = frame.to_numpy(dtype=np.float64)
+    for stated, found in ((known.mean, x.mean(axis=0)), (known.covariance, np.cov(x.T, ddof=0).reshape(x.shape[1], -1))):
+        right = np.shape(stated) == found.shape and np.allclose(stated, found, rtol=1e-9, atol=1e-9 * float(np.abs(found).max()))
+        require(cls, "an outline", right, "expected mean and covariance (divisor n) of its table, found others")
 
 
 def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, rows: int = ROWS) -> Any:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
+from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.published_model import LinearModel, least_squares, with_model
-from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
 from auditor.results.in_clear import in_clear

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
 import auditor
+from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import PublishedRules, Tree
 from auditor.adversary.published_rules import PublishedTable, cells_of, grown, maximum_entropy, published_prior
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.categorical.told import Told
-from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.columns.categorical_table import Attribute
 from auditor.data.microdata import as_table
 from auditor.errors import DataError

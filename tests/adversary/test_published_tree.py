@@ -10,10 +10,10 @@ from scipy.stats import norm
 from sklearn.tree import DecisionTreeRegressor
 
 import auditor
+from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published_model import LinearModel
 from auditor.adversary.published_tree import LEAST_IN_LEAF, RegressionTree, TreeMoments, best_split, grown, leaf_model, of_records, stated
-from auditor.audit.numeric.row_selection import check_knowledge
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
 from auditor.numerics.moments import Moments

@@ -14,7 +14,8 @@ from scipy.linalg import hadamard
 from threadpoolctl import threadpool_limits
 
 import auditor
-from auditor.audit.pooling.boosted import FEWEST_ROWS, boosted_gains, cross_fitted
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS
+from auditor.audit.pooling.boosted import boosted_gains, cross_fitted
 from auditor.audit.pooling.difference_features import _walsh
 from auditor.data.load import load_table
 from auditor.expectations.no_collusion_gain import NoCollusionGain
@@ -114,7 +115,7 @@ def test_what_a_wider_coalition_gains_refutes_nothing_of_a_part():
 
 
 def test_each_best_copy_has_its_widest_coalition_looked_at():
-    x, copies = release(rows=FEWEST_ROWS)
+    x, copies = release(rows=FEWEST_TREE_ROWS)
     law = KroneckerNoise(np.minimum.outer([0.3, 0.6, 0.9], [0.3, 0.6, 0.9]), np.eye(2))
     asked = [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]
     found = boosted_gains(asked, x, copies, law)

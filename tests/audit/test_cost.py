@@ -9,7 +9,7 @@ import pytest
 from auditor import registry
 from auditor.audit import cost
 from auditor.audit.cost import FITTED_ROWS, categorical_seconds, fit_seconds, numeric_seconds, tree_seconds, tries
-from auditor.audit.numeric.redraws import REDRAWS
+from auditor.audit.numeric.limits import REDRAWS
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.runs.plan import outline
 from auditor.scenario.model import Scenario

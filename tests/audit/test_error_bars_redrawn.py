@@ -11,7 +11,8 @@ import auditor
 from auditor.audit.attempts import linear, opened
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.numeric.error_bars import from_redraws, reaches
-from auditor.audit.numeric.redraws import REDRAWS, redrawn_moments, wishart
+from auditor.audit.numeric.limits import REDRAWS
+from auditor.audit.numeric.redraws import redrawn_moments, wishart
 from auditor.expectations.collusion_gains import Gain, averaged_pairs
 from auditor.expectations.no_collusion_gain import _beside
 from auditor.numerics.moments import Moments

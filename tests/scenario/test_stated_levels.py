@@ -53,7 +53,7 @@ def test_each_copy_alone_keeps_what_was_stated_and_noise_has_that_size(scheme, c
 
 
 def test_epsilon_of_whole_numbers_is_kept_by_column_whatever_their_units():
-    from auditor.audit.base.release import release_levels
+    from auditor.audit.base.uses import release_levels
     from auditor.schemes.base.guarantees import Guarantees
     from auditor.schemes.base.noise_law import KroneckerNoise
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.base.release import open_release, release_levels
+from auditor.audit.base.release import open_release
+from auditor.audit.base.uses import release_levels
 from auditor.data.microdata import as_table
 from auditor.errors import ScenarioError
 from auditor.registry import get

@@ -17,9 +17,10 @@ from auditor.audit.attempts.opened import Opened
 from auditor.audit.numeric.closed_form import held_out_theory
 from auditor.audit.numeric.error_bars import Errors, rounded_off, with_total
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
-from auditor.audit.numeric.redraws import REDRAWS, Redraws, seed_of
+from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.stacked_maps import Maps, by_size
 from auditor.audit.numeric.transformed_copies import backs
 from auditor.errors import NotApplicable, PluginError

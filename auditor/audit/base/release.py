@@ -7,15 +7,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 import numpy as np
 
-from auditor import registry
+from auditor.audit.base.uses import make_scheme
+from auditor.audit.numeric.limits import HEADS_BYTES, KEEP_BYTES
 from auditor.audit.numeric.moment_pass import NumberBlock
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
-from auditor.errors import PluginError
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import block_rows, row_blocks
 from auditor.scenario.model import Scenario, SchemeUse
@@ -24,11 +23,6 @@ from auditor.schemes.base.serial import whitened
 from auditor.schemes.base.transform import Transformed
 from auditor.schemes.draw import released_grid
 from auditor.types import Array
-
-HEADS_BYTES = 2**24
-"""The first records of all blocks of a table in its file are kept up to this size, from one pass or release to the next."""
-KEEP_BYTES = 2**29
-"""Copies up to this size stay in memory for row-level work; larger ones are drawn again, block by block."""
 
 
 def _heads_of(table: Table, rows: int) -> Iterator[Array]:
@@ -257,27 +251,3 @@ def open_release(
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
     return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid), workspace=workspace or Workspace())
-
-
-def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tuple[float, ...]:
-    """Return the levels of one use of a scheme, in order of release; none where nobody has said what they are."""
-    if use.levels is not None:
-        return use.levels.resolve(scenario.seed, replicate)
-    levels = make_scheme(use, scenario.base).default_levels()
-    if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
-        raise PluginError("the scheme's default levels are no tuple of numbers")
-    return levels
-
-
-def release_copies(use: SchemeUse, scenario: Scenario) -> int:
-    """Return how many copies one use of a scheme releases."""
-    return make_scheme(use, scenario.base).count(release_levels(use, scenario))
-
-
-def make_scheme(use: SchemeUse, base: Path | None, table: Table | None = None) -> Scheme:
-    """Return the scheme plugin of one use, given its files' folder, and shown the table if it needs all of it."""
-    scheme: Scheme = registry.get("scheme", use.name)(use.parameters)
-    scheme.base = base
-    if scheme.needs_table:
-        scheme.table = table
-    return scheme

@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.release import Workspace, make_scheme, release_copies, release_levels
+from auditor.audit.base.release import Workspace
+from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.data.common_records import Audited
 from auditor.data.table import Table
 from auditor.numerics.passes import Job

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
+from auditor.process.deferred import scipy
 from auditor.schemes.replacement.law import transition_matrix
 from auditor.types import Array, Codes
 

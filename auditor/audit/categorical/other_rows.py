@@ -21,7 +21,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.categorical.cell_records import FILES, Cell, belief_record, cell_records
@@ -29,6 +28,7 @@ from auditor.audit.categorical.halves import Half, jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
+from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated

@@ -36,7 +36,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import CategoricalView, Inference
@@ -47,6 +46,7 @@ from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.counts.outcome_counts import Packing
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.errors import NotApplicable
+from auditor.process.deferred import scipy
 from auditor.schemes.replacement.draws import code_type, replacements, sent_through
 from auditor.schemes.replacement.law import UniformLaw, fresh_chances, step
 from auditor.types import Array, Coalition, Codes

@@ -14,8 +14,8 @@ import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.release import make_scheme
 from auditor.audit.base.request import Conclusion, Share
+from auditor.audit.base.uses import make_scheme
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
 from auditor.data.table import Table

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_head
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.replacement.law import UniformLaw, step
 from auditor.types import Array

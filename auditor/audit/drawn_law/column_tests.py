@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import EPS
 from auditor.audit.drawn_law.columns import DENSITY, Columns
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array

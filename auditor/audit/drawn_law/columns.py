@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.audit.drawn_law.chosen_rows import EPS, Rows
 from auditor.audit.drawn_law.moments import whitening
+from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, psd_root
 from auditor.types import Array
 

@@ -27,11 +27,11 @@ from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.numerics.statistics import ranks
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
 from auditor.types import Array, Indices

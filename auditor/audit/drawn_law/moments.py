@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.numerics.moments import Moments
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.increment_density import is_process
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw

@@ -31,7 +31,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.audit.drawn_law.chosen_rows import Rows
 from auditor.audit.drawn_law.column_tests import (
@@ -56,6 +55,7 @@ from auditor.audit.drawn_law.increments import (
 )
 from auditor.audit.drawn_law.low_digits import low_digits_test
 from auditor.audit.drawn_law.moments import HARDLY_ANY, whitening
+from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.increment_density import is_process
 from auditor.schemes.base.noise_density import LATTICE

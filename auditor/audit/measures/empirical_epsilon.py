@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from auditor.data.columns.categorical_table import code_type, value_counts
 from auditor.errors import AuditorError
+from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
 from auditor.types import Array, Codes
 

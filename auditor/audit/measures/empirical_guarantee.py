@@ -22,12 +22,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_epsilon import lower_bound, upper_bound
 from auditor.numerics.combination import best_unbiased_combination
+from auditor.process.deferred import scipy
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import KroneckerNoise, undo_root
 from auditor.types import Array, Coalition

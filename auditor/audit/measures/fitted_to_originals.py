@@ -26,14 +26,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
 from auditor.audit.measures.released_as_is import most_shown
+from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.statistics import ranks
+from auditor.process.deferred import scipy
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
@@ -48,8 +49,6 @@ BY_CHANCE = 1e-4
 MOST_IN_PIECES = 32
 """Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
 would take minutes."""
-MOST_TAUGHT = 20_000
-"""Records from all over the table that teach and are judged."""
 MOST_NAMES = 0.75
 """Different values of a column, as a share of its records, that may be names: of more hardly any record has another's."""
 MOST_PIECES = 32

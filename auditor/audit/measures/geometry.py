@@ -15,11 +15,11 @@ import warnings
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, scheme_record
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.types import Array
 

@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.adversary.attack import Reconstruction
@@ -32,6 +31,7 @@ from auditor.errors import PluginError
 from auditor.numerics.random_streams import stream
 from auditor.numerics.read_only import readable
 from auditor.numerics.statistics import Z_95
+from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.types import Array, Blocks, Coalition
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
+from auditor.process.deferred import scipy
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.types import Array
 

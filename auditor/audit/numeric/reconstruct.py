@@ -15,14 +15,13 @@ from auditor.adversary.attack import Inferred, Reconstruction
 from auditor.adversary.handed_back import checked
 from auditor.audit.numeric.closed_form import crossed
 from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.limits import CHUNK_VALUES
 from auditor.audit.numeric.neighbours import most_neighbours, shown, with_known, with_neighbours
 from auditor.audit.numeric.stacked_maps import Maps
 from auditor.numerics.read_only import readable
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array, Blocks, Coalition
 
-CHUNK_VALUES = 2**15
-"""Errors held at once: 256 KB, so that every step of their counting finds them in a core's own cache, in memory used before."""
 FEWEST_ROWS = 256
 """Rows counted at once at least: their errors are then more than the cells that they are counted in."""
 

@@ -36,8 +36,6 @@ from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array
 
-REDRAWS = 39
-"""Of moments. What happens in one draw of twenty is missed by all of 39 in 13 of 100 audits; by all of ten it would be in 60."""
 MOST_KEPT = 2**14
 """Moments of at most so many products are kept, 39 times: some twenty megabytes."""
 

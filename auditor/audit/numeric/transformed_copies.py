@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import scipy  # its parts are imported when they are first used
-
 from auditor.adversary.affine import Affine
 from auditor.numerics.moments import Moments
+from auditor.process.deferred import scipy
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Blocks
 

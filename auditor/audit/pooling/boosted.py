@@ -27,6 +27,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, TREE_WORK
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
 from auditor.numerics.boosted_trees import Task, foretold
@@ -34,15 +35,8 @@ from auditor.results.evidence import BoostedGain
 from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices, undo_root
 from auditor.types import Array, Coalition
 
-MOST_ROWS, FEWEST_ROWS = 20_000, 1_000
-"""Rows that trees are taught and judged on: about a second for two attributes of three copies. Fewer than the least tell nothing."""
-MOST_FITS, MOST_TARGETS = 8, 16
-"""Coalitions that are looked at, the widest first; and their attributes together. Eight learners each take a second for three columns and a
-minute for forty: of a table with more attributes than that none is looked at."""
 MOST_COLUMNS = 32
 """Differences that trees are shown; of a wider coalition copies are left out evenly."""
-WORK = 2**22
-"""Rows times attributes times columns that are gone through at most."""
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
 KNOWN = 1e-9
@@ -70,14 +64,14 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
     x, copies = x[whole], [copy[whole] for copy in copies]
     useless = None if law is None else makes_useless(law)
     wide = [one for one in coalitions if len(one) > 1 and (useless is None or one_suffices(useless, one))]
-    if len(x) < FEWEST_ROWS or not wide:
+    if len(x) < FEWEST_TREE_ROWS or not wide:
         return {}
     levels = _measured(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
     within = {one: _widest(one, ordered) for one in wide}
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(MOST_FITS, MOST_TARGETS // x.shape[1])]
-    few = MOST_ROWS // max(1, len(fitted) - 1)
-    gains = {one: _gain(ordered[one], x, copies, law, few if place else MOST_ROWS) for place, one in enumerate(fitted)}
+    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(TREE_FITS, TREE_TARGETS // x.shape[1])]
+    few = TREE_ROWS // max(1, len(fitted) - 1)
+    gains = {one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS) for place, one in enumerate(fitted)}
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
 
@@ -98,7 +92,7 @@ def _gain(members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseL
     N = x.shape[1]
     kept = np.unique(np.linspace(0, len(members) - 1, min(len(members), max(2, 1 + MOST_COLUMNS // N))).astype(np.intp))
     members = [members[place] for place in kept]
-    rows = max(FEWEST_ROWS, min(rows, WORK // (N * (N * len(members) + 12))))
+    rows = max(FEWEST_TREE_ROWS, min(rows, TREE_WORK // (N * (N * len(members) + 12))))
     chosen = _runs(len(x), rows)
     undo = [_undo(x, law, before, copy) for before, copy in pairwise(members)]
     gain, error = cross_fitted(x[chosen], [copies[copy - 1][chosen] for copy in members], undo)

@@ -22,10 +22,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.results.evidence import Dependence
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
 from auditor.types import Array, Block, Coalition

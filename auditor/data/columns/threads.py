@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,6 +19,8 @@ MOST_THREADS = 4
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Yield the result for each item, in order; few are begun before they are asked for, so that few are held."""
+    from concurrent.futures import ThreadPoolExecutor  # with logging some milliseconds, which tables of one stripe need not wait for
+
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
     pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")  # `close_up` knows them by this name

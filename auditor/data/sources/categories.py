@@ -18,12 +18,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor.data.columns.categorical_table import MOST_VALUES
 from auditor.data.source import Source
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 

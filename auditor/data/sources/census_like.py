@@ -26,13 +26,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
-from numpy.polynomial.hermite_e import hermegauss, hermevander
 from numpy.typing import NDArray
 from pydantic import Field
 
-from auditor.data.source import Source
+from auditor.data.source import Outline, Source
 from auditor.errors import DataError
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 
 DEFAULT_ROWS = 100_000  # the paper's «first 10^5 tuples» (section 6)
@@ -77,11 +76,29 @@ class CensusLike(Source):
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
         """Draw ``rows`` records of ``age`` and ``income``."""
-        n, rho = DEFAULT_ROWS if rows is None else rows, self.parameters.correlation
-        if n < 3:
-            raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
+        n, rho = enough(rows), self.parameters.correlation
         age, income = with_correlation(*draw(n, rho, rng), rho)
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
+
+    def outline(self, rows: int | None) -> Outline:
+        """Return the moments that every draw is brought to."""
+        mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
+        rho = self.parameters.correlation
+        return Outline(("age", "income"), enough(rows), mean, np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std))
+
+
+def enough(rows: int | None) -> int:
+    """Return how many records to draw.
+
+    Raises
+    ------
+    DataError
+        They are too few to be brought to the moments.
+    """
+    n = DEFAULT_ROWS if rows is None else rows
+    if n < 3:
+        raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
+    return n
 
 
 def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -97,8 +114,8 @@ def copula_parameter(rho: float) -> float:
 
     For ``rho`` out of reach it is 1 or −1.
     """
-    x, w = hermegauss(NODES)
-    p, He, k = scipy.special.ndtr(x), hermevander(x, NODES - 1), np.arange(NODES)
+    x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials when they are first used
+    p, He, k = scipy.special.ndtr(x), np.polynomial.hermite_e.hermevander(x, NODES - 1), np.arange(NODES)
     # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k  (Mehler)
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled

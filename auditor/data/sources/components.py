@@ -17,11 +17,11 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field, model_validator
 
 from auditor.data.record_law import NORMAL, RecordLaw, RecordShape, normal_cdf
 from auditor.data.source import Source
+from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from auditor.data.source import Source
-from auditor.process.deferred import pd
+from auditor.process.deferred import pd, scipy
 from auditor.registry import PluginParameters, register
 from auditor.types import Array
 

@@ -41,7 +41,7 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
         The request or the data cannot be used, or no level meets the target: then the message names the largest that is met.
     """
     request.check()
-    registry.discover(renderers=False)
+    registry.discover(*registry.AUDITING)
     schemes = schemes_of(request)
     categories = isinstance(schemes[0], UniformScheme)
     table = chosen(request.data, request.columns, request.rows, request.seed, request.target,

@@ -57,7 +57,7 @@ def draft(source: str, found: Description) -> str:
 
 def source_named(data: str) -> str:
     """Return a source as a scenario takes it: a folder with a slash at its end, unless a registered source is called so."""
-    folder = not is_file(data) and data not in registry.spellings("source") and any(path.is_dir() for path in located(data))
+    folder = not is_file(data) and not registry.has("source", data) and any(path.is_dir() for path in located(data))
     return f"{data}/" if folder else data
 
 

@@ -20,8 +20,8 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
+from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 

@@ -6,9 +6,9 @@ Each keeps corner-wave's covariance where it says ``lawful``. In units of a stan
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.random_streams import Rng
+from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.schemes.planted.base import Planted
 from auditor.types import Array

@@ -30,9 +30,9 @@ from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
+from auditor.process.deferred import scipy
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, estimated_pair
 from auditor.types import Array, Coalition, Codes
