@@ -128,21 +128,24 @@ class Awaited(Moments):
 
 
 class Sums:
-    """Moments that others are added to, in place: of a million columns' products only these are kept."""
+    """Moments that others are added to, in place: of a million columns' products only these are kept. Of one part they are that part."""
 
     def __init__(self) -> None:
         self._count = 0
         self._total: Array | None = None
         self._products: Array | None = None
+        self._mine = False  # whether these are sums made here, and not a part that is somebody's
 
     def add(self, part: Moments) -> None:
         """Add the moments of other rows."""
         self._count += part.count
         if self._total is None or self._products is None:
-            self._total, self._products = part.total.copy(), part.products.copy()
-        else:
+            self._total, self._products = part.total, part.products
+        elif self._mine:
             self._total += part.total
             self._products += part.products
+        else:
+            self._total, self._products, self._mine = self._total + part.total, self._products + part.products, True
 
     def moments(self) -> Moments:
         """Return what was added so far; something must have been."""

@@ -103,7 +103,9 @@ def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array
     B, N, _ = first.weights.shape
     A = (first.lost.reshape(B * N, N) @ K_X).reshape(B, N, N) @ second.lost.transpose(0, 2, 1)
     A += first.offsets[:, :, None] * second.offsets[:, None, :]
-    S = law.applied(first.weights) @ second.weights.transpose(0, 2, 1)
+    S = np.empty_like(A)
+    for here in first.pieces():
+        S[here] = law.applied(first.weights[here]) @ second.weights[here].transpose(0, 2, 1)
     return A, S
 
 
