@@ -28,7 +28,7 @@ NAMES = "names"
 """Key of the metadata that have names as they are, by what stands for each in the table."""
 LARGEST_INTEGER = 2**63
 """Integers from here on have no column type of their own in Parquet, and stand there as text."""
-MOST_NAMED = 2**22
+MOST_NAMED = 2**19
 """Copies that the coalitions of rows held as a table may name: each, with its level, takes 16 bytes there."""
 
 

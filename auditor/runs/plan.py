@@ -10,7 +10,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.release import release_copies
 from auditor.audit.workload import workload
 from auditor.errors import shortened
-from auditor.process.memory import available
+from auditor.process.memory import available, free
 from auditor.runs.check import check_data
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import at_point
@@ -37,6 +37,7 @@ class Line:
     values: int
     memory: int
     work: float
+    results: int = 0
 
 
 def outline(scenario: Scenario) -> str:
@@ -50,7 +51,7 @@ def outline(scenario: Scenario) -> str:
     lines = list(plan_lines(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
-    memory, there = max(line.memory for line in lines), available()
+    memory, there, now = max(line.memory for line in lines) + sum(line.results for line in lines), available(), free()
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
@@ -58,6 +59,8 @@ def outline(scenario: Scenario) -> str:
     ]
     if memory > there:
         head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
+    elif memory > now:
+        head.append(f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time")
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
         head.append(f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}")
@@ -111,10 +114,11 @@ def plan_lines(scenario: Scenario) -> list[Line]:
             coalitions = len(expand_all(here.coalitions, copies, here.seed))
             cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
             asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
-            work = workload(asked, table, use, copies, coalitions)
+            work = workload(asked, table, use, copies)
             lines.append(Line(
                 scheme=use.id, rows=table.rows, width=work.width, copies=copies,
                 replicates=replicates, coalitions=coalitions, cells=cells,
                 values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
+                results=work.results * replicates,
             ))  # fmt: skip
     return lines
