@@ -44,6 +44,14 @@ class Known(NamedTuple):
     grain: Array
 
 
+def levels_among(law: KroneckerNoise, index: NDArray[np.intp]) -> Array:
+    """Return the level covariance of each coalition, shape (B, k, k); of one with copies 1 to k a window on that of all."""
+    run = neighbours(index[0])
+    if len(index) == 1 and isinstance(run, slice):
+        return law.level_covariance[None, run, run]
+    return np.asarray(law.level_covariance[index[:, :, None], index[:, None, :]])
+
+
 def known_together(views: Sequence[View], law: KroneckerNoise, index: NDArray[np.intp]) -> Known:
     """Return what coalitions of one size know of the data.
 
@@ -65,7 +73,7 @@ def known_together(views: Sequence[View], law: KroneckerNoise, index: NDArray[np
     given = view.given
     if not isinstance(given, SampleMoments):
         return Known(view.data_moments[0], view.pencil, view.grain)
-    Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
+    Sigma = levels_among(law, index)
     w, v = best_unbiased_combination(Sigma, grain_of_moments(Sigma))
     places = (index[:, :, None] * N + np.arange(N)).reshape(len(index), -1)
     run = neighbours(places[0])
