@@ -25,7 +25,7 @@ from itertools import chain
 
 import numpy as np
 
-from auditor.adversary.together import known_together
+from auditor.adversary.together import known_together, levels_among
 from auditor.numerics.combination import best_unbiased_combination, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
@@ -78,7 +78,7 @@ class JointLLSE(LinearAttack):
         held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
         index = np.searchsorted(view.copies, held)
         known = known_together(views, law, index)
-        W = weights_by_attribute(law.level_covariance[index[:, :, None], index[:, None, :]], known.grain, known.pencil.gain)
+        W = weights_by_attribute(levels_among(law, index), known.grain, known.pencil.gain)
         offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
         if W.ndim == 3:  # all know the same in every draw
             return [AffineStack(W, offsets, fixed)] * len(views)

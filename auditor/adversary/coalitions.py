@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -117,5 +118,11 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
 
 def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
     """Return every coalition that some entry names, once, by size and then by copy number."""
+    return list(_expanded(tuple(entries), M, seed))
+
+
+@lru_cache(maxsize=2)
+def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
+    """Kept, as half a million subsets take a second, and a check asks for the same ones ten times."""
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
-    return sorted(found, key=lambda coalition: (len(coalition), coalition))
+    return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

@@ -21,6 +21,7 @@ from auditor.adversary.given import SampleMoments
 from auditor.adversary.view import View, combination, grain_of_copies, grain_of_moments, without_noise
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
+from auditor.numerics.moments import neighbours
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.types import Array
 
@@ -41,6 +42,14 @@ class Known(NamedTuple):
     mean: Array
     pencil: Pencil
     grain: Array
+
+
+def levels_among(law: KroneckerNoise, index: NDArray[np.intp]) -> Array:
+    """Return the level covariance of each coalition, shape (B, k, k); of one with copies 1 to k a window on that of all."""
+    run = neighbours(index[0])
+    if len(index) == 1 and isinstance(run, slice):
+        return law.level_covariance[None, run, run]
+    return np.asarray(law.level_covariance[index[:, :, None], index[:, None, :]])
 
 
 def known_together(views: Sequence[View], law: KroneckerNoise, index: NDArray[np.intp]) -> Known:
@@ -64,11 +73,16 @@ def known_together(views: Sequence[View], law: KroneckerNoise, index: NDArray[np
     given = view.given
     if not isinstance(given, SampleMoments):
         return Known(view.data_moments[0], view.pencil, view.grain)
-    Sigma = law.level_covariance[index[:, :, None], index[:, None, :]]
+    Sigma = levels_among(law, index)
     w, v = best_unbiased_combination(Sigma, grain_of_moments(Sigma))
     places = (index[:, :, None] * N + np.arange(N)).reshape(len(index), -1)
-    mean = np.array([draw.held.mean[places] for draw in views])
-    mean, covariance = combination(w, mean, np.array([draw.held_covariance[places[:, :, None], places[:, None, :]] for draw in views]))
+    run = neighbours(places[0])
+    if len(index) == 1 and isinstance(run, slice):  # copies 1 to k: a window on each draw's covariance, which is not cut out
+        parts = [combination(w[0], draw.held.mean[run], draw.held_covariance[run, run]) for draw in views]
+        mean, covariance = (np.array(part)[:, None] for part in zip(*parts, strict=True))
+    else:
+        stacked = np.array([draw.held_covariance[places[:, :, None], places[:, None, :]] for draw in views])
+        mean, covariance = combination(w, np.array([draw.held.mean[places] for draw in views]), stacked)
     covariance = without_noise(covariance, v, law)
     completed = map(given.completed, (view.centre + mean).reshape(-1, N), covariance.reshape(-1, N, N))
     mu_X, K_X = (np.reshape(part, like.shape) for part, like in zip(zip(*completed, strict=True), (mean, covariance), strict=True))

@@ -16,7 +16,7 @@ from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
-from auditor.numerics.moments import Moments
+from auditor.numerics.moments import Moments, attribute_index, neighbours, square
 from auditor.numerics.read_only import seal
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
@@ -139,8 +139,8 @@ class View(Informed):
         return {}
 
     def _coalition(self, copies: Sequence[int]) -> View:
-        places = [self.copies.index(copy) + 1 for copy in copies]
-        return replace(
+        places = [self._places[copy] for copy in copies]
+        kept = replace(
             self,
             copies=tuple(copies),
             levels=tuple(self.levels[place - 1] for place in places) if self.levels else (),
@@ -148,6 +148,13 @@ class View(Informed):
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
+        vars(kept)["_within"] = self, neighbours(attribute_index(places, self.width))
+        return kept
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The place of each copy among those held, from 1."""
+        return {copy: place for place, copy in enumerate(self.copies, start=1)}
 
     @property
     def held(self) -> Moments:
@@ -157,6 +164,9 @@ class View(Informed):
     @cached_property
     def held_covariance(self) -> Array:
         """Covariance of these copies, divisor r − 1, shape (kN, kN): of all that are held it serves every coalition."""
+        if (within := vars(self).get("_within")) is not None:  # not a field: a view that others make of this one is within none
+            whole, places = within
+            return np.asarray(whole.held_covariance[square(places)])
         return self.held.covariance(max(1, self.held.count - 1))
 
     @property
@@ -216,7 +226,8 @@ class View(Informed):
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
-        mean, covariance = combination(self.weights, moments.mean, moments.covariance(max(1, moments.count - 1)))
+        covariance = self.held_covariance if moments is self.held else moments.covariance(max(1, moments.count - 1))
+        mean, covariance = combination(self.weights, moments.mean, covariance)
         return self.centre + mean, covariance
 
     @cached_property

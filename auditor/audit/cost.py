@@ -50,6 +50,9 @@ GEOMETRY = 0.04
 FOLD, FOLD_ROW = 1e-3, 3e-6
 """A model of the ``utility`` section on one fold of a copy, and each record of it."""
 
+RECORD_BYTES, MEMBER_BYTES = 1300, 56
+"""A row of results, from the maps that its figures come from to the page, and a copy that a coalition names with its level (measured at
+65,535 coalitions: 1,310 a row, of which a worker holds 200)."""
 MARGIN = 1.1
 """Of memory rather too much than too little: libraries differ that much from machine to machine."""
 
@@ -67,7 +70,9 @@ class Workload:
     seconds, once : float
         On one core, in every replicate, and besides in the first.
     memory : int
-        Bytes at the peak of one process, interpreter and libraries included.
+        Bytes at the peak of one process, interpreter and libraries included, but for the rows of results.
+    results : int
+        Bytes of these at the peak, of one replicate, where they are written: in the main process, which with one worker is the same.
     """
 
     width: int
@@ -75,6 +80,7 @@ class Workload:
     seconds: float
     memory: int
     once: float = 0.0
+    results: int = 0
 
 
 def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
@@ -144,6 +150,13 @@ def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, co
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
     return seconds
+
+
+def results_bytes(here: Scenario, use: SchemeUse, copies: int, each: int) -> int:
+    """Return the bytes that rows of results of one replicate come to, so many for each cell, in the process that writes them."""
+    cells = sum(coalitions for *_, coalitions in tries(here, use, copies))
+    named = sum(map(len, expand_all(here.coalitions, copies, here.seed)))
+    return RECORD_BYTES * cells * each + MEMBER_BYTES * named
 
 
 def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[tuple[Attack, Knowledge, int]]:

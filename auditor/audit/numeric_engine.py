@@ -19,7 +19,7 @@ from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.adversary.published_tree import TreeMoments
 from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
-from auditor.audit.attempts.opened import Opened
+from auditor.audit.attempts.opened import Opened, wants_groups
 from auditor.audit.attempts.over_rows import row_errors
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, noise_records, promise_records, scheme_record
@@ -74,7 +74,9 @@ class NumericEngine:
         if registry.get("scheme", request.use.name).needs_table:
             return None
         draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-        return MomentJob(table.rows, table.width, request.copies, moments.mean, moments.deviation, draws)
+        release = self.open(request)
+        apart = wants_groups(release, release.scheme.law(release.levels, moments.scale), request.pooling)
+        return MomentJob(table.rows, table.width, request.copies, moments.mean, moments.deviation, draws, apart=apart)
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
         """Return what every record of a release shares."""
@@ -170,7 +172,7 @@ class Session:
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
         opened, table = self.opened.by_record, self.opened.release.table
-        evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
+        evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups, opened.gathered.runs))
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:

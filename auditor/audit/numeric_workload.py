@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from auditor.adversary.attack import LinearAttack
-from auditor.audit.base.uses import make_scheme
-from auditor.audit.cost import MARGIN, Workload, numeric_seconds, tree_fits, tries
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
+from auditor.audit.base.uses import make_scheme, release_levels
+from auditor.audit.cost import MARGIN, Workload, numeric_seconds, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted
+from auditor.audit.drawn_law.moments import some_copies
+from auditor.audit.numeric.gather import FOLDS
 from auditor.audit.numeric.limits import CHUNK_VALUES, HEADS_BYTES, KEEP_BYTES
+from auditor.audit.numeric.moment_pass import NARROW
 from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
+from auditor.process.memory import KEPT_BYTES
 from auditor.results.metrics import ALWAYS
 from auditor.scenario.model import Scenario, SchemeUse
-from auditor.schemes.base.scheme import Scheme
+from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-MOMENTS_BESIDE = 10
-"""Moments beside those of all groups: their sum, the law, correlations of the noise and the like (measured at 1,000 and 3,000 columns)."""
-LOADED = 255 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit (measured: 200 to 224 with the page)."""
+LOADED = 190 * 2**20
+"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 188)."""
 LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
-TREES_GROWN, TREE_BYTES = 50 * 2**20, 500
-"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 350 to 600)."""
-RECORD_BYTES = 600
-"""A row of results, from the maps that its figures come from to the files that it is written to (measured at 65,535 coalitions: 570)."""
+TREES_GROWN, TREE_BYTES = 20 * 2**20, 350
+"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 120 to 350)."""
+ATTACKS_ON_ROWS, FITTED_COLUMN = 30 * 2**20, 350_000
+"""Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
+attributes of 4 coalitions to 100 of 4 and 2 of 101: within 1.0 to 1.5, together with all else)."""
+TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
+"""Arrays as large as the table, as the moments of all rows, as all maps, and as the noise that is looked at row by row: those that there
+are at once. These four, and the next, are fitted together to the peaks of 24 whole runs with their pages, of 2 to 1,000 copies and 2 to
+500 attributes (all within 1.0 to 1.5)."""
+REDRAWN = 18
+"""Arrays as large as the moments, where they are drawn again for what was estimated; beside those of each part of what was chosen."""
 MOST_MOMENT_BYTES = 4 * 2**30
 """For the joint moments of a release: of the copies that numbers can be audited in at once."""
 
@@ -52,36 +64,50 @@ def check_size(scheme: Scheme, table: Table, copies: int) -> None:
         )
 
 
-def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
-    """Return what a release of so many copies of numbers takes, attacked by so many coalitions."""
+def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:
+    """Return what a release of so many copies of numbers takes."""
     values = table.rows * table.width * copies
     seconds, once = numeric_seconds(here, use, table.rows, table.width, copies)
     learns = here.utility is not None or here.measure("geometry") is not None
-    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies, coalitions)
-    return Workload(table.width, values, seconds, int(MARGIN * memory), once)
+    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies)
+    results = results_bytes(here, use, copies, (table.width + 1) * len(ALWAYS))
+    return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
 
-def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> int:
+def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int) -> float:
     n, N, M = table.rows, table.width, copies
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8
-    d = (M + 1) * N
-    cells = coalitions * len(here.attacks) * len(here.knowledge)
-    records = RECORD_BYTES * cells * (N + 1) * len(ALWAYS)
-    moments = 8 * d * d * (1 + moment_groups(n, N, d)[-1][-1][0] + MOMENTS_BESIDE)
+    tried = [(isinstance(attack, LinearAttack), knowledge, needed) for attack, knowledge, needed in tries(here, use, M)]
     record = scheme.blank(1, N).nbytes
+    kept = n * M * record
+    drawn = kept if kept <= KEEP_BYTES and not table.streamed else block * (M * record // 8)
     undone = M * N if scheme.has_matrices else 0
-    blocks = block * (M * record // 8 + undone + 5 * N)
     fits, taken = tree_fits(here, n, N, M)
     shown = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
     trees, learner = (TREE_BYTES * shown * N * M, TREES_GROWN) if fits else (0, 0)
-    rowwise = [needed for attack, _, needed in tries(here, use, copies) if not isinstance(attack, LinearAttack)]
-    counted = {measure.name for measure in here.measures}
-    linear_rows = CHUNK_VALUES * 8 * 4 if counted & ROW_MEASURES else 0
-    each_row = 3 * max(rowwise, default=0) * N * block
+    tested = N * len(some_copies(M, N, MOST_COORDINATES))
+    looked_at = TESTED * 8 * tested * rows_wanted(n, tested)
+    maps = MAPS * 8 * N * M * N * max((needed for linear, _, needed in tried if linear), default=0)
+    linear_rows = CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
+    on_rows = max((needed for linear, _, needed in tried if not linear), default=0)
+    each_row = 3 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
-    if table.streamed:
-        return records + moments + blocks + max(linear_rows, each_row, trees) + learner + whole + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES
-    kept = n * M * record
-    copies_kept = kept if kept <= KEEP_BYTES else 0
-    return records + moments + blocks + max(linear_rows, each_row, trees) + learner + 3 * n * N * 8 + copies_kept
+    rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole if table.streamed else TABLES * n * N * 8
+    working = max(linear_rows, each_row, trees) + learner
+    used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
+    return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)
+
+
+def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequence[tuple[bool, Knowledge, int]]) -> int:
+    """Return the bytes of moments, of all rows or of each group, and of those drawn again for what is estimated."""
+    n, N = table.rows, table.width
+    d = (M + 1) * N
+    scheme, levels = make_scheme(use, here.base), release_levels(use, here)
+    law = None if scheme.has_matrices else scheme.law(levels, table_moments(table).scale)
+    pooling = any(judged.expectation.needs_pooling for judged in here.judged)
+    apart = pooling or law is None or not law.tells_spread or d <= NARROW
+    groups = moment_groups(n, N, d)[-1][-1][0] + 1 if apart else 1
+    chosen = any(isinstance(knowledge, (Estimated, KnownRecords)) for _, knowledge, _ in tried)
+    again = (FOLDS + REDRAWN) * chosen
+    return 8 * d * d * (groups + MOMENTS_BESIDE + again)

@@ -33,8 +33,8 @@ def check_size(scheme: Scheme, table: Table, copies: int) -> None:
         numeric_workload.check_size(scheme, table, copies)
 
 
-def workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitions: int) -> Workload:
-    """Return what one release would take, attacked by so many coalitions, by rule of thumb.
+def workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:
+    """Return what one release would take, by rule of thumb.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def workload(here: Scenario, table: Table, use: SchemeUse, copies: int, coalitio
     if by_engine(ENGINES, registry.get("scheme", use.name)):
         from auditor.audit.numeric_workload import numeric_workload
 
-        return numeric_workload(here, table, use, copies, coalitions)
+        return numeric_workload(here, table, use, copies)
     from auditor.audit.categorical_workload import categorical_workload
 
     return categorical_workload(here, table, use, copies)

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,14 +83,15 @@ class Moments:
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
         """Return the moments of some copies alone, dropping the original; copy numbers count from 1."""
-        return self.parts([copy + 1 for copy in copies], width)
+        found = self.parts([copy + 1 for copy in copies], width)
+        return Moments(found.count, found.total.copy(), found.products.copy())  # whoever is given them gets no window on the original
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
         """Return the moments of some of the parts that stand side by side, numbered from 1; the same where there are no columns at all."""
         if self.size == 0:
             return self
-        index = attribute_index(places, width)
-        return Moments(self.count, self.total[index], self.products[index[:, None], index])
+        index = neighbours(attribute_index(places, width))
+        return Moments(self.count, self.total[index], self.products[square(index)])
 
 
 class Awaited(Moments):
@@ -127,21 +128,24 @@ class Awaited(Moments):
 
 
 class Sums:
-    """Moments that others are added to, in place: of a million columns' products only these are kept."""
+    """Moments that others are added to, in place: of a million columns' products only these are kept. Of one part they are that part."""
 
     def __init__(self) -> None:
         self._count = 0
         self._total: Array | None = None
         self._products: Array | None = None
+        self._mine = False  # whether these are sums made here, and not a part that is somebody's
 
     def add(self, part: Moments) -> None:
         """Add the moments of other rows."""
         self._count += part.count
         if self._total is None or self._products is None:
-            self._total, self._products = part.total.copy(), part.products.copy()
-        else:
+            self._total, self._products = part.total, part.products
+        elif self._mine:
             self._total += part.total
             self._products += part.products
+        else:
+            self._total, self._products, self._mine = self._total + part.total, self._products + part.products, True
 
     def moments(self) -> Moments:
         """Return what was added so far; something must have been."""
@@ -173,6 +177,8 @@ def centred(parts: Sequence[Array], centre: Array) -> Array:
 
 LAID_VALUES = 3 * 2**17
 """Values laid side by side at a time: three megabytes, which stay in the cache while they are multiplied."""
+FEWEST_LAID = 512
+"""Rows laid at a time at the least: their products are added to those before them, which takes as long as to multiply some 300 rows."""
 
 NARROW = 15
 """Attributes up to which rows less the centre are laid column by column: one table's row is then too short a run to work on at speed."""
@@ -240,7 +246,7 @@ class Stack:
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Cut rows ``start`` to ``stop`` evenly into pieces that are best added one by one."""
-        return evenly(start, stop, self._size, LAID_VALUES)
+        return evenly(start, stop, self._size, max(LAID_VALUES, FEWEST_LAID * self._size))
 
     def add(self, parts: Sequence[Array]) -> None:
         """Add a piece.
@@ -352,6 +358,20 @@ def subtract_row(rows: Array, row: Array, out: Array) -> None:
     whole, run = whole_runs(b, N)
     np.subtract(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
     np.subtract(rows[whole:], row, out=out[whole:])
+
+
+def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """Return ascending places one after the other as a slice, through which an array is seen and not copied; others as they are.
+
+    Coalitions of copies 1 to k are such: to cut their moments out, k² numbers each, took longer than all that was done with them.
+    """
+    run = index.size > 0 and index[-1] - index[0] == index.size - 1 and bool((index[1:] > index[:-1]).all())
+    return slice(int(index[0]), int(index[-1]) + 1) if run else index
+
+
+def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
+    """Return what takes the rows and the columns at some places out of a square matrix."""
+    return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:

@@ -44,6 +44,14 @@ def available() -> int:
     return min(limits)
 
 
+def free() -> int:
+    """Return the bytes that could be had just now without taking them from other programs; ``available`` where the system does not say."""
+    with suppress(OSError, ValueError, IndexError):
+        told = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        return min(available(), int(told.split()[0]) * 1024)
+    return available()
+
+
 def check_room(rows: int, width: int) -> None:
     """Raise `DataError` when a table of so many rows and attributes, which is held in memory, does not fit there."""
     needed, there = rows * width * BYTES_PER_VALUE / 2**30, available() / 2**30

@@ -102,11 +102,12 @@ def disclosed(result: R) -> R:
     absolute = {use["id"] for use in uses if _states_a_variance(use)}
     sized = {use["id"] for use in uses if "noise" in use and (use["id"] not in absolute or use.get("serial") == "data")}
     found = _finder(tables)
+    changing = any(table.withheld or table.figures for table in tables)  # else no record is made of what stays as it is
     return result.model_copy(update={
         "data": [table.summary for table in tables],
         "measurements": [
             found(record.sweep).measurement(record, record.scheme in absolute, record.scheme in sized) for record in result.measurements
-        ],
+        ] if changing else result.measurements,
         "distributions": [spread for each in result.distributions for spread in found(each.sweep).distribution(each)],
         "expectations": [_verdict(record, tables, bool(sized)) for record in result.expectations],
     })  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,19 +31,21 @@ def located(name: str, base: Path | None = None) -> list[Path]:
         return []
 
 
-def write_atomically(path: Path, content: bytes, private: bool = False) -> None:
-    """Write a file so that a crash leaves either the old content or the new, never half of one; ``private``ly as ``publish`` has it.
+def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:
+    """Write a file, at once or piece by piece, so that a crash leaves either the old content or the new, never half of one.
 
-    A device or a pipe is written to; it must not be replaced by a file.
+    A device or a pipe is written to; it must not be replaced by a file. A ``private`` one is so as ``publish`` has it.
     """
+    pieces = [content] if isinstance(content, bytes) else content
     if path.exists() and not path.is_file():
-        path.write_bytes(content)
+        with path.open("wb") as device:
+            device.writelines(pieces)
         return
     path = path.resolve()  # where a link leads to, so that the link stays
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(descriptor, "wb") as handle:
-            handle.write(content)
+            handle.writelines(pieces)
             handle.flush()
             os.fsync(descriptor)  # a full disk may say so only now, and a name must not be given to what is not there yet
         publish(Path(temporary), path, private)

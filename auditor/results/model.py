@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
+import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter
 
 from auditor import registry
@@ -24,7 +25,7 @@ from auditor.errors import AuditorError
 from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
-from auditor.results.measurements import Coded, Measurements
+from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
 from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, DataSummary, Distribution, ExpectationRecord, Measurement
 from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
@@ -35,9 +36,14 @@ if TYPE_CHECKING:
 STOPPED = {"SIGINT": 130, "SIGTERM": 143}
 """Exit status by the signal that stopped an audit: 128 and its number, as shells have it."""
 
-MOST_IN_JSON = 200_000
-"""Measurements that ``results.json`` holds itself, some 400 bytes each; more are columns of ``results.parquet``, some 40 bytes each."""
+MOST_IN_JSON = 80_000_000
+"""Characters of measurements that ``results.json`` holds itself: 200,000 of them, or fewer that name hundreds of copies each. More are
+columns of ``results.parquet``, some 40 bytes each."""
 TABLE = "results.parquet"
+NUMBER = 18
+"""Characters of a number that is written in full."""
+ROWS_AT_ONCE = 4_096
+"""Rows that are text at a time on their way to a file."""
 
 HEAD = {"scenario", "provenance", "data", "releases", "plugins", "references", "attack_kinds", "untried"}
 """Fields that are written as they are, before the long lists."""
@@ -213,10 +219,10 @@ class AuditResult(BaseModel):
 
     def to_json(self) -> str:
         """Return the results as they may be written, as JSON; NaN and infinity become null, as JSON has neither."""
-        return self.disclosed()._json()
+        return "".join(self.disclosed()._json())
 
-    def _json(self, table: dict[str, Any] | None = None) -> str:
-        """Write JSON; with a reference to the table of measurements where that is in a file beside."""
+    def _json(self, table: dict[str, Any] | None = None) -> Iterator[str]:
+        """Write JSON piece by piece; with a reference to the table of measurements where that is in a file beside."""
         head = {
             "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,
@@ -224,14 +230,16 @@ class AuditResult(BaseModel):
             "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }
-        measurements = f"[{_rows(self.measurements)}]" if table is None else _written(table)
+        yield escaped(f'{_written(head)[:-1]},"measurements":')
+        yield from map(escaped, _rows(self.measurements) if table is None else [_written(table)])
         spreads = ",".join(_written(spread._asdict()) for spread in self.distributions)
-        return escaped(f'{_written(head)[:-1]},"measurements":{measurements},"distributions":[{spreads}]}}\n')
+        yield escaped(f',"distributions":[{spreads}]}}\n')
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
 
-        More than ``MOST_IN_JSON`` measurements are in ``results.parquet`` alone, which ``results.json`` then names with a checksum.
+        Measurements of more than ``MOST_IN_JSON`` characters are in ``results.parquet`` alone, which ``results.json`` then names with a
+        checksum.
 
         Returns
         -------
@@ -242,8 +250,9 @@ class AuditResult(BaseModel):
         folder.mkdir(parents=True, exist_ok=True)
         released = self.disclosed()
         table = tidy.parquet(released.measurements)
-        beside = None if len(released.measurements) <= MOST_IN_JSON else {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()}
-        write_atomically(folder / "results.json", released._json(beside).encode())
+        long = _length(released.measurements) > MOST_IN_JSON
+        beside = {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()} if long else None
+        write_atomically(folder / "results.json", (piece.encode() for piece in released._json(beside)))
         write_atomically(folder / TABLE, table)
         return folder
 
@@ -285,15 +294,40 @@ def _display() -> Any:
 _encode = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _rows(measurements: Measurements) -> str:
-    """Write the rows of a table, each as a record; what many rows say is written once and then repeated as text."""
-    fields = [
-        Coded(column.places, [_written(value) for value in column.values]).expanded() if isinstance(column, Coded)
-        else [repr(number) if math.isfinite(number) else "null" for number in column.tolist()]
-        for column in measurements.columns.values()
-    ]  # fmt: skip
-    record = f"{{{','.join(f'{_encode(name)}:%s' for name in measurements.columns)}}}"
-    return ",".join(map(record.__mod__, zip(*fields, strict=True)))
+def _rows(measurements: Measurements) -> Iterator[str]:
+    """Write the rows of a table, each as a record, some at a time; what many rows say is written once and then repeated as text."""
+    columns, lead = _as_text(measurements).values(), "["
+    for start in range(0, len(measurements), ROWS_AT_ONCE):
+        here = slice(start, start + ROWS_AT_ONCE)
+        fields = [
+            list(map(column.values.__getitem__, column.places[here].tolist())) if isinstance(column, Coded)
+            else [repr(number) if math.isfinite(number) else "null" for number in column[here].tolist()]
+            for column in columns
+        ]  # fmt: skip
+        yield lead + ",".join(map(_record(measurements).__mod__, zip(*fields, strict=True)))
+        lead = ","
+    yield "]" if len(measurements) else "[]"
+
+
+def _length(measurements: Measurements) -> int:
+    """Return about how many characters the rows of a table are written in."""
+    coded = [column for column in _as_text(measurements).values() if isinstance(column, Coded)]
+    text = sum(int(np.array([len(value) for value in column.values], dtype=np.intp)[column.places].sum()) for column in coded)
+    return text + len(measurements) * (len(_record(measurements)) + NUMBER * len(NUMBERS))
+
+
+def _as_text(measurements: Measurements) -> dict[str, Column]:
+    """Return a table's columns, those of few distinct values with each of these written as JSON."""
+    columns = measurements.columns
+    return {
+        name: Coded(column.places, list(map(_written, column.values))) if isinstance(column, Coded) else column
+        for name, column in columns.items()
+    }  # fmt: skip
+
+
+def _record(measurements: Measurements) -> str:
+    """Return what a record is written by: its names, and a place for the text of each field."""
+    return f"{{{','.join(f'{_encode(name)}:%s' for name in measurements.columns)}}}"
 
 
 def _written(value: Any) -> str:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ NAMES = "names"
 """Key of the metadata that have names as they are, by what stands for each in the table."""
 LARGEST_INTEGER = 2**63
 """Integers from here on have no column type of their own in Parquet, and stand there as text."""
+MOST_NAMED = 2**19
+"""Copies that the coalitions of rows held as a table may name: each, with its level, takes 16 bytes there."""
 
 
 def frame(measurements: Measurements) -> pd.DataFrame:
@@ -94,9 +97,14 @@ def _bits(known: NDArray[np.bool_] | None) -> pa.Buffer | None:
 
 
 def parquet(measurements: Measurements) -> bytes:
-    """Return the table as the content of a Parquet file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(arrow(measurements), sink, compression="zstd")
+    """Return the table as the content of a Parquet file, in row groups that each name so many copies at most (``MOST_NAMED``)."""
+    sink, longest = pa.BufferOutputStream(), max(map(len, measurements.columns["coalition"].values), default=0)
+    rows = max(1, MOST_NAMED // max(1, longest))
+    parts = (arrow(measurements.taken(slice(start, start + rows))) for start in range(0, max(1, len(measurements)), rows))
+    first = next(parts)
+    with pq.ParquetWriter(sink, first.schema, compression="zstd") as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
     return bytes(sink.getvalue().to_pybytes())
 
 

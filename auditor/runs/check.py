@@ -30,7 +30,7 @@ from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.draw import check_takes_batches, released_grid
 
 MOST_RECORDS = 5_000_000
-"""Three gigabytes of them, and 200 MB of Parquet."""
+"""Seven gigabytes of them while they are written, and 200 MB of Parquet."""
 
 Tables = list[tuple[dict[str, Any], Table]]
 

@@ -14,7 +14,7 @@ from auditor.data.table import Table
 from auditor.errors import shortened
 from auditor.process.containment import contained
 from auditor.process.environment import may_fork, processors
-from auditor.process.memory import available
+from auditor.process.memory import available, free
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
@@ -43,6 +43,7 @@ class Line:
     values: int
     memory: int
     work: float
+    results: int = 0
 
 
 def outline(scenario: Scenario) -> str:
@@ -56,7 +57,7 @@ def outline(scenario: Scenario) -> str:
     lines = plan_lines(scenario, check_data(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
-    memory, there = max(line.memory for line in lines), available()
+    memory, there, now = max(line.memory for line in lines) + sum(line.results for line in lines), available(), free()
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
@@ -64,6 +65,8 @@ def outline(scenario: Scenario) -> str:
     ]
     if memory > there:
         head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
+    elif memory > now:
+        head.append(f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time")
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
         head.append(f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}")
@@ -108,13 +111,13 @@ def _releases(lines: Sequence[Line]) -> str:
 
 
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
-    """Return how many processes a run should take where nobody said: one a processor, if it is long enough and half of the memory will do.
+    """Return how many processes a run should take where nobody said: one a processor, if it is long and half of what memory is free will do.
 
     Where they cannot be copies of this one, which start at once, it should be one; as of a plugin that breaks, which the run will record.
     """
     with contained():
         if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
-            return max(1, min(processors(), available() // (2 * max(line.memory for line in lines))))
+            return max(1, min(processors(), free() // (2 * max(line.memory for line in lines))))
     return 1
 
 
@@ -133,9 +136,10 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
     coalitions = len(expand_all(here.coalitions, copies, here.seed))
     cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
     asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
-    work = workload(asked, table, use, copies, coalitions)
+    work = workload(asked, table, use, copies)
     return Line(
         scheme=use.id, rows=table.rows, width=work.width, copies=copies,
         replicates=replicates, coalitions=coalitions, cells=cells,
         values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
+        results=work.results * replicates,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from auditor import registry
 from auditor.audit import cost
 from auditor.audit.cost import FITTED_ROWS, categorical_seconds, fit_seconds, numeric_seconds, tree_seconds, tries
 from auditor.audit.numeric.limits import REDRAWS
+from auditor.errors import ScenarioError
 from auditor.results.evidence import ROW_REDRAWS
 from auditor.runs.plan import outline
 from auditor.scenario.model import Scenario
@@ -122,6 +123,19 @@ def test_more_memory_than_there_is_is_warned_of(monkeypatch: pytest.MonkeyPatch)
     assert "WARNING" not in outline(scenario())
     monkeypatch.setattr("auditor.runs.plan.available", lambda: 100 * 2**20)
     assert "WARNING: that is more than the 100 MB that there are" in outline(scenario())
+
+
+def test_and_more_than_is_free_just_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("auditor.runs.plan.free", lambda: 100 * 2**20)
+    assert "WARNING: that is more than the 100 MB free now" in outline(scenario())
+
+
+def test_every_subset_of_20_copies_is_refused_without_naming_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever their number of attributes; what could be tried instead is said."""
+    monkeypatch.setattr("auditor.runs.check.expand_all", None)
+    for levels in ({"uniform": [0.3, 1.0], "count": 20}, {"uniform": [0.3, 1.0], "count": 40}):
+        with pytest.raises(ScenarioError, match=r"try (\{random: 1000\}|random)"):
+            outline(scenario(schemes=[{"name": "corner-wave", "levels": levels}], coalitions=["subsets"], replicates=1))
 
 
 def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alone() -> None:

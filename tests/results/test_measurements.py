@@ -1,6 +1,7 @@
 """The table of measurements is its records, whichever way it is taken; a long one is in results.parquet alone and read from there."""
 
 import hashlib
+import io
 import json
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def test_nothing_that_the_audit_measured_is_made_a_record_before_somebody_asks(r
 @pytest.fixture
 def long(result, tmp_path, monkeypatch):
     """Results that are too long for JSON."""
-    monkeypatch.setattr(model, "MOST_IN_JSON", len(result.measurements) - 1)
+    monkeypatch.setattr(model, "MOST_IN_JSON", 300 * len(result.measurements))
     return result.save(tmp_path)
 
 
@@ -103,6 +104,25 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
     again = AuditResult.load(long)
     assert [repr(record) for record in again.measurements] == [repr(record) for record in result.measurements]
     assert again.to_json() == result.to_json()
+
+
+def test_what_names_many_copies_is_long_though_it_is_few_rows():
+    """Each of 200 rows names 1,000 copies and their levels, which are nearly all there is of its text."""
+    held, levels = tuple(range(1, 1001)), (0.1234567,) * 1000
+    wide = Measurements.of([RECORDS[0]._replace(coalition=held, levels=levels)] * 200)
+    text = "".join(model._rows(wide))
+    assert len(json.loads(text)) == 200
+    assert len(text) <= model._length(wide) <= 1.01 * len(text)
+
+
+def test_a_table_written_in_pieces_is_the_same(result, monkeypatch):
+    whole, text = tidy.from_parquet(tidy.parquet(result.measurements)), result.to_json()
+    monkeypatch.setattr(tidy, "MOST_NAMED", 50)
+    monkeypatch.setattr(model, "ROWS_AT_ONCE", 7)
+    content = tidy.parquet(result.measurements)
+    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups > 1
+    assert tidy.from_parquet(content) == whole
+    assert result.to_json() == text
 
 
 def stored(folder: Path, table: pa.Table) -> None:

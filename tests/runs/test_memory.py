@@ -1,4 +1,4 @@
-"""What `auditor check` says a worker process will need, against what a run in a process of its own came to need."""
+"""What `auditor check` says a process will need, against what a run in one of its own came to need: of passes over many rows, and whole."""
 
 from __future__ import annotations
 
@@ -119,6 +119,43 @@ def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkey
     column = 2_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
     assert five_times[0] <= 1.05 * some[0]
     assert five_times[1] < some[1] + column
+
+
+WHOLE_RUN = """
+import re, sys
+from pathlib import Path
+from auditor.cli import main
+try:
+    main(["run", sys.argv[1], "--output", sys.argv[2], "--quiet"])
+except SystemExit as end:
+    assert not end.code, end.code
+print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
+"""
+KINDS = {
+    "a few records": (4, 2, 2, "singles, prefixes, all", "llse"),
+    "400 copies": (20_000, 2, 400, "singles, prefixes, all", "llse"),
+    "200 attributes": (20_000, 200, 3, "subsets", "llse"),
+    "500 attributes": (2_000, 500, 3, "subsets", "llse"),
+    "30 copies of 30": (20_000, 30, 30, "singles, prefixes, all", "llse"),
+    "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
+    "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
+}
+
+
+@pytest.mark.slow_after_first
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@pytest.mark.parametrize("kind", KINDS)
+def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, command, kind):
+    rows, width, copies, coalitions, attacks = KINDS[kind]
+    (tmp_path / "audit.yaml").write_text(
+        f"data: {{source: gaussian, rows: {rows}, spectrum: {{mean-variance: 1, count: 1, small: 0.5, attributes: {width}}}}}\n"
+        f"schemes: [{{name: correlated, levels: {{uniform: [0.25, 1.0], count: {copies}}}}}]\n"
+        f"coalitions: [{coalitions}]\nattacks: {attacks if attacks == 'all' else f'[{attacks}]'}\n"
+    )
+    _, outline, _ = command("check", tmp_path / "audit.yaml")
+    predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
+    measured = float(python("-c", WHOLE_RUN, tmp_path / "audit.yaml", tmp_path / "out", check=True, timeout=300).stdout.split()[-1])
+    assert measured <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
 
 
 def expected(folder: Path, held: int, text: str, command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> float:

@@ -31,7 +31,7 @@ def scenario(tmp_path, monkeypatch):
 def worth(scenario, monkeypatch, processors=4, memory=2**40, ours=True, seconds=60.0):
     monkeypatch.setattr(plan, "may_fork", lambda: ours)
     monkeypatch.setattr(plan, "processors", lambda: processors)
-    monkeypatch.setattr(plan, "available", lambda: memory)
+    monkeypatch.setattr(plan, "free", lambda: memory)
     monkeypatch.setattr(plan, "seconds_of", lambda lines: seconds)
     return plan.workers_worth(scenario, check_data(scenario))
 

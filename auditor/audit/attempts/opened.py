@@ -74,6 +74,7 @@ class Opened:
         copies = ReleasedCopies(
             table=table, moments=release.moments, levels=release.levels, law=law, blocks=release.blocks, joint=joint,
             public=release.scheme.public, numbers=tuple(range(1, release.copies + 1)), transformed=release.transformed,
+            apart=wants_groups(release, law, pooling),
         )  # fmt: skip
         gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
         if release.scheme.adds_noise and not release.scheme.makes_copies and joint and gathered.finite:
@@ -159,6 +160,12 @@ class Opened:
     def undone(self, blocks: Blocks) -> Blocks:
         """Return blocks in the coordinates that moments are gathered in."""
         return undone(self.release.transformed, blocks)
+
+
+def wants_groups(release: Release, law: NoiseLaw | None, pooling: bool) -> bool:
+    """Return ``ReleasedCopies.apart``, given the law of the noise in the copies, and whether an expectation asks what pooling buys."""
+    within = law if release.transformed is None else release.transformed.law
+    return pooling or within is None or not within.tells_spread
 
 
 def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:

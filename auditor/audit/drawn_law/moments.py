@@ -89,7 +89,9 @@ def factors(law: NoiseLaw) -> tuple[Array, Array]:
     return (np.eye(1), law.covariance) if isinstance(law, DenseNoise) else (law.level_covariance, law.shape)
 
 
-def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str]) -> list[LawTest]:
+def moment_tests(
+    law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str], runs: Sequence[Moments] | None = None
+) -> list[LawTest]:  # fmt: skip
     """Return one test a statistic, from the moments of all rows.
 
     Parameters
@@ -100,7 +102,10 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str])
         Of ``[X, Y_1 … Y_M]``, by row group.
     names : sequence of str
         The N attributes.
+    runs : sequence of Moments, optional
+        Of each row group how many rows it has and their totals, where ``groups`` are of all rows together.
     """
+    runs = groups if runs is None else runs
     N, total = len(names), Moments.merge(groups)
     n, chosen = total.count, some_copies(law.copies, len(names))
     if n < 3 or law.distribution == "unstated" or (law.distribution != "gaussian" and n < FEWEST_ROWS):
@@ -127,15 +132,15 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str])
         u = np.einsum("ki,...ij,lj->...kl", W_A, rows.reshape(*outer, *shape), W_B, optimize=True)
         return np.asarray(u.reshape(*outer, kept.size)[..., kept])
 
-    sums = np.array([_totals(group, chosen, N) for group in groups])
-    counts = np.array([group.count for group in groups])
+    sums = np.array([_totals(group, chosen, N) for group in runs])
+    counts = np.array([group.count for group in runs])
     spread = np.einsum("gk,g->k", white(sums) ** 2, 1.0 / counts)
     tests = [
         _covariance(S, n, law, P / n, names, chosen, excess),
         _normal("mean", white(sums.sum(axis=0)) / np.sqrt(n), n, "a mean of the noise, in standard errors, is"),
         LawTest("means of groups of rows",
-                min(1.0, spread.size * float(_chi(spread, len(groups), excess * (len(groups) / n)).min())), spread.size, n,
-                float(spread.max() / len(groups)), 1.0, "the variance of the noise's mean over groups of rows, beside the law's, is"),
+                min(1.0, spread.size * float(_chi(spread, len(runs), excess * (len(runs) / n)).min())), spread.size, n,
+                float(spread.max() / len(runs)), 1.0, "the variance of the noise's mean over groups of rows, beside the law's, is"),
     ]  # fmt: skip
     if not (excess > 0.0).any():  # one record far out would carry its own noise's tails into the sum
         tests.append(_normal("correlation with the data", white(parts.cross) / parts.x_size[:, None], n,

@@ -22,7 +22,9 @@ GROUPS = 20
 """Runs of rows that moments are taken of where the rows are all there."""
 
 
-def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
+def law_tests(
+    release: Release, law: NoiseLaw | None, groups: Sequence[Moments], runs: Sequence[Moments] | None = None
+) -> list[LawTest]:  # fmt: skip
     """Return what is found of a release's noise, one test a statistic; nothing where no law is stated.
 
     Parameters
@@ -32,6 +34,8 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
         Of the noise, before copies were transformed if they were.
     groups : sequence of Moments
         Of ``[X, Y_1 … Y_M]`` over all rows; none where copies have other columns. Of every replicate, they cost nothing more.
+    runs : sequence of Moments, optional
+        By row group, products left out, where ``groups`` are not; as for ``moment_tests``.
 
     Notes
     -----
@@ -43,7 +47,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     names = release.table.attributes
     if law.distribution == "unstated":
         return _tests_of_draws(release, names)
-    tests = moment_tests(law, groups, names)
+    tests = moment_tests(law, groups, names, runs)
     if release.key.replicate == 1:
         chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
         blocks = list(looked_at(release, law_rows(release)))

@@ -100,10 +100,12 @@ def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: ND
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array, Array]:
     """Return ``A = (I−V−WH) K_X (I−V'−W'H)ᵀ + c c'ᵀ`` and ``S = W K_Z W'ᵀ``, shapes (B, N, N), for two lists of maps side by side."""
-    B, N, MN = first.weights.shape
+    B, N, _ = first.weights.shape
     A = (first.lost.reshape(B * N, N) @ K_X).reshape(B, N, N) @ second.lost.transpose(0, 2, 1)
     A += first.offsets[:, :, None] * second.offsets[:, None, :]
-    S = (first.weights.reshape(B * N, MN) @ law.covariance).reshape(B, N, MN) @ second.weights.transpose(0, 2, 1)
+    S = np.empty_like(A)
+    for here in first.pieces():
+        S[here] = law.applied(first.weights[here]) @ second.weights[here].transpose(0, 2, 1)
     return A, S
 
 

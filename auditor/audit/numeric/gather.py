@@ -138,8 +138,15 @@ class Chosen:
 
 
 def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
-    """Add a part to the sum of those before it."""
-    sums[key] = Moments.merge([sums[key], part]) if key in sums else part
+    """Add a part, which is nobody else's, to the sum of those before it, in place."""
+    if key in sums:
+        before = sums[key]
+        part = Moments(
+            before.count + part.count,
+            np.add(before.total, part.total, out=before.total),
+            np.add(before.products, part.products, out=before.products),
+        )
+    sums[key] = part
 
 
 @dataclass
@@ -149,24 +156,29 @@ class Stripe:
     Attributes
     ----------
     groups : dict of int to Moments
-        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``).
+        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``); of all rows, as group 0, where none are kept apart.
     chosen : dict of str to Chosen
         By ``key_of`` a state of knowledge.
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     seconds : float
         What the copies took to make.
+    runs : dict of int to Moments
+        By group all but the products, which are empty, where no groups are kept apart.
     """
 
     groups: dict[int, Moments] = field(default_factory=dict)
     chosen: dict[str, Chosen] = field(default_factory=dict)
     finite: bool = True
     seconds: float = 0.0
+    runs: dict[int, Moments] = field(default_factory=dict)
 
     def add(self, other: Stripe) -> None:
         """Add the stripe that follows."""
         for number, moments in other.groups.items():
             plus(self.groups, number, moments)
+        for number, moments in other.runs.items():
+            plus(self.runs, number, moments)
         for key, chosen in other.chosen.items():
             self.chosen.setdefault(key, Chosen()).add(chosen)
         self.finite = self.finite and other.finite

@@ -44,10 +44,11 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
 
     ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``.
     """
-    R, c = maps.residual, maps.offsets
-    B, N, d = R.shape
-    RP = (R.reshape(B * N, d) @ moments.products).reshape(B, N, d)
-    raw: Array = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
+    raw = np.empty(maps.offsets.shape)
+    for here in maps.pieces():
+        R, c = maps.residual(here), maps.offsets[here]
+        RP = (R.reshape(-1, moments.size) @ moments.products).reshape(R.shape)
+        raw[here] = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
     return np.maximum(raw, 0.0)
 
 
@@ -57,8 +58,9 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     ``R P Rᵀ`` adds up terms as large as ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, and ``|P_ij| ≤ (P_ii P_jj)^½``. Where large
     terms cancel (noise far larger than an attribute, as white noise on attributes in very different units), that rounding stays.
     """
-    R = np.abs(maps.residual)
-    return np.asarray(np.finfo(np.float64).eps * (R @ np.sqrt(np.clip(np.diag(moments.products), 0.0, None))) ** 2)
+    size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
+    parts = [np.abs(maps.residual(here)) @ size for here in maps.pieces()]
+    return np.asarray(np.finfo(np.float64).eps * np.concatenate(parts) ** 2)
 
 
 class OnRows(NamedTuple):
@@ -186,10 +188,12 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
     for column in range(N + 1):
         key = best[:, column].tobytes()
         if key not in by_place:
-            other = maps.at(best[:, column])
-            A, S = crossed(maps, other, K_X, law)
-            crossing = ClosedForm(np.empty(0), A, S, rows, excess_spread(maps, other, law, rows))
-            by_place[key] = _columns(*crossing.variance(), N)
+            parts = []
+            for here in maps.pieces():
+                some, other = maps.at(here), maps.at(best[here, column])
+                crossing = ClosedForm(np.empty(0), *crossed(some, other, K_X, law), rows, excess_spread(some, other, law, rows))
+                parts.append(_columns(*crossing.variance(), N))
+            by_place[key] = np.concatenate(parts)
         covariance[:, column] = by_place[key][:, column]
     return covariance
 

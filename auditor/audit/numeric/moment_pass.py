@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ FEWEST_RECORDS = 1_000
 """Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
 MOST_NUMBERS = 2**14
 """Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer in several groups) are taken again."""
+NARROW = 256
+"""Columns up to which groups are kept apart whether anybody needs it or not: half a megabyte each."""
 
 _STORED = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
 """Of each stripe: group, records, totals and upper triangle of the products of each group; whether all was finite; seconds."""
@@ -70,6 +73,8 @@ class MomentJob(Job[Stripe]):
         The rows each state of knowledge chooses.
     sums : bool
         Whether moments of all rows are taken; those of chosen rows are the same to the last bit without.
+    apart : bool
+        Whether anybody needs the products of row groups apart (``ReleasedCopies.apart``): of wide copies they are not kept otherwise.
     """
 
     rows: int
@@ -79,6 +84,7 @@ class MomentJob(Job[Stripe]):
     deviation: Array = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
     sums: bool = True
+    apart: bool = True
 
     def weight(self, records: int) -> int:
         """Moments of a row group, and as much again of rows that were chosen."""
@@ -102,8 +108,10 @@ class MomentJob(Job[Stripe]):
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
         into.seconds += block.seconds if self.sums else 0.0
         stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
-        for number, start, stop in self._groups[index]:
-            for a, b in stack.pieces(start, stop):
+        apart = self.apart or (self.copies + 1) * self.width <= NARROW
+        for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
+            kept = number if apart else 0
+            for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
                 here = slice(a - first, b - first)
                 if self.sums:
                     stack.add([x[here], *(part[here] for part in parts)])
@@ -111,9 +119,12 @@ class MomentJob(Job[Stripe]):
                     stack.lay([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
                     chosen = into.chosen.setdefault(key, Chosen())
-                    _choose(chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, number)
+                    _choose(chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept)
             if self.sums:
-                plus(into.groups, number, stack.moments())
+                found = stack.moments()
+                if not apart:
+                    plus(into.runs, number, Moments(found.count, found.total.copy(), np.empty((0, 0))))
+                plus(into.groups, kept, found)
 
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:
@@ -148,7 +159,7 @@ class MomentJob(Job[Stripe]):
     def storable(self, parts: Sequence[Stripe]) -> Any:
         """Return the sums of some stripes; None when they must not be kept, or are too many."""
         moments = [each for stripe in parts for each in stripe.groups.values()]
-        if not moments or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
+        if not moments or any(stripe.runs for stripe in parts) or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
             return None
         if any(each.count < max(FEWEST_RECORDS, 10 * each.size) for each in moments):
             return None

@@ -56,8 +56,8 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
         Of Z.
     rng : Generator
     """
-    n, N, L = original.count, original.size, law.root
-    q = L.shape[1]
+    n, N = original.count, original.size
+    q = law.copies * N
     # Second moments hold of the noise only its products with these N + 1 columns, and its products with itself.
     A = np.block([[np.full((1, 1), float(n)), original.total[None]], [original.total[:, None], original.products]])
     G = rng.standard_normal((N + 1, q))
@@ -65,7 +65,7 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     UU = G.T @ G + wishart(max(n - N - 1, 0), q, rng)
     if law.excess_kurtosis is not None:  # with κ, Var Σ u² = (2 + κ) n where Gaussian components have 2n: stretch the diagonal about n
         UU[np.diag_indices(q)] = np.clip(n + (np.diag(UU) - n) * np.sqrt(1.0 + law.excess_kurtosis / 2.0), 0.0, None)
-    across, ZZ = psd_root(A) @ G @ L.T, L @ UU @ L.T
+    across, ZZ = law.coloured(psd_root(A) @ G), law.coloured(law.coloured(UU).T)
     H = np.tile(np.eye(N), (1, law.copies + 1))  # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M]
     total, products = original.total @ H, H.T @ original.products @ H
     total[N:] += across[0]

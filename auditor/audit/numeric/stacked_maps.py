@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 from auditor.adversary.affine import Affine, AffineStack
 from auditor.types import Array, Coalition
 
+PIECE_WEIGHTS = 2**21
+"""Weights of maps that are worked on at a time: sixteen megabytes."""
+
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
     """Yield runs of neighbouring coalitions of one size, each with the place it starts at."""
@@ -101,7 +104,7 @@ class Maps:
         offsets = np.concatenate([stack.offsets for stack in stacks])
         return cls(weights, offsets, all(stack.fixed for stack in stacks), _known(batches, N))
 
-    def at(self, places: NDArray[np.intp]) -> Maps:
+    def at(self, places: NDArray[np.intp] | slice) -> Maps:
         """Return the maps at some places, in that order."""
         return Maps(self.weights[places], self.offsets[places], self.fixed, None if self.known is None else self.known[places])
 
@@ -123,13 +126,15 @@ class Maps:
         H = np.tile(np.eye(N), (MN // N, 1))
         return np.asarray(self.own - (self.weights.reshape(B * N, MN) @ H).reshape(B, N, N))
 
-    @cached_property
-    def residual(self) -> Array:
-        """``R = [I − V, −W]``, shape (B, N, d); kept, as every row group's error needs it."""
+    def pieces(self) -> list[slice]:
+        """Return places of the maps in pieces of ``PIECE_WEIGHTS``: what is worked out of as many numbers as all weights is not held."""
         B, N, MN = self.weights.shape
-        R = np.empty((B, N, N + MN))
-        R[:, :, :N], R[:, :, N:] = self.own, -self.weights
-        return R
+        step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
+        return [slice(start, start + step) for start in range(0, B, step)]
+
+    def residual(self, places: slice) -> Array:
+        """Return ``R = [I − V, −W]`` of some maps, shape (b, N, d)."""
+        return np.concatenate([self.own[places], -self.weights[places]], axis=2)
 
 
 def _stacked(batch: Sequence[Affine]) -> AffineStack:

@@ -55,6 +55,9 @@ class ReleasedCopies:
     transformed : Transformed or None
         The matrices that copies were multiplied by, if moments are of copies before that; for the audit alone. Moments in views are of
         copies as released, each about its own mean.
+    apart : bool
+        Whether moments of row groups are wanted apart, and not just of all rows: for error bars by a jackknife over them, where the law
+        does not tell how errors spread, and to judge what pooling buys on other rows than it is learnt from.
     """
 
     table: Table
@@ -66,6 +69,7 @@ class ReleasedCopies:
     public: Mapping[str, Any] = field(default_factory=dict)
     numbers: tuple[int, ...] = ()
     transformed: Transformed | None = None
+    apart: bool = True
 
     def __post_init__(self) -> None:
         """Number the copies, and keep what is public from being written to."""
@@ -95,7 +99,9 @@ class Gathered:
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``).
+        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``); of all rows where nobody needs them apart.
+    runs : list of Moments
+        By row group in any case, and maybe without products.
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
@@ -111,6 +117,7 @@ class Gathered:
             whole.add(part)
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
+        self.runs = [whole.runs[number] for number in sorted(whole.runs)] or self.groups
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
         self.shares_asked = False
@@ -222,7 +229,7 @@ class Gathered:
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
     """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
     table, moments = copies.table, copies.moments
-    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, moments.deviation, rows.draws)
+    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, moments.deviation, rows.draws, apart=copies.apart)
     undo = None if copies.transformed is None else copies.transformed.undo
     found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
     return [job.chosen_alone(found)] if late else job.stripes(found)

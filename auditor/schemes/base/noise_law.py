@@ -23,7 +23,7 @@ from auditor.errors import NotApplicable
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.combination import level_root
 from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
-from auditor.numerics.moments import attribute_index
+from auditor.numerics.moments import attribute_index, neighbours, square
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 from auditor.types import Array
 
@@ -84,8 +84,16 @@ class KroneckerNoise:
 
     def of(self, copies: Sequence[int]) -> KroneckerNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
-        index = np.asarray(copies, dtype=np.intp) - 1
-        return replace(self, level_covariance=self.level_covariance[index[:, None], index])
+        index = neighbours(np.asarray(copies, dtype=np.intp) - 1)
+        return replace(self, level_covariance=self.level_covariance[square(index)])
+
+    def applied(self, W: Array) -> Array:
+        """Return ``W K_Z``, shape (..., MN), for weights on all copies; ``K_Z`` is never written out."""
+        return _times_kronecker(W, self.level_covariance, self.shape)
+
+    def coloured(self, U: Array) -> Array:
+        """Return ``U rootᵀ``, shape (..., MN): noise, row by row, of independent components of variance 1; ``root`` is not written out."""
+        return _times_kronecker(U, self._level_root.T, psd_root(self.shape).T)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
         """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
@@ -139,11 +147,15 @@ class KroneckerNoise:
 
         Of one process ``Sigma^½`` adds up increments: a symmetric root would leave components that are uncorrelated and not independent.
         """
+        return np.asarray(np.kron(self._level_root, psd_root(self.shape)))
+
+    @cached_property
+    def _level_root(self) -> Array:
         Sigma = self.level_covariance
         if not self.one_process:
-            return np.asarray(np.kron(psd_root(Sigma), psd_root(self.shape)))
+            return psd_root(Sigma)
         low, high = _increments(np.clip(np.diag(Sigma), 0.0, None))
-        return np.asarray(np.kron((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low), psd_root(self.shape)))
+        return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
 
 
 @dataclass(frozen=True)
@@ -181,6 +193,14 @@ class DenseNoise:
         """Number of copies ``M``."""
         return int(self.covariance.shape[0]) // self.width
 
+    def applied(self, W: Array) -> Array:
+        """Return ``W K_Z``, shape (..., MN), for weights on all copies."""
+        return np.asarray((W.reshape(-1, W.shape[-1]) @ self.covariance).reshape(W.shape))
+
+    def coloured(self, U: Array) -> Array:
+        """Return ``U rootᵀ``, shape (..., MN): noise, row by row, of independent components of variance 1."""
+        return np.asarray((U.reshape(-1, U.shape[-1]) @ self.root.T).reshape(U.shape))
+
     def of(self, copies: Sequence[int]) -> DenseNoise:
         """Return the law of some copies alone; copy numbers count from 1."""
         index = attribute_index(copies, self.width)
@@ -193,6 +213,13 @@ class DenseNoise:
 
 
 NoiseLaw = KroneckerNoise | DenseNoise
+
+
+def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
+    """Return ``W (A ⊗ B)``, shape (..., MN), as two products: M + N operations for each weight in place of MN."""
+    M, N = len(A), len(B)
+    by_attribute = (W.reshape(-1, N) @ B).reshape(-1, M, N).swapaxes(1, 2).reshape(-1, M)
+    return np.asarray((by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape))
 
 
 def _increments(levels: Array) -> tuple[Array, Array]:
