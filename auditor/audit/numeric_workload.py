@@ -8,11 +8,8 @@ from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.audit.cost import MARGIN, Workload, numeric_seconds, results_bytes, tree_fits, tries
-from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted
-from auditor.audit.drawn_law.moments import some_copies
-from auditor.audit.numeric.gather import FOLDS
-from auditor.audit.numeric.limits import CHUNK_VALUES, HEADS_BYTES, KEEP_BYTES
-from auditor.audit.numeric.moment_pass import NARROW
+from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
+from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART
 from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.errors import AuditorError
@@ -106,7 +103,7 @@ def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequen
     scheme, levels = make_scheme(use, here.base), release_levels(use, here)
     law = None if scheme.has_matrices else scheme.law(levels, table_moments(table).scale)
     pooling = any(judged.expectation.needs_pooling for judged in here.judged)
-    apart = pooling or law is None or not law.tells_spread or d <= NARROW
+    apart = pooling or law is None or not law.tells_spread or d <= KEPT_APART
     groups = moment_groups(n, N, d)[-1][-1][0] + 1 if apart else 1
     chosen = any(isinstance(knowledge, (Estimated, KnownRecords)) for _, knowledge, _ in tried)
     again = (FOLDS + REDRAWN) * chosen

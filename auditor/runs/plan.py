@@ -111,7 +111,7 @@ def _releases(lines: Sequence[Line]) -> str:
 
 
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
-    """Return how many processes a run should take where nobody said: one a processor, if it is long and half of what memory is free will do.
+    """Return how many processes a run should take where nobody said: one a processor, if it is long and half of the free memory will do.
 
     Where they cannot be copies of this one, which start at once, it should be one; as of a plugin that breaks, which the run will record.
     """

@@ -44,6 +44,12 @@ class Rows(NamedTuple):
     grain: Array
 
 
+def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
+    """Return the numbers of the copies that are looked at: all, unless they have more coordinates than that."""
+    most = max(1, coordinates // width)
+    return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
+
+
 def rows_wanted(rows: int, values: int) -> int:
     """Return how many of a table's rows are looked at, whose noise has so many values each."""
     return min(rows, max(FEWEST_ROWS, min(MOST_ROWS, VALUES_AT_MOST // values)))

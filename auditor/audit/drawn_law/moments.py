@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.drawn_law.chosen_rows import some_copies
 from auditor.numerics.moments import Moments
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
@@ -78,12 +79,6 @@ def whitening(K: Array) -> Whitening:
     return Whitening(parts[0], parts[1], deviation == 0)
 
 
-def some_copies(copies: int, width: int, coordinates: int = MOST_COORDINATES) -> list[int]:
-    """Return the numbers of the copies that are looked at: all, unless they have more coordinates than that."""
-    most = max(1, coordinates // width)
-    return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
-
-
 def factors(law: NoiseLaw) -> tuple[Array, Array]:
     """Return two covariances of which ``K_Z`` is the Kronecker product: of copies and of attributes, where the law is made so."""
     return (np.eye(1), law.covariance) if isinstance(law, DenseNoise) else (law.level_covariance, law.shape)
@@ -107,7 +102,7 @@ def moment_tests(
     """
     runs = groups if runs is None else runs
     N, total = len(names), Moments.merge(groups)
-    n, chosen = total.count, some_copies(law.copies, len(names))
+    n, chosen = total.count, some_copies(law.copies, len(names), MOST_COORDINATES)
     if n < 3 or law.distribution == "unstated" or (law.distribution != "gaussian" and n < FEWEST_ROWS):
         return []
     law = law.of(chosen)

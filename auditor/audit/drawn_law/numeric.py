@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 
 from auditor.audit.base.release import Release
-from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs
+from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_of, rows_wanted, runs, some_copies
 from auditor.audit.drawn_law.last_digits import last_digits_test
-from auditor.audit.drawn_law.moments import moment_tests, some_copies
+from auditor.audit.drawn_law.moments import moment_tests
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.numerics.moments import Moments, of_rows

@@ -10,12 +10,10 @@ import numpy as np
 
 from auditor.adversary.given import Records
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
+from auditor.audit.numeric.limits import FOLDS
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.types import Array, Indices
-
-FOLDS = 10
-"""Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
 
 MOST_SHUFFLED = 2**24
 """Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row: 128 megabytes."""

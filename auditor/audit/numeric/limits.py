@@ -20,3 +20,7 @@ TREE_FITS, TREE_TARGETS = 8, 16
 minute for forty: of a table with more attributes than that none is looked at."""
 TREE_WORK = 2**22
 """Rows times attributes times columns that trees go through at most."""
+FOLDS = 10
+"""Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
+KEPT_APART = 256
+"""Columns up to which moments of row groups are kept apart whether anybody needs it or not: half a megabyte each."""

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.numeric.gather import Chosen, Draw, Stripe, plus
+from auditor.audit.numeric.limits import KEPT_APART
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.moments import Moments, Stack, centred
 from auditor.numerics.passes import Job, walk
@@ -27,9 +28,6 @@ FEWEST_RECORDS = 1_000
 """Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
 MOST_NUMBERS = 2**14
 """Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer in several groups) are taken again."""
-NARROW = 256
-"""Columns up to which groups are kept apart whether anybody needs it or not: half a megabyte each."""
-
 _STORED = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
 """Of each stripe: group, records, totals and upper triangle of the products of each group; whether all was finite; seconds."""
 
@@ -108,7 +106,7 @@ class MomentJob(Job[Stripe]):
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
         into.seconds += block.seconds if self.sums else 0.0
         stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
-        apart = self.apart or (self.copies + 1) * self.width <= NARROW
+        apart = self.apart or (self.copies + 1) * self.width <= KEPT_APART
         for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
             kept = number if apart else 0
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
