@@ -388,13 +388,18 @@ def whole_runs(rows: int, width: int) -> tuple[int, int]:
 
 def subtract_row(rows: Array, row: Array, out: Array) -> None:
     """Write ``rows − row``, shape (b, N), to ``out``, which may be ``rows`` itself."""
+    by_run(np.subtract, rows, row, out)
+
+
+def by_run(operation: np.ufunc, rows: Array, row: Array, out: Array) -> None:
+    """Write what an operation makes of every row and one row, value by value, shape (b, N): several at a time if they lie in a row."""
     if not (rows.flags.c_contiguous and out.flags.c_contiguous):
-        np.subtract(rows, row, out=out)
+        operation(rows, row, out=out)
         return
     b, N = rows.shape
     whole, run = whole_runs(b, N)
-    np.subtract(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
-    np.subtract(rows[whole:], row, out=out[whole:])
+    operation(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
+    operation(rows[whole:], row, out=out[whole:])
 
 
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:

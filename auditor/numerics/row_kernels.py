@@ -21,7 +21,7 @@ import numpy as np
 import scipy  # its parts are imported when they are first used
 
 from auditor.numerics.blocks import chunks, evenly
-from auditor.numerics.moments import subtract_row, whole_runs
+from auditor.numerics.moments import by_run, subtract_row, whole_runs
 from auditor.types import Array
 
 ROUNDING = 16 * np.finfo(float).eps
@@ -201,10 +201,7 @@ def multiply_row(rows: Array, row: Array, out: Array) -> Array:
     """Write rows times one row, value by value, shape (b, N), to ``out``, several at a time; both C-contiguous."""
     if (row == row[0]).all():
         return np.multiply(rows, float(row[0]), out=out)
-    b, N = rows.shape
-    whole, run = whole_runs(b, N)
-    np.multiply(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
-    np.multiply(rows[whole:], row, out=out[whole:])
+    by_run(np.multiply, rows, row, out)
     return out
 
 
