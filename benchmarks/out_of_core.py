@@ -158,6 +158,7 @@ def main() -> int:
     parser.add_argument("--file", type=Path, help="taken if it is there, made if not; a temporary one by default")
     parser.add_argument("--columns", default="[age, salary]", help="as in YAML; null for all four")
     parser.add_argument("--measures", default="[error-distribution]", help="as in YAML; the scenario's own by default")
+    parser.add_argument("--attacks", default="[llse, udr]", help="as in YAML; linear ones, which need no row beyond moments, by default")
     parser.add_argument("--make", action="store_true", help="make the file and do nothing else")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -184,7 +185,7 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
         times = f"{found.wall:.2f} | {found.wall / floor.wall:.1f} | {found.cpu:.2f} |"
         print(f"| {what}, one process | {times} | {found.pss:.2f} | {found.rss:.2f} | |", flush=True)
     settings = ["--set", f"data.source={path}", "--set", f"data.columns={given.columns}", "--set", f"data.rows={given.rows}",
-                "--set", f"measures={given.measures}", "--quiet"]  # fmt: skip
+                "--set", f"measures={given.measures}", "--set", f"attacks={given.attacks}", "--quiet"]  # fmt: skip
     large, never = 2**26, 2**62
     cluster = Cluster(folder)
     ways = {

@@ -12,6 +12,7 @@ Moments of row groups are sums, so those of any union are sums of sums, and bloc
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -190,7 +191,14 @@ NEAR = 3.0
 """Centres up to so many standard deviations from 0 are taken off the sums: that costs ``log10(1 + NEAR²)`` digits, one at most."""
 
 LANES = 4
-"""BLAS works on so many columns at a time: a product of 11 columns takes half as long again as one of 12."""
+"""Columns are filled up to a multiple: of 11 BLAS takes half as long again as of 12."""
+
+BAND, SMALL_OUTPUT, SMALL_WORK = 8, 1_200, 10**6
+"""Columns multiplied by others at a time; numbers in a product, and multiplications for it, up to which OpenBLAS multiplies rows where they
+lie. Of larger ones it copies both factors into an order of its own first, which for so few columns takes as long as the product."""
+
+ALIGNED = 8
+"""Values that a core loads at a time, where it can: from a place that is no multiple of theirs it takes a fifth longer to multiply."""
 
 
 class _Room(threading.local):
@@ -221,8 +229,9 @@ class Stack:
     All stacks of a thread lay their rows in the same memory: ``rows`` are to be asked for before another is added to.
 
     A piece is laid out in the order that is quickest to copy and multiply: by rows, or of narrow tables by columns. The centre is taken off
-    every row or, where the data are near 0 anyway (``NEAR``), off the sums. Columns are filled up to a multiple of ``LANES``; the first of
-    those added holds ones, whose products with the others are the totals ``t``.
+    every row or, where the data are near 0 anyway (``NEAR``), off the sums. A column of ones beside the others makes their products with it
+    the totals ``t``. Up to some hundred columns are multiplied a few at a time, by themselves and those that follow, a slab of rows at a
+    time (``BAND``, ``SMALL_WORK``).
 
     Parameters
     ----------
@@ -238,8 +247,11 @@ class Stack:
     def __init__(self, centre: Array, tables: int, deviation: Array | None = None) -> None:
         self._width, self._centre = centre.size, np.tile(centre, tables)
         self._later = deviation is not None and bool((np.abs(centre) <= NEAR * deviation).all())
-        self._by_row = centre.size > (SHORT if self._later else NARROW)
-        self._size = self._centre.size + -self._centre.size % LANES
+        self._by_row, d = centre.size > (SHORT if self._later else NARROW), self._centre.size
+        self._banded = BAND * (d + 1) <= SMALL_OUTPUT
+        # One table that fills its columns is not copied to have ones, nor are many columns made more.
+        ones = d % LANES > 0 or (self._banded and tables > 1)
+        self._size, self._used = d + ones + -(d + ones) % LANES, d + ones
         self._rows: Array = np.empty((0, self._size))
         self._places: _Places | None = None
         self._count, self._total, self._products = 0, np.zeros(self._centre.size), np.zeros((self._centre.size,) * 2)
@@ -257,14 +269,23 @@ class Stack:
             Rows of every table.
         """
         self.lay(parts)
-        rows = self._rows
-        d, products = self._centre.size, rows.T @ rows
+        d, products = self._centre.size, self._multiplied()
         # A product with ones: the sum over rows at half the time of a reduction along the outer axis.
-        total = products[d, :d] if rows.shape[1] > d else np.ones(len(rows)) @ rows
+        total = products[:d, d] if products.shape[1] > d else np.ones(len(self._rows)) @ self._rows
         first = self._count == 0
-        self._count += len(rows)
+        self._count += len(self._rows)
         self._total = total if first else self._total + total
         self._products = products[:d, :d] if first else np.add(self._products, products[:d, :d], out=self._products)
+
+    def _multiplied(self) -> Array:
+        """Return products of the piece's columns with each other and with ones, if it has any; below the diagonal some may be missing."""
+        if self._places is None or self._places.slabs is None or self._rows is not self._places.rows:
+            return np.asarray(self._rows.T @ self._rows)
+        slabs, products = self._places.slabs[:, : self._used], np.zeros((self._centre.size, self._used))
+        for first in range(0, len(products), BAND):
+            band = slice(first, min(first + BAND, len(products)))
+            np.matmul(slabs[:, band], slabs[:, first:].transpose(0, 2, 1)).sum(axis=0, out=products[band, first:])
+        return products
 
     def lay(self, parts: Sequence[Array]) -> None:
         """Take up a piece, so that ``rows`` gives some of it, and add nothing."""
@@ -280,6 +301,8 @@ class Stack:
         """Return the moments about the centre of what was added since they were asked for last; something must have been."""
         n, t, P, c = self._count, self._total, self._products, self._centre
         self._count = 0
+        if self._banded:
+            P = np.triu(P) + np.triu(P, 1).T
         if not self._later:
             return Moments(n, t, P)
         # Σ (r − c)(r − c)ᵀ = Σ r rᵀ − (c uᵀ + u cᵀ) with u = Σ r − n c/2
@@ -290,14 +313,18 @@ class Stack:
     def _laid(self, parts: Sequence[Array]) -> Array:
         """Return the piece side by side, shape (b, size)."""
         b, d = len(parts[0]), self._centre.size
-        if _ROOM.values.size < b * self._size:
-            _ROOM.values = np.empty(b * self._size)
-        if self._places is None or self._places.values is not _ROOM.values or self._places.height != b:
-            self._places = _Places.of(_ROOM.values, b, self._size, self._width, len(parts), self._by_row)
+        slabs = math.ceil(b * min(d, BAND) * self._used / SMALL_WORK) if self._banded else 0
+        most = (b + slabs * ALIGNED) * self._size
+        if _ROOM.values.size < most:
+            memory = np.empty(most + ALIGNED)
+            _ROOM.values = memory[-memory.ctypes.data // memory.itemsize % ALIGNED :]
+        if self._places is None or self._places.values is not _ROOM.values or len(self._places.rows) != b:
+            self._places = _Places.of(_ROOM.values, b, self._size, self._width, len(parts), self._by_row, slabs)
         rows = self._places.rows
         if _ROOM.laid != (self, b) or not self._later:
             rows[:, d : d + 1] = 1.0
             rows[:, d + 1 :] = 0.0
+            self._places.beyond[...] = 0.0
             _ROOM.laid = self, b
         if self._by_row and not self._later and self._size == self._width:
             subtract_row(parts[0], self._centre, rows)  # one table that fills its columns: no copy to take the centre off
@@ -321,22 +348,42 @@ class Stack:
 
 
 class _Places(NamedTuple):
-    """Where a piece of so many rows is laid: all rows, each table's columns of them, and each table's rows as one item each."""
+    """Where a piece of so many rows is laid.
+
+    Attributes
+    ----------
+    values : ndarray of shape (any,)
+        The memory it is a stretch of.
+    rows : ndarray of shape (b, size)
+        All rows.
+    tables : list of ndarrays of shape (b, N)
+        Each table's columns of them.
+    items : list of ndarrays of shape (b, 1)
+        Each table's rows as one item each, if rows lie one after the other.
+    slabs : ndarray of shape (s, size, r) or None
+        Columns cut evenly into runs of rows, which end beyond the piece.
+    beyond : ndarray of shape (s·r − b, size)
+        What lies beyond it.
+    """
 
     values: Array
-    height: int
     rows: Array
     tables: list[Array]
     items: list[NDArray[np.void]]
+    slabs: Array | None
+    beyond: Array
 
     @classmethod
-    def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool) -> _Places:
-        """Divide a stretch of memory up."""
-        held = values[: height * size]
-        rows = held.reshape(height, size) if by_row else held.reshape(size, height).T
+    def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool, slabs: int) -> _Places:
+        """Divide a stretch of memory up; into no slabs where their number is 0."""
+        room = slabs * ALIGNED * math.ceil(height / slabs / ALIGNED) if slabs else height
+        held = values[: room * size].reshape(room, size) if by_row else values[: room * size].reshape(size, room).T
+        rows = held[:height]
         parts = [rows[:, place * width : (place + 1) * width] for place in range(tables)]
         item = np.dtype((np.void, rows.itemsize * width))
-        return cls(values, height, rows, parts, [part.view(item) for part in parts] if by_row else [])
+        items = [part.view(item) for part in parts] if by_row else []
+        cut = held.T.reshape(size, slabs, -1).transpose(1, 0, 2) if slabs else None
+        return cls(values, rows, parts, items, cut, held[height:])
 
 
 RUN = 512
@@ -351,13 +398,18 @@ def whole_runs(rows: int, width: int) -> tuple[int, int]:
 
 def subtract_row(rows: Array, row: Array, out: Array) -> None:
     """Write ``rows − row``, shape (b, N), to ``out``, which may be ``rows`` itself."""
+    by_run(np.subtract, rows, row, out)
+
+
+def by_run(operation: np.ufunc, rows: Array, row: Array, out: Array) -> None:
+    """Write what an operation makes of every row and one row, value by value, shape (b, N): several at a time if they lie in a row."""
     if not (rows.flags.c_contiguous and out.flags.c_contiguous):
-        np.subtract(rows, row, out=out)
+        operation(rows, row, out=out)
         return
     b, N = rows.shape
     whole, run = whole_runs(b, N)
-    np.subtract(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
-    np.subtract(rows[whole:], row, out=out[whole:])
+    operation(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
+    operation(rows[whole:], row, out=out[whole:])
 
 
 def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.numerics.blocks import chunks, evenly
-from auditor.numerics.moments import subtract_row, whole_runs
+from auditor.numerics.moments import SMALL_OUTPUT, SMALL_WORK, by_run, subtract_row, whole_runs
 from auditor.process.deferred import scipy
 from auditor.types import Array
 
@@ -30,7 +30,7 @@ ROUNDING = 16 * np.finfo(float).eps
 LONG_ROW = 8
 """Values that rows are multiplied at a time, at least: eight take BLAS a fifth of the time that as many rows of two take it."""
 
-COMBINED_VALUES = 2**19
+COMBINED_VALUES = 2**18
 """Values of one copy added up with others' at a time: memory is read fastest in long runs, though the sum leaves a core's own cache."""
 
 
@@ -93,11 +93,15 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
     several = len(copies) > 1
     # μ + c + F Σ w_i (y_i − μ) = F Σ w_i y_i + [μ + c − (Σ w_i) F μ]: the centre is taken off once, not off every row.
     constant = centre + offset - w.sum() * (F @ centre)
-    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product at all
-        w, F = w * F[0, 0], np.eye(N)
-    product = RowProduct(F)
     # Of one copy a piece and its estimates stay in the cache together.
     cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
+    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product, and the sum is the estimate
+        for a, b in cuts:
+            _fill(constant, out[a:b])
+            for weight, copy in zip(w * F[0, 0], copies, strict=True):
+                add_scaled(np.ascontiguousarray(copy[a:b]), weight, out[a:b])
+        return
+    product = RowProduct(F)
     scratch = np.empty((max(b - a for a, b in cuts), N))
     for a, b in cuts:
         y = scratch[: b - a]
@@ -191,8 +195,12 @@ class SumOfProducts:
     def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
         """Add ``factor · rows · matrix`` to ``out`` in place, shapes (b, N); both C-contiguous."""
         b, N = rows.shape
-        whole = b - b % self._run
-        _add_product(factor, rows[:whole].reshape(-1, self._run * N), self._matrix, out[:whole].reshape(-1, self._run * N))
+        whole, k = b - b % self._run, len(self._matrix)
+        long, summed = rows[:whole].reshape(-1, k), out[:whole].reshape(-1, k)
+        # So few rows at a time that BLAS multiplies them where they lie: a wide matrix's are better copied into its own order.
+        step = SMALL_WORK // k**2 if k**2 <= SMALL_OUTPUT else max(1, len(long))
+        for first in range(0, len(long), step):
+            _add_product(factor, long[first : first + step], self._matrix, summed[first : first + step])
         if whole < b:
             _add_product(factor, rows[whole:], self._matrix[:N, :N], out[whole:])
 
@@ -201,10 +209,7 @@ def multiply_row(rows: Array, row: Array, out: Array) -> Array:
     """Write rows times one row, value by value, shape (b, N), to ``out``, several at a time; both C-contiguous."""
     if (row == row[0]).all():
         return np.multiply(rows, float(row[0]), out=out)
-    b, N = rows.shape
-    whole, run = whole_runs(b, N)
-    np.multiply(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
-    np.multiply(rows[whole:], row, out=out[whole:])
+    by_run(np.multiply, rows, row, out)
     return out
 
 

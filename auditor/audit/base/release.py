@@ -129,13 +129,14 @@ class Release:
         return self._kept is not None
 
     def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
-        """Yield the same for the first records of every block; drawn anew, once, rather than taken from what was kept of all."""
-        if self._heads is None or self._heads[0] != rows:
+        """Yield the same for the first records of every block; drawn anew, once for as many as were asked for, rather than kept of all."""
+        if self._heads is None or self._heads[0] < rows:
             kept = list(self._drawn_heads(rows))
             self._heads = (rows, kept) if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4 else None
-            yield from kept
         else:
-            yield from self._heads[1]
+            kept = self._heads[1]
+        for index, x, copies in kept:
+            yield index, x[:rows], [copy[:rows] for copy in copies]
 
     def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         drawing = self.drawing()

@@ -17,6 +17,7 @@ from auditor.data.columns.checks import floats
 from auditor.data.columns.scan import Scan
 from auditor.data.formats.parts import Piece, numbers
 from auditor.errors import DataError
+from auditor.numerics.moments import by_run, subtract_row
 from auditor.types import Array
 
 HELD_BYTES = 2**26
@@ -38,9 +39,9 @@ class Scale:
 
     def apply(self, x: Array) -> None:
         """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
-        x -= self.shift
-        x -= self.residue
-        x /= self.std
+        subtract_row(x, self.shift, x)
+        subtract_row(x, self.residue, x)
+        by_run(np.divide, x, self.std, x)
 
     def undone(self, x: Array) -> Array:
         """Return rows in the units they had before, but for rounding."""
