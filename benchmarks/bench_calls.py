@@ -124,13 +124,13 @@ def test_ica(compare: Compare) -> None:
 
 COMMANDS = {
     "list": ["list"], "show llse": ["show", "llse"], "new --template uniform": ["new", "{new}", "--template", "uniform", "--force"],
-    "check": ["check", "scenarios/li2012-fig3.yaml"],
+    "check li2012-fig3": ["check", "scenarios/li2012-fig3.yaml"], "check quickstart": ["check", "scenarios/quickstart.yaml"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_answers(compare: Compare, command: str, tmp_path: Path) -> None:
-    """By the clock; most of `check` is the import of numpy, pydantic, PyYAML and of what reads a scenario."""
+    """By the clock; most of `check` is the import of numpy, pydantic, PyYAML, and of all attacks for the quickstart."""
     words = [word.format(new=tmp_path / "new.yaml") for word in COMMANDS[command]]
     compare(
         f"`auditor {command}`", "`auditor --help`",

@@ -1,0 +1,62 @@
+"""The distribution function of noncentral F, also where SciPy's gives up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from auditor.numerics import statistics
+from auditor.numerics.statistics import noncentral_f, share_tests
+
+LOST = (84, 146_103, 1555.9535598524858, 0.9771397909956157)
+"""Degrees of freedom, noncentrality and F of which SciPy's value is NaN."""
+
+
+def test_a_share_that_rules_a_margin_out_beyond_doubt_does_so_whatever_its_last_digit():
+    """Of the same release, summed in two orders, one was «no gain» and the other undecided."""
+    for last in (0.0005696908449430218, 0.0005696908449437131):
+        none, some = share_tests([(last, 31, 100_000), (0.00032785175242645246, 31, 100_000)], 0.01)
+        assert 0.0 <= none < 1e-30
+        assert some == 1.0
+
+
+def test_where_scipy_gives_up_the_value_is_a_small_bound():
+    degrees, rest, noncentrality, F = LOST
+    assert math.isnan(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
+    assert 0.0 <= noncentral_f(F, degrees, rest, noncentrality) < 1e-30
+
+
+@given(st.integers(1, 200), st.integers(2, 10**6), st.floats(0.0, 5_000.0), st.floats(0.0, 5.0))
+def test_it_is_a_probability(degrees, rest, noncentrality, F):
+    assert 0.0 <= noncentral_f(F, degrees, rest, noncentrality) <= 1.0
+
+
+@given(st.integers(1, 60), st.integers(10, 10**5), st.floats(0.1, 300.0), st.floats(0.5, 4.0))
+def test_the_sum_over_poisson_is_what_scipy_has_where_that_has_it(degrees, rest, noncentrality, ratio):
+    F = ratio * (1.0 + noncentrality / degrees)
+    known = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
+    with np.errstate(all="ignore"):
+        lost = statistics.scipy
+        try:
+            statistics.scipy = _WithoutF()
+            assert math.isclose(noncentral_f(F, degrees, rest, noncentrality), known, rel_tol=1e-9, abs_tol=1e-12)
+        finally:
+            statistics.scipy = lost
+
+
+class _WithoutF:
+    """SciPy without that function."""
+
+    class special:
+        def __getattr__(self, name):
+            return getattr(scipy.special, name)
+
+        @staticmethod
+        def ncfdtr(*_):
+            return math.nan
+
+    special = special()
