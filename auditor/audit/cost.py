@@ -50,9 +50,9 @@ GEOMETRY = 0.04
 FOLD, FOLD_ROW = 1e-3, 3e-6
 """A model of the ``utility`` section on one fold of a copy, and each record of it."""
 
-RECORD_BYTES, MEMBER_BYTES = 1300, 56
+RECORD_BYTES, MEMBER_BYTES = 1500, 56
 """A row of results, from the maps that its figures come from to the page, and a copy that a coalition names with its level (measured at
-65,535 coalitions: 1,310 a row, of which a worker holds 200)."""
+65,535 coalitions: 1,310 a row, of which a worker holds 200; of 100,000 rows 1,450)."""
 MARGIN = 1.1
 """Of memory rather too much than too little: libraries differ that much from machine to machine."""
 

@@ -21,8 +21,9 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-LOADED = 190 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 188)."""
+LOADED, FROM_FILES = 160 * 2**20, 55 * 2**20
+"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 152), and what reading from a file
+adds to that, beyond what is counted."""
 LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
 TREES_GROWN, TREE_BYTES = 20 * 2**20, 350
@@ -90,7 +91,7 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int) -
     on_rows = max((needed for linear, _, needed in tried if not linear), default=0)
     each_row = 3 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
-    rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole if table.streamed else TABLES * n * N * 8
+    rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole if table.streamed else TABLES * n * N * 8
     working = max(linear_rows, each_row, trees) + learner
     used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
     return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)
