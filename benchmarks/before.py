@@ -102,7 +102,7 @@ CASES: dict[str, Case] = {
     "quickstart, all attacks that each has": command(
         "run", "scenarios/quickstart.yaml", "--output", "{out}", figures=RUNS),
     "`auditor.run`, 1,023 coalitions of 100,000 × 2 × 10": script(RUN + "taken(lambda: auditor.run(scenario(100_000, 10)))"),
-    "results and page of 65,535 coalitions": script(RUN + """
+    "results of 65,535 coalitions": script(RUN + """
 import pathlib
 result = auditor.run(scenario(10_000, 16))
 folder = result.save("OUT")
