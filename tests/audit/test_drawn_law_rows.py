@@ -128,7 +128,7 @@ def test_repeats_are_counted_in_every_column_and_among_all():
 
 
 def test_what_is_swept_is_every_sum_on_the_grid_as_written():
-    """Six pairs: one call's four, and two more, of whose places nothing may be left from before."""
+    """Six pairs, of whose places nothing may be left from the one before."""
     rng, n = np.random.default_rng(7), 1500
     values = rng.normal(size=(2, n))
     told = []
