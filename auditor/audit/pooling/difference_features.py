@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.pooling.noise_dependence import SAME
 from auditor.numerics.sorted_edges import edges_below
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 MOST_PAIRED, MOST_BITS, MOST_CHOSEN = 8, 16, 12
@@ -174,7 +175,7 @@ class Differences:
         for d in self._series.T:
             low, high = d.min(), d.max()
             place = ((d[rows] - low) * ((GRID - 1) / (high - low))).astype(np.intp)
-            power = _power(np.fft.rfft(np.stack([np.bincount(place, t, GRID) for t in targets])), rows)
+            power = _power(scipy.fft.rfft(_summed(place, targets, GRID)), rows)
             for t, f in enumerate(power.argmax(axis=1).tolist()):
                 if (score := power[t, f] - np.log(GRID / 2)) > SURE:
                     yield Found(score, (d * (f / (high - low))) % 1.0)
@@ -231,7 +232,12 @@ def _spread(sums: Array, counts: NDArray[np.intp]) -> Iterator[float]:
         yield float((squares.max() - degrees) / np.sqrt(2.0 * degrees))
 
 
-def _power(waves: NDArray[np.complex128], rows: NDArray[np.bool_]) -> Array:
+def _summed(place: NDArray[np.intp], targets: Array, places: int) -> NDArray[np.float32]:
+    """Return each target's sums at places, shape (T, places), in single precision: transforms of these take half the time."""
+    return np.array([np.bincount(place, t, places) for t in targets], dtype=np.float32)
+
+
+def _power(waves: NDArray[np.complex64], rows: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Return the periodogram of targets of variance 1, exponential with mean 1 where nothing is foretold; that of frequency 0 is 0."""
     power = np.abs(waves) ** 2 / rows.sum()
     power.reshape(len(power), -1)[:, 0] = 0.0
@@ -243,8 +249,7 @@ def _plane_waves(plane: Array, targets: Array, rows: NDArray[np.bool_]) -> Itera
     frequencies = np.fft.fftfreq(PLANE, 1.0 / PLANE)
     for a, b in zip(*np.triu_indices(plane.shape[1], 1), strict=True):
         here = place[rows, a] * PLANE + place[rows, b]
-        sums = np.stack([np.bincount(here, t, PLANE * PLANE) for t in targets]).reshape(-1, PLANE, PLANE)
-        power = _power(np.fft.rfft2(sums), rows)[:, :, :most].copy()
+        power = _power(scipy.fft.rfft2(_summed(here, targets, PLANE * PLANE).reshape(-1, PLANE, PLANE)), rows)[:, :, :most].copy()
         power[:, np.abs(frequencies) > most] = 0.0
         for t, best in enumerate(power.reshape(len(power), -1).argmax(axis=1).tolist()):
             f, g = divmod(best, most)
