@@ -39,7 +39,8 @@ class Engine(Protocol):
     def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
         """Return what makes each attempt that goes through all rows by itself, by number: one attack with one state of knowledge.
 
-        The audit makes those that the request does not have the outcome of (``ReleaseRequest.attempts``).
+        The audit makes those that the request does not have the outcome of (``ReleaseRequest.attempts``). Numbers below 0 are parts of what
+        trees gain, for which the rest of the audit need not wait (``ReleaseAudit.with_gains``).
         """
 
     def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:

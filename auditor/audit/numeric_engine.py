@@ -21,7 +21,7 @@ from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened, wants_groups
 from auditor.audit.attempts.over_rows import row_errors
-from auditor.audit.base.outcome import Attempt
+from auditor.audit.base.outcome import NOTHING, Attempt
 from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, noise_records, promise_records, scheme_record
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
@@ -43,7 +43,7 @@ from auditor.audit.numeric.gather import draws_of
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
-from auditor.audit.pooling.boosted import MOST_VALUES, boosted_gains
+from auditor.audit.pooling.boosted import MOST_VALUES, PARTS, boosted_gains
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
 from auditor.audit.pooling.noise_dependence import dependences
@@ -100,8 +100,8 @@ class NumericEngine:
         session.testify(evidence, request.attempts)
         return found
 
-    def attempts(self, request: ReleaseRequest) -> dict[int, Callable[[], Attempt]]:
-        """Return those by attacks that are not linear, or all where something is counted of every record; and what trees gain, first."""
+    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
+        """Return those by attacks that are not linear, or all where something is counted of every record; and what trees gain."""
         here = request.scenario
 
         @cache
@@ -112,9 +112,12 @@ class NumericEngine:
         def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
             return session().attempt(use, knowledge)
 
+        def gains(part: int) -> Attempt:
+            return session().gains(part)
+
         cells, counted = cells_of(here), wanted_tally(here, np.ones(request.table.width), request.table).of_all
-        gains: dict[int, Callable[[], Attempt]] = {len(cells): lambda: session().gains()} if request.pooling else {}
-        return gains | {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])}
+        parts = {-1 - part: partial(gains, part) for part in range(len(PARTS))} if request.pooling else {}
+        return {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])} | parts
 
     def _session(self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]) -> Session:
         """Return a release with its moments gathered, here or by others."""
@@ -165,9 +168,10 @@ class Session:
         tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
         return Attempt.joined(self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else [])
 
-    def gains(self) -> Attempt:
-        """Return what boosted trees gain by pooling, and nothing else."""
-        return Attempt(Measurements.of([]), [], gains=trees_gains(self.opened.by_record) if self.opened.gathered.copies.joint else {})
+    def gains(self, part: int) -> Attempt:
+        """Return a part of what boosted trees gain by pooling, and nothing else."""
+        opened = self.opened.by_record
+        return replace(NOTHING, gains=trees_gains(opened, PARTS[part]) if opened.gathered.copies.joint else {})
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
@@ -181,8 +185,8 @@ class Session:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
             groups, near = with_near_differences(opened)
-            place = len(cells_of(opened.scenario))
-            trees = made[place].gains if place in made else trees_gains(opened)
+            parts = [made[-1 - n].gains if -1 - n in made else trees_gains(opened, part) for n, part in enumerate(PARTS)]
+            trees = {coalition: gain for gains in parts for coalition, gain in gains.items()}
             found = noise_dependences(opened), near, trees, opened.release.scheme.makes_copies
             evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
         elif opened.pooling:
@@ -325,15 +329,15 @@ def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:
     return dependences(opened.needed, blocks, rows, table.width, opened.law)
 
 
-def trees_gains(opened: Opened) -> dict[Coalition, BoostedGain]:
-    """Return what boosted trees gain by pooling; of one replicate, as it takes about a second."""
+def trees_gains(opened: Opened, part: slice) -> dict[Coalition, BoostedGain]:
+    """Return a part of what boosted trees gain by pooling; of one replicate, as it takes about a second."""
     release = opened.release
     if release.key.replicate > 1 or all(len(coalition) == 1 for coalition in opened.needed):
         return {}
     wanted = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
     parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
-    x, *copies = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return boosted_gains(opened.needed, x, copies, opened.law)
+    x, *copies = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return boosted_gains(opened.needed, x, copies, opened.law, part)
 
 
 def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:

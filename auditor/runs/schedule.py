@@ -2,9 +2,10 @@
 
 Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
 the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
-releases together; then each attempt that goes through the rows by itself is a step, and then each release is a task again. Where an engine
-hands out passes, as each depends on the one before it, the audit is carried out here, and their steps elsewhere. What stripes yield is
-added up in order, so that results are the same bytes for any cut.
+releases together; then each attempt that goes through the rows by itself is a step, and then each release is a task again, beside which
+steps find out what trees gain of its copies. A release in memory is cut up so, too, where it would take more than a worker's share of the
+time. Where an engine hands out passes, as each depends on the one before it, the audit is carried out here, and their steps elsewhere. What
+stripes yield is added up in order, so that results are the same bytes for any cut.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from auditor.audit.base.outcome import Attempt, ReleaseAudit
+from auditor.audit.base.outcome import NOTHING, Attempt, ReleaseAudit
 from auditor.audit.engine import audit_release, engine_of
 from auditor.data.table import Table
 from auditor.process.containment import contained
@@ -78,7 +79,7 @@ def carry_out_all(
         else:
             batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
     held.sort(key=lambda task: -task.seconds)  # the longest first: begun last it would be waited for alone
-    work = [Batch([], attempts_on(held) if crew.spare(len(held)) and _apart(held) else [], held), *map(Batch.of, batches.values())]
+    work = [Batch([], attempts_on(_long(held, crew.workers)), held), *map(Batch.of, batches.values())]
     total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
     for batch in work:
         ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*batch.steps, *batch.attempts, *batch.tasks)))
@@ -127,17 +128,43 @@ def _carried_out(
             add_up(wholes, step, found)
             finished(place)
     share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
-    attempts = [replace(each, task=replace(each.task, share=share.get(each.task.scheme))) for each in batch.attempts]
-    with closing(attempted(attempts, crew, checkpoint)) as outcomes:
+    tried = [replace(each, task=replace(each.task, share=share.get(each.task.scheme))) for each in batch.attempts]
+    attempts, gains = ([each for each in tried if (each.number < 0) == apart] for apart in (False, True))
+    done = len(batch.steps)
+    with closing(attempted(attempts, [], crew, checkpoint)) as outcomes:
         for place, outcome in outcomes:
             if outcome is not None:
                 made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
-            finished(len(batch.steps) + place)
-    ready = [replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch.tasks]
-    with closing(crew.as_done(carry_out, ready)) as results:
-        for place, result in results:
-            finished(len(batch.steps) + len(attempts) + place)
-            yield batch.tasks[place], result
+            finished(done + place)
+    done += len(attempts)
+    tasks = [replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch.tasks]
+    for place, result in _with_gains(tasks, gains, crew, checkpoint, lambda place: finished(done + place)):
+        yield batch.tasks[place], result
+
+
+def _with_gains(
+    tasks: Sequence[Task], gains: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint, finished: Callable[[int], None]
+) -> Iterator[tuple[int, list[ReleaseAudit]]]:  # fmt: skip
+    """Yield place and result of each task, with what trees gain of its copies, which steps beside them find out."""
+    apart = {task.scheme: {step.number: NOTHING for step in gains if step.task.scheme == task.scheme} for task in tasks}
+    ready = [replace(task, attempts={**task.attempts, **apart[task.scheme]}) for task in tasks]
+    gained = {task.scheme: list[Attempt | None]() for task in tasks}
+    audited = dict[int, list[ReleaseAudit]]()
+    with closing(attempted(gains, ready, crew, checkpoint)) as outcomes:
+        for number, found in outcomes:
+            finished(number)
+            if number < len(gains):
+                gained[gains[number].task.scheme].append(found)
+            else:
+                audited[number - len(gains)] = found
+            for place in [place for place in audited if len(gained[tasks[place].scheme]) == len(apart[tasks[place].scheme])]:
+                audits, parts = audited.pop(place), [part for part in gained[tasks[place].scheme] if part is not None]
+                failed = len(parts) < len(apart[tasks[place].scheme])  # it will again, and the audit says why
+                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(parts) for audit in audits]
+
+
+def _step(step: AttemptTask | Task) -> Any:
+    return attempt(step) if isinstance(step, AttemptTask) else carry_out(step)
 
 
 def carry_out(task: Task) -> list[ReleaseAudit]:
@@ -155,18 +182,20 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
 
 
 def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
-    """Return the attempts that are steps of their own."""
+    """Return the attempts that are steps of their own, what trees gain last."""
     found: list[AttemptTask] = []
     for task in batch:
         with contained():  # where it fails the audit will, and says why
             request = task.audited_request(_table(task))
             found += [AttemptTask(task, number) for number in engine_of(request.use).attempts(request)]
-    return found
+    return sorted(found, key=lambda step: step.number < 0)
 
 
-def _apart(held: Sequence[Task]) -> bool:
-    """Whether each of these is one release of a scheme of its own, by which its steps are known."""
-    return all(len(task.replicates) == 1 for task in held) and len({task.scheme for task in held}) == len(held)
+def _long(held: Sequence[Task], workers: int) -> list[Task]:
+    """Return the releases that take more than a worker's share of the time of all; none where schemes do not tell one from the others."""
+    if any(len(task.replicates) > 1 for task in held) or len({task.scheme for task in held}) < len(held):
+        return []
+    return [task for task in held if task.seconds * workers > sum(each.seconds for each in held)]
 
 
 def _table(task: Task) -> Table:
@@ -198,10 +227,10 @@ def _attempts(task: Task) -> Mapping[int, Callable[[], Attempt]]:
     return kept
 
 
-def attempted(steps: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint) -> Numbered[Attempt | None]:
-    """Yield place and outcome of each step: those kept first, then the others as they are made, of which those without a fault are kept.
+def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, checkpoint: Checkpoint) -> Numbered[Any]:
+    """Yield place and outcome of each step, and after these in number of each task beside them, as they are done; those kept first.
 
-    What an attempt comes to are figures that the task's result will hold as they are.
+    Those without a fault are kept: what an attempt comes to are figures that the task's result will hold as they are.
     """
     encode, decode = codec(Attempt)
     begun, places, left = checkpoint.begun, checkpoint.places, list[int]()
@@ -213,8 +242,12 @@ def attempted(steps: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint) 
             left.append(place)
         else:
             yield place, known
-    with closing(crew.as_done(attempt, [steps[place] for place in left])) as results:
+    work: list[AttemptTask | Task] = [*(steps[place] for place in left), *beside]
+    with closing(crew.as_done(_step, work)) as results:
         for number, found in results:
+            if number >= len(left):
+                yield len(steps) + number - len(left), found
+                continue
             step = steps[left[number]]
             if begun is not None and found is not None and not found.measurements.where(status="failed").any():
                 begun.keep(step.name, {places[step.task.scheme]: encode(found)})

@@ -96,7 +96,7 @@ class AttemptTask:
     @property
     def label(self) -> str:
         """What progress shows."""
-        return f"{self.task.label}, attempt {self.number + 1}"
+        return f"{self.task.label}, {f'attempt {self.number + 1}' if self.number >= 0 else 'what trees gain'}"
 
     @property
     def name(self) -> str:

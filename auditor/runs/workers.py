@@ -50,12 +50,8 @@ class Crew:
     """
 
     def __init__(self, workers: int = 1, cluster: str | None = None) -> None:
-        self._workers = workers
+        self.workers = workers
         self._client = None if cluster is None else _connected(cluster)
-
-    def spare(self, tasks: int) -> bool:
-        """Return whether some of these processes would have nothing to do."""
-        return 0 < tasks < self._workers
 
     def __enter__(self) -> Crew:
         return self
@@ -85,10 +81,10 @@ class Crew:
         """
         if self._client is not None:
             yield from _on_cluster(self._client, work, tasks)
-        elif self._workers == 1 or len(tasks) <= 1:
+        elif self.workers == 1 or len(tasks) <= 1:
             yield from ((place, work(task)) for place, task in enumerate(tasks))
         else:
-            yield from _in_processes(self._workers, work, tasks)
+            yield from _in_processes(self.workers, work, tasks)
 
 
 def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:

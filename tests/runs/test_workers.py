@@ -70,14 +70,21 @@ ONE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("changed", [{}, ONE], ids=["releases", "attempts on one"])
-def test_copies_of_the_program_find_what_it_finds(scenario, changed):
+LONG = {
+    "schemes": [{"name": name, "levels": [0.25, 0.5, 1.0]} for name in ("corner-wave", "correlated", "independent")],
+    "attacks": ["llse"], "replicates": 1, "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "steps"), [({}, 9), (ONE, 7), (LONG, 5)], ids=["releases", "attempts on one", "trees of one"])
+def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
+    """Of one release: four attempts on rows, trees in two parts, and the rest; of one among short ones, trees are found beside these."""
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
     for workers in (1, 2, 3):
         done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
         assert "warning" not in done.stderr
-        assert ("of 6 done" in done.stderr) == (bool(changed) and workers > 1)  # four attempts on rows, trees, and the release
+        assert (f"of {steps} done" in done.stderr) == (not changed or workers > 1)
         found.append((Path(str(workers), "shared/results.parquet").read_bytes(), done.stdout.replace(f"{workers}/shared", "")))
     assert found[0] == found[1] == found[2]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
@@ -20,6 +20,12 @@ class ReleaseAudit:
     measurements: Measurements
     distributions: list[Distribution]
     evidence: ReleaseEvidence
+
+    def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
+        """Return the same with what boosted trees gain by pooling, which was found apart."""
+        gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
+        pooling = {coalition: replace(says, boosted=gains.get(coalition)) for coalition, says in self.evidence.pooling.items()}
+        return replace(self, evidence=replace(self.evidence, pooling=pooling))
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,9 @@ class Attempt:
             {cell: gain for part in parts for cell, gain in part.paired.items()},
             any(part.told for part in parts),
         )
+
+
+NOTHING = Attempt(Measurements.of([]), [])
 
 
 def nothing_of(

@@ -41,11 +41,15 @@ MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
 KNOWN = 1e-9
 """What the best copy leaves unknown of an attribute, in deviations of the noise or the data: as little is rounding."""
+PARTS = slice(1), slice(1, None)
+"""What may be done apart: the widest coalition, and the others, which have no more rows together than that one."""
 RUN = 64
 """Neighbouring rows that fall in one half, so that records which are alike are not in both."""
 
 
-def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None) -> dict[Coalition, BoostedGain]:
+def boosted_gains(
+    coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None, part: slice = slice(None)
+) -> dict[Coalition, BoostedGain]:  # fmt: skip
     """Return what trees gain in every coalition of two copies or more of which no law says that pooling gains.
 
     Of coalitions with one best copy only those are looked at that no other contains: what a part gives away the whole does too, and
@@ -59,6 +63,8 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
         Rows of the table in runs of neighbours, and of every copy.
     law : NoiseLaw or None
         Says which copy of a coalition has least noise; without it, the rows do.
+    part : slice
+        Of those that are looked at, the widest first (``PARTS``): gains of others, and of what they hold, are left out.
     """
     whole = np.isfinite(x).all(axis=1) & np.all([np.isfinite(copy).all(axis=1) for copy in copies], axis=0)
     x, copies = x[whole], [copy[whole] for copy in copies]
@@ -71,7 +77,7 @@ def boosted_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
     within = {one: _widest(one, ordered) for one in wide}
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(TREE_FITS, TREE_TARGETS // x.shape[1])]
     few = TREE_ROWS // max(1, len(fitted) - 1)
-    gains = {one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS) for place, one in enumerate(fitted)}
+    gains = {one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS) for place, one in list(enumerate(fitted))[part]}
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
 
