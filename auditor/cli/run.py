@@ -87,13 +87,13 @@ def run(
 
 
 def _import() -> None:
-    """Import what a run needs, and every plugin."""
+    """Import what a run needs, and every plugin; SciPy here, as each copy of the program would import it again."""
     from auditor.process.environment import without_collection
 
     with without_collection():
         from auditor import registry
 
-        for module in ("auditor.runs.output", "auditor.runs.run_scenario"):
+        for module in ("auditor.runs.output", "auditor.runs.run_scenario", "scipy.fft", "scipy.linalg", "scipy.special"):
             import_module(module)
         registry.discover()
 
