@@ -214,9 +214,9 @@ def _watch_child() -> None:
     It may do what it was made for and leave. One that goes on as if it were the audit would call the plugin again, fork again, and
     double with every call until the machine is full; the end of the block is too late for that.
     """
-    global _held
+    global _copying, _held
     if _copying:
-        _held, os._exit = 0, leave  # it begins outside of every block
+        _copying, _held, os._exit = False, 0, leave  # it begins outside of every block; what is forked in it is a plugin's again
     elif _held:
         sys.setprofile(_end_where_ours_goes_on)
 

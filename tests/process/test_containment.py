@@ -517,6 +517,19 @@ def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_what_a_plugin_forks_in_a_worker_does_not_fork_again(tmp_path, workers):
+    """Nor in a worker that is a copy of the program, which was forked itself."""
+    act = f"(lambda own: os.fork() or print(own, file=open({str(tmp_path / 'forks')!r}, 'a')))(os.getpid())"
+    done = command(tmp_path, act, "--workers", workers)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["measurements"] == results(tmp_path)["measurements"]
+    forks = (tmp_path / "forks").read_text().split()
+    assert len(set(forks)) == int(workers)
+    assert len(forks) > 2 * int(workers)
+
+
+@pytest.mark.slow
 def test_a_worker_that_compiled_code_ends_is_noticed(tmp_path):
     done = command(tmp_path, "ctypes.CDLL(None)._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
