@@ -29,10 +29,11 @@ NO_ROWS = Moments(0, np.empty(0), np.empty((0, 0)))
         ("correlated", 1_000_000, 2, 10),
         ("independent", 1_000_000, 2, 10),
         ("independent", 200_000, 10, 10),
+        ("corner-wave", 2_000_000, 2, 10),
     ],
 )
 def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
-    """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape takes none."""
+    """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape none, corner-wave's one copy."""
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, scheme, levels)
     assert isinstance(law, KroneckerNoise)
@@ -45,23 +46,6 @@ def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
 
     compare(
         f"{scheme}, {M} copies of {n:,} × {N}", "reading all copies and writing one", rebuild, lambda: read_and_write(copies, out),
-        at_most=1.5, rounds=21,
-    )  # fmt: skip
-
-
-def test_corner_wave_reads_one_copy(compare: Compare) -> None:
-    n, N, M = 2_000_000, 2, 10
-    table, levels = table_of(n, N), levels_of(M)
-    copies, moments, law = released(table, "corner-wave", levels)
-    everybody = tuple(range(1, M + 1))
-    view = View(table.attributes, everybody, levels, Perfect(), law, moments.mean, NO_ROWS, ExactMoments(moments.mean, moments.covariance))
-    out = np.zeros((n, N))
-
-    def rebuild() -> None:
-        get("attack", "llse")().affine(view).apply(copies, moments.mean, out)
-
-    compare(
-        f"corner-wave, {M} copies of {n:,} × {N}", "reading all copies and writing one", rebuild, lambda: read_and_write(copies, out),
         at_most=1.5, rounds=21,
     )  # fmt: skip
 
