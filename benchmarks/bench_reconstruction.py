@@ -33,7 +33,7 @@ NO_ROWS = Moments(0, np.empty(0), np.empty((0, 0)))
     ],
 )
 def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
-    """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape none, corner-wave's one copy."""
+    """Weights and rows; white noise (``independent``) takes an N×N product a row, noise of the data's shape none, corner-wave one copy."""
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, scheme, levels)
     assert isinstance(law, KroneckerNoise)
