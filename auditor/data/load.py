@@ -513,7 +513,7 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     DataError
         The table cannot be had, as far as its source knows.
     """
-    looked_at = (use.standardize, use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
+    looked_at = (use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
     if is_file(use.source) or any(looked_at):
         return None
     with _source(use.source, use.parameters, use.rows) as made:
@@ -527,8 +527,8 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
         places = [known.columns.index(name) for name in names]
         moments = mean[places], K[np.ix_(places, places)]
     check_rows(known.rows, use.rows)
-    content = Promised((known.rows, len(names)), moments, make)
-    return Table(names, content, use.source, made.description, made.licence, dropped=use.missing == "drop")
+    content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
+    return Table(names, content, use.source, made.description, made.licence, standardized=use.standardize, dropped=dropped)
 
 
 @contextmanager

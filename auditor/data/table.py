@@ -39,7 +39,7 @@ class Promised:
     shape : (int, int)
         ``(n, N)``.
     moments : (ndarray of shape (N,), ndarray of shape (N, N))
-        Mean and covariance with divisor n, without the rounding of a table that was made.
+        Mean and covariance with divisor n, before they are standardised and without the rounding of a table that was made.
     make : callable
         Returns the table, with them in memory.
     """
@@ -49,9 +49,9 @@ class Promised:
     make: Callable[[], Table] = field(repr=False)
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
-        """The records, shape (n, N)."""
-        return self.make().values
+    def table(self) -> Table:
+        """The table with its records."""
+        return self.make()
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Table:
     @property
     def records(self) -> NDArray[np.float64] | FileRows:
         """The content, made if it is not yet."""
-        return self.content.values if isinstance(self.content, Promised) else self.content
+        return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -172,6 +172,8 @@ class Table:
     @cached_property
     def scan(self) -> Scan:
         """What a pass over the records tells, before they were standardised."""
+        if isinstance(self.content, Promised):
+            return self.content.table.scan
         return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
 
     @cached_property
@@ -192,13 +194,11 @@ class Table:
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
-        if isinstance(self.content, Promised):
-            return self.content.moments
-        found = self.scan
+        mean, K = self.content.moments if isinstance(self.content, Promised) else (self.scan.mean, self.scan.covariance)
         if not self.standardized:
-            return found.mean, found.covariance
-        std = np.sqrt(np.diag(found.covariance))
-        return np.zeros(self.width), found.covariance / np.outer(std, std)
+            return mean, K
+        std = np.sqrt(np.diag(K))
+        return np.zeros(self.width), K / np.outer(std, std)
 
     def head(self, rows: int) -> Table:
         """Return the first so many records as they are here, in memory: a table of their own."""
