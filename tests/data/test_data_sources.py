@@ -60,7 +60,9 @@ def test_the_outline_of_cps_is_what_its_file_holds():
     np.testing.assert_array_equal(known.covariance, covariance)
 
 
-@pytest.mark.parametrize("asked", [{}, {"columns": ("state_tax", "age")}, {"rows": 193_682}, {"standardize": True}, {"missing": "drop"}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{}, {"columns": ("state_tax", "age")}, {"rows": 193_682}, {"standardize": True}, {"missing": "drop"}], ids=str
+)
 def test_cps_is_promised_as_it_is(asked):
     table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
     described = ("attributes", "rows", "width", "source", "description", "licence", "standardized", "dropped", "streamed", "categorical")
@@ -73,7 +75,9 @@ def test_of_fewer_records_of_cps_nothing_is_promised():
     assert outlined_table(DataUse("cps", rows=cps.ROWS - 1), NotImplemented) is None
 
 
-@pytest.mark.parametrize("asked", [{"rows": 10**6}, {"columns": ("age", "wage")}, {"columns": ("age", "age")}, {"parameters": {"row": 2}}], ids=str)
+@pytest.mark.parametrize(
+    "asked", [{"rows": 10**6}, {"columns": ("age", "wage")}, {"columns": ("age", "age")}, {"parameters": {"row": 2}}], ids=str
+)
 def test_what_cps_does_not_have_is_refused_without_being_read(asked):
     with pytest.raises(DataError) as ahead:
         outlined_table(DataUse("cps", **asked), NotImplemented)
