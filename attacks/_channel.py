@@ -17,9 +17,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
-from auditor.plugin import Array, NoiseDensity
+from auditor.plugin import Array, NoiseDensity, scipy
 
 
 class Channel:

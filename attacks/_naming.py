@@ -9,11 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks._fastica import Unmixing
-from auditor.plugin import Array
+from auditor.plugin import Array, scipy
 
 Order = NDArray[np.intp]
 

@@ -37,7 +37,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field, model_validator
 
 from attacks._directions import Directions, directions
@@ -45,7 +44,7 @@ from attacks._fastica import some_rows
 from attacks._grid import Grid
 from attacks._grid_axis import Axis, Bins
 from attacks.distribution_analysis import shortest
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, stream
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, scipy, stream
 
 MOST_CELLS = 2**16
 CHUNK_ROWS, READ_ROWS = 1024, 8192

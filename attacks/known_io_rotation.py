@@ -30,10 +30,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
-from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
+from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, scipy, stream
 from auditor.schemes.base.transform import haar
 
 RANK = 1e-10

@@ -43,7 +43,6 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from attacks._channel import Channel
@@ -67,6 +66,7 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
+    scipy,
     stream,
 )
 

@@ -36,7 +36,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks.known_io_regression import ridge_map
@@ -56,6 +55,7 @@ from auditor.plugin import (
     UnpairedRecords,
     View,
     register,
+    scipy,
 )
 from auditor.schemes.random_projection import cosine_transform
 
