@@ -10,7 +10,6 @@ from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
 from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART
-from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -91,7 +90,11 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, t
     on_rows = max((needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0)
     each_row = 3 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
-    rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole if table.streamed else TABLES * n * N * 8
+    rows = TABLES * n * N * 8
+    if table.streamed:
+        from auditor.data.formats.parts import BATCH_ROWS  # for start-up: of tables that stay in their files alone
+
+        rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
     working = max(linear_rows, each_row, trees) + learner
     used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
     return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)

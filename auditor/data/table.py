@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.hierarchy import Hierarchy
 from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.columns.resolution import Resolution, resolution
-from auditor.data.columns.scan import Scan, scan
-from auditor.data.streamed.rows import FileRows, Scale
+from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
+
+if TYPE_CHECKING:  # tables in files alone need it, and who has one has imported it
+    from auditor.data.streamed.rows import FileRows
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file, to be read block by block."""
-        return isinstance(self.content, FileRows) or (self.categorical is not None and self.categorical.streamed)
+        return not isinstance(self.content, (np.ndarray, Promised)) or (self.categorical is not None and self.categorical.streamed)
 
     @property
     def records(self) -> NDArray[np.float64] | FileRows:
@@ -132,7 +134,8 @@ class Table:
     @property
     def values(self) -> NDArray[np.float64]:
         """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
-        return self.records.read(0, self.rows) if isinstance(self.records, FileRows) else self.records
+        records = self.records
+        return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
     def whole(self) -> Table:
@@ -159,7 +162,8 @@ class Table:
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
-        return self.records.read(start, stop) if isinstance(self.records, FileRows) else self.records[start:stop]
+        records = self.records
+        return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
     def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distinct values of a column, ascending, and the share of the records that have each."""
@@ -190,7 +194,7 @@ class Table:
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
         """Return what reads rows in a thread of its own."""
-        return replace(self.records).read if isinstance(self.records, FileRows) else self.read
+        return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
@@ -218,3 +222,20 @@ class Table:
         if self.first_batch is not None:
             digest.update(f"first batch {self.first_batch}".encode())
         return digest.hexdigest()
+
+
+class Audited(NamedTuple):
+    """The part of a table that is audited.
+
+    Attributes
+    ----------
+    table : Table
+    notes : tuple of str
+        What a reader must know of the rest.
+    understated : bool
+        Whether some of the rest is less perturbed, so that figures of the part say too little of how exposed it is.
+    """
+
+    table: Table
+    notes: tuple[str, ...] = ()
+    understated: bool = False

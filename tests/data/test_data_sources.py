@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from auditor import registry
-from auditor.data.load import load_table, outlined_table
+from auditor.data.load import load_table
+from auditor.data.outlined import outlined_table
 from auditor.data.request import DataUse
 from auditor.data.source import Source
 from auditor.data.sources import cps

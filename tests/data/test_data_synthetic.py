@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from auditor.data.load import load_table, outlined_table
+from auditor.data.load import load_table
+from auditor.data.outlined import outlined_table
 from auditor.data.request import DataUse
 from auditor.data.source import Outline
 from auditor.data.sources import census_like, gaussian

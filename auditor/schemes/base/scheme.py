@@ -13,10 +13,9 @@ import numpy as np
 
 from auditor import registry
 from auditor.data.bounds import spans
-from auditor.data.common_records import Audited
 from auditor.data.recorded import Recorded, recorded
 from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
