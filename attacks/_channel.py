@@ -70,7 +70,7 @@ class Channel:
         return low, high
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Combined(Channel):
     """Gaussian noise: the combination says all.
 
@@ -113,7 +113,7 @@ class Combined(Channel):
         return self.likelihood(copies, edges), mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlap(Channel):
     """Uniform noise: what all copies leave possible.
 

@@ -43,7 +43,7 @@ class Guide(ABC):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairs(Guide):
     """Known pairs: the components are the attributes, and a component is the attribute that it is correlated with.
 
@@ -86,7 +86,7 @@ class Pairs(Guide):
         return replace(self, copies=self.original)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Likeness(Guide):
     """Records of the population: a component is what is distributed like it.
 

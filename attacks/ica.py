@@ -146,7 +146,7 @@ class Unmixed(Reconstruction):
         return None if self._theory is None else self._theory.of(seen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Theory:
     """What is left by an attack that ends next to the truth and takes no component for another; for the audit alone.
 

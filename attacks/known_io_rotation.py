@@ -68,7 +68,7 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittingRotations:
     """The orthogonal matrices that turn known records into their copies, less their centres if the map may translate.
 

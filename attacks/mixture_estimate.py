@@ -177,7 +177,7 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Seen:
     """The copies' combination in coordinates in which data and noise are uncorrelated and their variances sum to 1.
 

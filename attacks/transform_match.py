@@ -110,7 +110,7 @@ class TransformMatch(RowAttack):
         return Named.of(C, m, K, len(c), gaps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Named(Reconstruction):
     """The transform, with its columns named.
 

@@ -8,7 +8,7 @@ what a plugin of another's takes beyond the cost that it states, and waiting for
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
@@ -60,8 +60,7 @@ MARGIN = 1.1
 """Of memory rather too much than too little: libraries differ that much from machine to machine."""
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(NamedTuple):
     """What one release takes in one replicate.
 
     Attributes

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # tables in files alone need it, and who has one has imported
     from auditor.data.streamed.rows import FileRows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cut:
     """Which records and columns of another table a table holds: arrays of places, ascending."""
 
@@ -32,7 +32,7 @@ class Cut:
     columns: NDArray[np.intp] = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Promised:
     """Records that are made when somebody first asks for one: their source knows the rest without them.
 
@@ -56,7 +56,7 @@ class Promised:
         return self.make()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -109,7 +109,7 @@ class Table:
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     first_batch: int | None = None
-    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False, compare=False)
+    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:

@@ -29,7 +29,7 @@ Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """What is known of some rows.
 
@@ -73,7 +73,7 @@ class Part:
         return Part(rows, self.mean + apart * (other.rows / rows), products, low, high, self.digests + other.digests)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scan:
     """What one pass tells of a table.
 
@@ -112,7 +112,7 @@ class Scan:
         return cls(whole.rows, shift, whole.mean, whole.products / whole.rows, whole.low, whole.high, digest)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scale:
     """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
 
