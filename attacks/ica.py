@@ -70,7 +70,7 @@ from auditor.plugin import (
     stream,
 )
 
-Generator = Callable[[], np.random.Generator]
+Generator = Callable[[], "np.random.Generator"]  # in quotes, as numpy imports its generators when they are first named
 
 LARGEST_LEAK = 0.08
 """Standard deviation, over tables, of the share of one component left in another, up to which there is a theory. Between two Gaussian

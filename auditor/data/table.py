@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.hierarchy import Hierarchy
-from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.columns.resolution import Resolution, resolution
 from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
 
-if TYPE_CHECKING:  # tables in files alone need it, and who has one has imported it
+if TYPE_CHECKING:  # what few tables have; who makes one of those has imported it
+    from auditor.data.columns.record_keys import RecordKeys
     from auditor.data.streamed.rows import FileRows
 
 
