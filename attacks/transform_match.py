@@ -57,7 +57,6 @@ from auditor.plugin import (
     register,
     scipy,
 )
-from auditor.schemes.random_projection import cosine_transform
 
 MOST_COMPARED = 20
 """Known records that are looked for in the columns: one is enough but for coincidences."""
@@ -94,6 +93,8 @@ class TransformMatch(RowAttack):
         """Return the transform with its columns named."""
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
+        from auditor.schemes.random_projection import cosine_transform  # for start-up: a scheme, which checking another need not import
+
         C, given = cosine_transform(view.width), view.given
         if isinstance(given, ExactMoments):
             m, K = C @ given.mean, C @ given.covariance @ C.T
