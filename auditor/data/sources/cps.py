@@ -22,7 +22,7 @@ COVARIANCE = (
     (9235.37378060975, 268906663.53351736, 2878206.036628828, 9818960.772805447, 20369259.854319915, 791.4997925988679),
     (0.8906268861453641, 26089.422564649492, 559.4613445571483, 2519.143045091382, 791.4997925988679, 1.8015176839793239),
 )
-"""Moments of the whole file, as fractions of sums of its whole numbers and rounded once (tests/data/test_data.py finds them anew)."""
+"""Moments of the whole file: fractions of sums of its whole numbers, rounded once (tests/data/test_data_sources.py finds them anew)."""
 
 
 @register
