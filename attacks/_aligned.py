@@ -19,7 +19,7 @@ import numpy as np
 from auditor.plugin import Array, View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Alignment:
     """How a coalition's copies become one.
 

@@ -49,7 +49,7 @@ def target_of(view: View) -> int:
     return target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Classes:
     """Every class's sensitive values.
 

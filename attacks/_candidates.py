@@ -44,7 +44,7 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     return values, shares(prior / prior.sum() + UNLIKELY / len(values))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """Candidates of one attribute, weighed by law and last digits."""
 

@@ -17,9 +17,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
-from auditor.plugin import Array, NoiseDensity
+from auditor.plugin import Array, NoiseDensity, scipy
 
 
 class Channel:
@@ -71,7 +70,7 @@ class Channel:
         return low, high
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Combined(Channel):
     """Gaussian noise: the combination says all.
 
@@ -114,7 +113,7 @@ class Combined(Channel):
         return self.likelihood(copies, edges), mean
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Overlap(Channel):
     """Uniform noise: what all copies leave possible.
 

@@ -59,7 +59,7 @@ PATIENCE = 2
 """Doublings without success before it is given up: eight clusters at the corners of a cube do not look like two."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """A mixture of K normals; a component of covariance 0 in some direction is an atom there.
 
@@ -202,7 +202,7 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
     return sums[:, 0], sums[:, 1 : 1 + r], second, likelihood
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NoisyRows:
     """Rows seen through noise, and what they say of a mixture.
 

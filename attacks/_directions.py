@@ -21,7 +21,7 @@ from auditor.numerics.linear_algebra import regression
 from auditor.plugin import Array, Indices, NoiseDensity, View
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Directions:
     """Directions in which noise is independent, group by group, and what copies say along each.
 

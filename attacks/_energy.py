@@ -8,10 +8,9 @@ axes leaves its second term alone, so a search looks at the first, ``T(D) = mean
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
-from auditor.plugin import Array
+from auditor.plugin import Array, scipy
 
 
 def energy(a: Array, b: Array) -> float:

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks._channel import Channel, Overlap
@@ -33,7 +32,7 @@ from attacks._deconvolution import GRAIN, Mixture, NoisyRows
 from attacks._posterior import by_attribute
 from attacks._product import LEAST, Product
 from auditor.numerics.blocks import evenly
-from auditor.plugin import Array
+from auditor.plugin import Array, scipy
 
 ROUNDS = 2
 """Over all attributes: the mean is as near the integral after two as after three (three clusters in two attributes, Laplace noise)."""

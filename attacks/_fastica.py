@@ -45,7 +45,7 @@ FIXED = 1e-12
 """A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unmixing:
     """``s = B (y − ȳ)``, components of variance 1 over the rows fitted to.
 

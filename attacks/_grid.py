@@ -33,7 +33,7 @@ COARSE = 8
 """Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """A group's distribution.
 
@@ -110,7 +110,7 @@ class Grid:
         return np.asarray(np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Surface:
     """Posterior means at released values on a grid of even steps.
 

@@ -23,7 +23,7 @@ FINE, MOST_TABLED = 128, 2**15
 moves its estimate by less than a 250th of a deviation."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Axis:
     """One direction of a grid.
 
@@ -91,7 +91,7 @@ class Axis:
         return replace(self, table=Table(grid, float(step), replace(self, channel=self.channel.alone())))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """What an axis, for whose copies one number stands, makes of released values a step apart; worked out when it is asked for."""
 

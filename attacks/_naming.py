@@ -9,11 +9,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks._fastica import Unmixing
-from auditor.plugin import Array
+from auditor.plugin import Array, scipy
 
 Order = NDArray[np.intp]
 
@@ -44,7 +43,7 @@ class Guide(ABC):
         return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pairs(Guide):
     """Known pairs: the components are the attributes, and a component is the attribute that it is correlated with.
 
@@ -87,7 +86,7 @@ class Pairs(Guide):
         return replace(self, copies=self.original)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Likeness(Guide):
     """Records of the population: a component is what is distributed like it.
 

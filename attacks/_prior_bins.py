@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 
 from attacks._channel import Channel
 from auditor.adversary.density import Histogram
-from auditor.plugin import Array, NoiseDensity
+from auditor.plugin import Array, NoiseDensity, scipy
 
 PARTS = 4
 """Bins of a smoothed prior to one of its histogram's: a normal a bin wide is flat within a quarter of it, to a percent."""

@@ -20,10 +20,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
-from auditor.plugin import Array
+from auditor.plugin import Array, scipy
 
 Spectrum = NDArray[np.complexfloating]
 

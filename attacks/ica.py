@@ -70,7 +70,7 @@ from auditor.plugin import (
     stream,
 )
 
-Generator = Callable[[], np.random.Generator]
+Generator = Callable[[], "np.random.Generator"]  # in quotes, as numpy imports its generators when they are first named
 
 LARGEST_LEAK = 0.08
 """Standard deviation, over tables, of the share of one component left in another, up to which there is a theory. Between two Gaussian
@@ -146,7 +146,7 @@ class Unmixed(Reconstruction):
         return None if self._theory is None else self._theory.of(seen)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Theory:
     """What is left by an attack that ends next to the truth and takes no component for another; for the audit alone.
 

@@ -34,18 +34,19 @@ says: whom noise moved out of a crowd looks rare. How often is measured.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field, model_validator
 
-from attacks._directions import Directions, directions
 from attacks._fastica import some_rows
-from attacks._grid import Grid
-from attacks._grid_axis import Axis, Bins
 from attacks.distribution_analysis import shortest
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, stream
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, scipy, stream
+
+if TYPE_CHECKING:
+    from attacks._directions import Directions
+    from attacks._grid import Grid
+    from attacks._grid_axis import Axis, Bins
 
 MOST_CELLS = 2**16
 CHUNK_ROWS, READ_ROWS = 1024, 8192
@@ -84,6 +85,9 @@ class JointDistributionAnalysis(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior on grids that are learnt from the coalition's copies."""
+        from attacks._directions import directions  # for start-up: grids are needed by a fit, and by no other attack
+        from attacks._grid import Grid
+
         given = self.parameters
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]

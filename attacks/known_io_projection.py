@@ -75,7 +75,7 @@ def _direction(size: int, seed: int, name: str) -> Array:
     return np.asarray(u / np.linalg.norm(u) if size else u)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownSpan:
     """What known pairs say of a linear map.
 

@@ -30,10 +30,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
-from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
+from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, scipy, stream
 from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
@@ -69,7 +68,7 @@ class KnownInputOutputRotation(RowAttack):
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FittingRotations:
     """The orthogonal matrices that turn known records into their copies, less their centres if the map may translate.
 

@@ -128,7 +128,7 @@ def _noise_left(view: View, covariance: Array) -> float:
     return float(np.trace(covariance)) * level / (1.0 + level)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LeftOver:
     """What theory expects the attack to leave.
 

@@ -30,7 +30,6 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from attacks._channel import Channel, Combined, Overlap, truncated_mean
@@ -40,7 +39,7 @@ from attacks._product import Product
 from attacks._value_posterior import of_values
 from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register, scipy
 
 
 @register

@@ -43,7 +43,6 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from attacks._channel import Channel
@@ -67,6 +66,7 @@ from auditor.plugin import (
     RowAttack,
     View,
     register,
+    scipy,
     stream,
 )
 
@@ -177,7 +177,7 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     return mean, estimated_covariance(covariance, Sigma_r), Sigma_r
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Seen:
     """The copies' combination in coordinates in which data and noise are uncorrelated and their variances sum to 1.
 

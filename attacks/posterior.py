@@ -48,7 +48,6 @@ from auditor.plugin import (
     mask,
     register,
 )
-from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
@@ -106,6 +105,8 @@ class Posterior(CategoricalAttack):
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
         """Channel and prior from known records: how often each copy shows the truth."""
+        from auditor.schemes.replacement.estimated_law import estimated, estimated_retention  # for start-up: few audits have pairs
+
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)

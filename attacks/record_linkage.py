@@ -39,7 +39,6 @@ from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from pydantic import Field
 
 from attacks._channel import Channel, Combined
@@ -61,6 +60,7 @@ from auditor.plugin import (
     Table,
     View,
     register,
+    scipy,
 )
 
 FINEST = 1e-14

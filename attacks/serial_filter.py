@@ -39,7 +39,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.lib.stride_tricks import sliding_window_view
 
 from attacks._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
@@ -47,7 +46,7 @@ from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register
+from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register, scipy
 
 MOST_DIRECTIONS = 24
 """Directions whose cross-spectra are learnt: each frequency takes a decomposition of a matrix of this size."""

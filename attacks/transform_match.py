@@ -36,7 +36,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy  # its parts are imported when they are first used
 from numpy.typing import NDArray
 
 from attacks.known_io_regression import ridge_map
@@ -56,8 +55,8 @@ from auditor.plugin import (
     UnpairedRecords,
     View,
     register,
+    scipy,
 )
-from auditor.schemes.random_projection import cosine_transform
 
 MOST_COMPARED = 20
 """Known records that are looked for in the columns: one is enough but for coincidences."""
@@ -94,6 +93,8 @@ class TransformMatch(RowAttack):
         """Return the transform with its columns named."""
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
+        from auditor.schemes.random_projection import cosine_transform  # for start-up: a scheme, which checking another need not import
+
         C, given = cosine_transform(view.width), view.given
         if isinstance(given, ExactMoments):
             m, K = C @ given.mean, C @ given.covariance @ C.T
@@ -110,7 +111,7 @@ class TransformMatch(RowAttack):
         return Named.of(C, m, K, len(c), gaps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Named(Reconstruction):
     """The transform, with its columns named.
 

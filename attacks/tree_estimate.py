@@ -26,16 +26,18 @@ wide beside the noise, or predictors have tails, another shape would do better.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.adversary.published_tree import Leaves, RegressionTree, TreeMoments
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import regression
 from auditor.numerics.truncated_normal import inside, set_apart
 from auditor.plugin import Array, Cost, KroneckerNoise, NotApplicable, PublishedModel, Reconstruction, RowAttack, View, register
+
+if TYPE_CHECKING:
+    from auditor.adversary.published_tree import Leaves, RegressionTree
 
 GRAIN = 1e-12
 """Share of its variance to which an attribute is known at best: without noise ``K_l + S`` may be singular."""
@@ -65,6 +67,8 @@ class TreeEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean; nothing is learnt from rows but what moments say."""
+        from auditor.adversary.published_tree import TreeMoments  # for start-up: few audits have a tree that was published
+
         found = view.need(TreeMoments)
         law = view.known_law
         if not isinstance(law, KroneckerNoise):

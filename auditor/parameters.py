@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -33,8 +32,7 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "a list" if isinstance(value, list) else "a mapping")
 
 
-@dataclass(frozen=True)
-class _Finding:
+class _Finding(NamedTuple):
     """One of pydantic's errors: the field it is about, and the branches of unions it was met in, as (field, branch)."""
 
     place: Path

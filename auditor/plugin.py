@@ -17,7 +17,8 @@ An attack that looks at a record's neighbours says ``serial = True``. On numbers
 before and after a record an estimate depends on, and is given them; on categories its ``Inference`` says ``serial`` and is given whole
 blocks of records in order, where others are given each outcome once.
 
-Names are those of the rooms they come from; what stands here is what a plugin may rely on. ``auditor.testing`` checks what was written.
+Names are those of the rooms they come from; what stands here is what a plugin may rely on. ``scipy`` is SciPy, imported when something is
+first asked of it, since every command pays for what its plugins import. ``auditor.testing`` checks what was written.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from auditor.errors import AuditorError, DataError, NotApplicable, PluginError
 from auditor.expectations.base import Expectation, Filter, Judgement
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.renderer import Renderer
@@ -68,5 +70,5 @@ __all__ = [
     "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw",
     "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source",
     "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords",
-    "UnpairedRecords", "View", "mask", "register", "stream",
+    "UnpairedRecords", "View", "mask", "register", "scipy", "stream",
 ]  # fmt: skip

@@ -6,11 +6,10 @@ import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from types import MappingProxyType, ModuleType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -117,8 +116,7 @@ _discovered: set[str] = set()
 """Packages of which every module was imported."""
 
 
-@dataclass(frozen=True)
-class ImportFailure:
+class ImportFailure(NamedTuple):
     """A plugin module that could not be imported."""
 
     entry_point: str

@@ -10,7 +10,7 @@ from auditor.numerics.row_kernels import write_estimates
 from auditor.types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Affine:
     """A linear attack's estimate ``x̂ = centre + offset + W (y − H·centre) + V (x − centre)``.
 
@@ -50,7 +50,7 @@ class Affine:
         return write_estimates(self.weights, self.offset, centre, copies, out)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AffineStack(Sequence[Affine]):
     """Maps of several coalitions of one size, solved together and kept together: unpacked only for who asks for one of them.
 

@@ -143,7 +143,7 @@ class LinearAttack(Attack):
         raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inferred:
     """What an attack thinks of one attribute's values, record by record.
 
@@ -174,7 +174,7 @@ class Inferred:
     linked: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Regions:
     """Where an attack claims to have found records whose like are few: ``low ≤ T x ≤ high``.
 

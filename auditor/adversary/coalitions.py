@@ -82,16 +82,12 @@ class Coalitions:
 
     def matches(self, coalition: Coalition, M: int) -> bool:
         """Whether a coalition is one of these, for filters; ``random`` matches any."""
-        everybody = tuple(range(1, M + 1))
-        rules = {
-            "singles": len(coalition) == 1,
-            "pairs": len(coalition) == 2,
-            "prefixes": coalition == everybody[: len(coalition)],
-            "all": coalition == everybody,
-            "copies": coalition == self.copies,
-            "first": coalition == everybody[: self.count],
-        }
-        return rules.get(self.kind, True)
+        if self.kind in ("singles", "pairs"):
+            return len(coalition) == (1 if self.kind == "singles" else 2)
+        if self.kind == "copies":
+            return coalition == self.copies
+        sizes = {"prefixes": min(len(coalition), M), "all": M, "first": min(self.count, M)}
+        return self.kind not in sizes or coalition == tuple(range(1, sizes[self.kind] + 1))
 
 
 def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:

@@ -34,7 +34,7 @@ CHI_SQUARE_SHARE = 0.01
 """The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Histogram:
     """A distribution that is flat within bins.
 

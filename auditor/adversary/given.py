@@ -65,7 +65,7 @@ class Informed:
         return self.given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExactMoments(Given):
     """The table's own moments.
 
@@ -82,7 +82,7 @@ class ExactMoments(Given):
     what = "the data's exact mean and covariance"
     mean: Array = field(repr=False)
     covariance: Array = field(repr=False)
-    distribution: Callable[[int], tuple[Array, Array]] | None = field(default=None, repr=False, compare=False)
+    distribution: Callable[[int], tuple[Array, Array]] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class SampleMoments(Given):
         return mean, covariance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Records(Given):
     """Records in clear, matched to their copies' rows.
 
@@ -126,7 +126,7 @@ class Records(Given):
         return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class UnpairedRecords(Given):
     """Records in clear without rows of copies: released ones, in no order, or other draws from the population; knowledge says which.
 
@@ -140,7 +140,7 @@ class UnpairedRecords(Given):
     original: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prior(Given):
     """The prior of the domain's values, shape (s,): the table's own, or the one of most entropy under what was published of it."""
 
@@ -148,7 +148,7 @@ class Prior(Given):
     probabilities: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SampleCounts(Given):
     """For each copy how often each value occurs among the rows that are estimated from, each of shape (s,)."""
 
@@ -160,7 +160,7 @@ class SampleCounts(Given):
         return SampleCounts(tuple(self.counts[place - 1] for place in places))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KnownPairs(Given):
     """Records in clear with their copies: originals of shape (r,), copies of shape (k, r)."""
 

@@ -27,14 +27,12 @@ class Knowledge:
         return self.name
 
 
-@dataclass(frozen=True)
 class Perfect(Knowledge):
     """Exact mean and covariance of the table, and the exact law of the noise; for categorical data the exact prior."""
 
     name = "perfect"
 
 
-@dataclass(frozen=True)
 class UniformPrior(Knowledge):
     """Nothing about categorical data: every value is as likely."""
 
@@ -88,14 +86,12 @@ class KnownRecords(Knowledge):
         return {self.name: self.count}
 
 
-@dataclass(frozen=True)
 class UnmatchedRecords(KnownRecords):
     """Some records in clear, without knowing which released rows are theirs."""
 
     name = "unmatched-records"
 
 
-@dataclass(frozen=True)
 class KnownSample(KnownRecords):
     """Other draws from the population that the table was drawn from."""
 

@@ -32,7 +32,7 @@ from auditor.numerics.linear_algebra import regression
 from auditor.types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LinearModel:
     """``x_t = a + b·x_O + residual``, attributes by their places in the table.
 
@@ -60,7 +60,7 @@ def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.in
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelledMoments(SampleMoments):
     """Moments of the copies that are estimated from, a regression that was published, and the predictors' own moments if they are known.
 

@@ -172,7 +172,7 @@ class Leaves(NamedTuple):
     box: Inside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeMoments(SampleMoments):
     """Moments of the copies that are estimated from, and a regression tree that was published.
 

@@ -74,7 +74,7 @@ def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
     return clip_to_psd(covariance - v * law.shape, covariance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View(Informed):
     """Everything an adversary has: its coalition's copies, in moments, and its knowledge. Never the original.
 

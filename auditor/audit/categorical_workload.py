@@ -8,7 +8,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, MOST_OUTCOMES, QUANTITIES
 from auditor.audit.categorical.release import KEEP_BYTES
-from auditor.audit.cost import MARGIN, Workload, categorical_seconds, results_bytes
+from auditor.audit.cost import MARGIN, Workload, categorical_seconds, results_bytes, tries
 from auditor.audit.counts.outcome_counts import FEWEST_PENDING, MOST_CELLS, PASS_CELLS, possible_cells
 from auditor.audit.numeric.gather import MOST_SHUFFLED
 from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
@@ -32,9 +32,10 @@ FIGURES = 12
 def categorical_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:
     """Return what a release of so many copies of categories takes."""
     data = categories_of(table)
-    seconds = categorical_seconds(here, use, data.rows, data.size, copies)
+    tried = list(tries(here, use, copies))
+    seconds = categorical_seconds(here, use, tried, data.rows, data.size, copies)
     memory = LOADED + _categorical_memory(here, table, data, copies)
-    results = results_bytes(here, use, copies, FIGURES)
+    results = results_bytes(here, tried, copies, FIGURES)
     return Workload(len(data.names), data.rows * copies, seconds, int(MARGIN * memory), results=int(MARGIN * results))
 
 

@@ -7,8 +7,8 @@ what a plugin of another's takes beyond the cost that it states, and waiting for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
@@ -22,6 +22,9 @@ from auditor.results.records import FEWEST_REPLICATES
 from auditor.scenario.model import PluginUse, Scenario, SchemeUse
 from auditor.scenario.read_plugins import applies
 from auditor.schemes.base.scheme import Scheme
+
+Try = tuple[Attack, Knowledge, int]
+"""An attack with a state of knowledge that it can use, and how many coalitions are looked at for it."""
 
 RELEASE = 2e-3
 """Of a release: its law, its tests, its evidence."""
@@ -57,8 +60,7 @@ MARGIN = 1.1
 """Of memory rather too much than too little: libraries differ that much from machine to machine."""
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(NamedTuple):
     """What one release takes in one replicate.
 
     Attributes
@@ -83,8 +85,11 @@ class Workload:
     results: int = 0
 
 
-def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copies: int) -> tuple[float, float]:
-    """Return seconds for a release of numbers, in every replicate, and besides in the first, which alone is shown to learners."""
+def numeric_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], rows: int, width: int, copies: int) -> tuple[float, float]:
+    """Return seconds for a release of numbers, in every replicate, and besides in the first, which alone is shown to learners.
+
+    ``tried`` is what ``tries`` yields, which whoever asks needs as well.
+    """
     scheme = _scheme(use)
     levels = () if use.levels is None else use.levels.resolve(here.seed)
     drawn = NORMAL * rows * width * copies + (scheme.making_seconds(levels, rows, width) if scheme is not None and levels else 0.0)
@@ -93,7 +98,7 @@ def numeric_seconds(here: Scenario, use: SchemeUse, rows: int, width: int, copie
     seconds, distribution = RELEASE + passes, None if scheme is None else scheme.distribution
     if scheme is not None and scheme.makes_copies and not (scheme.adds_noise or scheme.has_matrices):
         seconds += (draws - 1) * passes  # other releases, which linear attacks share: no law tells how their errors spread
-    for attack, knowledge, coalitions in tries(here, use, copies):
+    for attack, knowledge, coalitions in tried:
         if isinstance(attack, LinearAttack):
             again = 1 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else 1 + REDRAWS
             seconds += ATTEMPT + (COALITION + SOLVE * width**3) * coalitions * again
@@ -137,7 +142,7 @@ def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, 
     return fits, min(rows, TREE_ROWS, max(FEWEST_TREE_ROWS, TREE_WORK // (width * (width * copies + 12))))
 
 
-def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, copies: int) -> float:
+def categorical_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], rows: int, size: int, copies: int) -> float:
     """Return seconds for a release of so many records of categories, which have so many values, in every replicate.
 
     A copy that nobody holds is not made, unless each is drawn from its neighbours.
@@ -146,20 +151,20 @@ def categorical_seconds(here: Scenario, use: SchemeUse, rows: int, size: int, co
     held = {copy for coalition in expand_all(here.coalitions, copies, here.seed) for copy in coalition}
     made = len(held) if getattr(use.parameters, "implementation", "process") == "process" else copies
     seconds = RELEASE + COPY * len(held) + CODE * rows * (made + 1) + HISTORY * rows * copies * (here.measure("history-size") is not None)
-    for attack, _, coalitions in tries(here, use, copies):
+    for attack, _, coalitions in tried:
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
     return seconds
 
 
-def results_bytes(here: Scenario, use: SchemeUse, copies: int, each: int) -> int:
+def results_bytes(here: Scenario, tried: Iterable[Try], copies: int, each: int) -> int:
     """Return the bytes that rows of results of one replicate come to, so many for each cell, in the process that writes them."""
-    cells = sum(coalitions for *_, coalitions in tries(here, use, copies))
+    cells = sum(coalitions for *_, coalitions in tried)
     named = sum(map(len, expand_all(here.coalitions, copies, here.seed)))
     return RECORD_BYTES * cells * each + MEMBER_BYTES * named
 
 
-def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[tuple[Attack, Knowledge, int]]:
+def tries(here: Scenario, use: SchemeUse, copies: int) -> Iterator[Try]:
     """Yield every attack with the states of knowledge that it can use against a scheme, and how many coalitions are looked at for it."""
     family = registry.get("scheme", use.name).family
     asked = expand_all(here.coalitions, copies, here.seed)

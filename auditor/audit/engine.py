@@ -12,8 +12,7 @@ from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
-from auditor.data.common_records import Audited
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.numerics.passes import Job
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence

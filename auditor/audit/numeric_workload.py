@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor.adversary.attack import LinearAttack
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords
+from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
-from auditor.audit.cost import MARGIN, Workload, numeric_seconds, results_bytes, tree_fits, tries
+from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
 from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART
-from auditor.data.formats.parts import BATCH_ROWS
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -65,18 +64,18 @@ def check_size(scheme: Scheme, table: Table, copies: int) -> None:
 def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) -> Workload:
     """Return what a release of so many copies of numbers takes."""
     values = table.rows * table.width * copies
-    seconds, once = numeric_seconds(here, use, table.rows, table.width, copies)
+    tried = list(tries(here, use, copies))
+    seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     learns = here.utility is not None or here.measure("geometry") is not None
-    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies)
-    results = results_bytes(here, use, copies, (table.width + 1) * len(ALWAYS))
+    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies, tried)
+    results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
 
-def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int) -> float:
+def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, tried: Sequence[Try]) -> float:
     n, N, M = table.rows, table.width, copies
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8
-    tried = [(isinstance(attack, LinearAttack), knowledge, needed) for attack, knowledge, needed in tries(here, use, M)]
     record = scheme.blank(1, N).nbytes
     kept = n * M * record
     drawn = kept if kept <= KEEP_BYTES and not table.streamed else block * (M * record // 8)
@@ -86,18 +85,22 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int) -
     trees, learner = (TREE_BYTES * shown * N * M, TREES_GROWN) if fits else (0, 0)
     tested = N * len(some_copies(M, N, MOST_COORDINATES))
     looked_at = TESTED * 8 * tested * rows_wanted(n, tested)
-    maps = MAPS * 8 * N * M * N * max((needed for linear, _, needed in tried if linear), default=0)
+    maps = MAPS * 8 * N * M * N * max((needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0)
     linear_rows = CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
-    on_rows = max((needed for linear, _, needed in tried if not linear), default=0)
+    on_rows = max((needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0)
     each_row = 3 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
-    rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole if table.streamed else TABLES * n * N * 8
+    rows = TABLES * n * N * 8
+    if table.streamed:
+        from auditor.data.formats.parts import BATCH_ROWS  # for start-up: of tables that stay in their files alone
+
+        rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
     working = max(linear_rows, each_row, trees) + learner
     used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
     return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)
 
 
-def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequence[tuple[bool, Knowledge, int]]) -> int:
+def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequence[Try]) -> int:
     """Return the bytes of moments, of all rows or of each group, and of those drawn again for what is estimated."""
     n, N = table.rows, table.width
     d = (M + 1) * N

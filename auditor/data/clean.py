@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.checks import Gaps, Survey
+from auditor.data.columns.checks import Gaps, Survey, check_rows
 from auditor.data.columns.kinds import identifies
 from auditor.data.columns.scan import Scan, scan
 from auditor.data.columns.threads import in_threads
@@ -40,14 +40,6 @@ class Asked:
     rows: int | None
     missing: Gaps
     booleans: bool
-
-
-def check_rows(found: int, asked: int | None) -> None:
-    """Raise `DataError` when there are too few records."""
-    if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
-    if found < 2:
-        raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
 
 
 def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.checks import check_varied
 from auditor.data.copies import Copy
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.errors import DataError
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.text.column_names import counted, listed, quoted
@@ -24,23 +23,6 @@ MOST_CELLS = 256
 BARER = 0.5
 """A column that is not audited is called less perturbed if its squared error is below this share of the least of those that are."""
 LESS = ": it is less perturbed than what was audited, and more exposed than the figures say"
-
-
-class Audited(NamedTuple):
-    """The part of a table that is audited.
-
-    Attributes
-    ----------
-    table : Table
-    notes : tuple of str
-        What a reader must know of the rest.
-    understated : bool
-        Whether some of the rest is less perturbed, so that figures of the part say too little of how exposed it is.
-    """
-
-    table: Table
-    notes: tuple[str, ...] = ()
-    understated: bool = False
 
 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.clean import check_rows
+from auditor.data.columns.checks import check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
 from auditor.data.formats.parts import Piece, whole_frame
-from auditor.data.load import is_file, source_frame, source_pieces
+from auditor.data.load import source_frame, source_pieces
+from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
 
 MOST_PIECES = 8

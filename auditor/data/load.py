@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import partial
@@ -13,41 +12,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
-from auditor.data.clean import Asked, check_rows, numbers_of_columns, numbers_of_frame, numbers_of_pieces, scanned_rows
+from auditor.data.clean import Asked, numbers_of_columns, numbers_of_frame, numbers_of_pieces, scanned_rows
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
-from auditor.data.columns.checks import Missing
+from auditor.data.columns.checks import Missing, check_rows
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.hierarchy import Hierarchy, coded
 from auditor.data.columns.record_keys import record_keys
 from auditor.data.columns.row_order import in_order_of
+from auditor.data.columns.scan import Scale
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import Piece, first_rows, parts, pieces_of, whole_frame
-from auditor.data.record_law import RecordLaw
-from auditor.data.request import DataUse
+from auditor.data.outlined import OPTIONS, asked_source, select
+from auditor.data.request import is_file
 from auditor.data.source import Source
-from auditor.data.streamed.rows import FileRows, Scale
-from auditor.data.table import Promised, Table
-from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.data.streamed.rows import FileRows
+from auditor.data.table import Table
+from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import contained
 from auditor.process.deferred import pd
-from auditor.process.memory import check_room
-from auditor.registry import PluginParameters, get
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
 
 if TYPE_CHECKING:
     from auditor.data.streamed.codes import FileCodes
-
-OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
-"""What every source takes besides its own parameters."""
-
 
 class _Raw(NamedTuple):
     """Selected columns as they were found."""
@@ -355,28 +347,6 @@ def source_frame(
     return _from_plugin(name, columns, rows, {}, rng or stream(0, "data")).frame
 
 
-def is_file(source: str) -> bool:
-    """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
-    return "/" in source or "\\" in source or bool(Path(source).suffix)
-
-
-def law_of(use: DataUse) -> RecordLaw | None:
-    """Return the law that the records asked for are drawn from; None of a file, and where what is done to them is no law's.
-
-    Raises
-    ------
-    PluginError
-        The source returned something else; its own code may raise anything.
-    """
-    if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
-        return None
-    cls: type[Source] = get("source", use.source)
-    found = cls(_parameters(cls, use.parameters)).law()
-    if found is not None and not isinstance(found, RecordLaw):
-        raise PluginError(f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None")
-    return found
-
-
 def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str) -> None:
     if columns is not None and (isinstance(columns, str) or not columns):
         raise DataError("columns must be a list of at least one column name")
@@ -386,27 +356,6 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         raise DataError(f"rows must be an integer of at least 2; got {rows!r}")
     if missing not in get_args(Missing):
         raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
-
-
-def _select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None) -> list[str]:
-    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for.
-
-    ``beside`` are the columns ``order`` and ``key``, taken whether or not they are among those asked for.
-    """
-    others = {use: name for use, name in beside.items() if name is not None}
-    for use, name in others.items():
-        if not name or name not in known:
-            raise DataError(f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,))
-    if columns is None:
-        return [name for name in known if name not in labels or name in others.values()]
-    named = [name for name in known if name]
-    twice = sorted({name for name in columns if list(columns).count(name) > 1})
-    if twice:
-        raise DataError(f"`columns` names {listed(twice)} more than once")
-    unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
-    if unknown:
-        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
-    return list(dict.fromkeys([*columns, *others.values()]))
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -447,7 +396,7 @@ def _found(source: str, parameters: Mapping[str, Any], base: Path | None) -> lis
 
 def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | None) -> list[str]:
     known = reading.header(path)
-    names = _select(known, columns, (), **beside)
+    names = select(known, columns, (), **beside)
     if "" in names:
         where = f"{path.name}: column {names.index('') + 1}"
         raise DataError(f"{where} has no name (is it the index of a data frame?); name those to audit with `columns:`")
@@ -474,14 +423,14 @@ def _from_plugin(
     name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator,
     **beside: str | None,
 ) -> _Raw:  # fmt: skip
-    with _source(name, parameters, rows) as made:
+    with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)
         frame, domains = made.frame(rows, rng), made.domains()
         if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
             raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
         population = _Population(made, list(frame.columns), begun)
-        frame = frame[_select(list(frame.columns), columns, made.labels, **beside)].head(len(frame) if rows is None else rows)
+        frame = frame[select(list(frame.columns), columns, made.labels, **beside)].head(len(frame) if rows is None else rows)
         return _Raw(frame, made.description, made.licence, domains, population)
 
 
@@ -489,13 +438,13 @@ def _numbers_from_plugin(
     name: str, columns: Sequence[str] | None, parameters: Mapping[str, Any], rng: np.random.Generator, asked: Asked
 ) -> Table | None:
     """Return the table of a source that has numbers to give, without a frame; None of another."""
-    with _source(name, parameters, asked.rows) as made:
+    with asked_source(name, parameters, asked.rows) as made:
         if type(made).frame is not Source.frame or made.domains():
             return None
         begun = deepcopy(rng)
         given = made.numbers(asked.rows, rng)
         every = {str(column): column for column in given}
-        names = tuple(_select(list(every), columns, made.labels)) if every else ()
+        names = tuple(select(list(every), columns, made.labels)) if every else ()
         found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}  # the others may never be read
         if len({values.shape for values in found.values()}) != 1 or any(v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()):
             raise PluginError(f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length")
@@ -503,61 +452,3 @@ def _numbers_from_plugin(
     check_rows(len(found[names[0]]), asked.rows)
     values = numbers_of_columns(found, asked)
     return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
-
-
-def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
-    """Return a table whose records are made when they are first asked for, by ``make``; None where they have to be looked at.
-
-    Raises
-    ------
-    DataError
-        The table cannot be had, as far as its source knows.
-    """
-    looked_at = (use.standardize, use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
-    if is_file(use.source) or any(looked_at):
-        return None
-    with _source(use.source, use.parameters, use.rows) as made:
-        known = made.outline(use.rows)
-        if known is None:
-            return None
-        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
-        if mean.shape != (N,) or K.shape != (N, N) or not np.isfinite([mean @ mean, np.abs(K).sum()]).all():
-            raise PluginError(f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None")
-        names = tuple(_select(known.columns, use.columns, made.labels))
-        places = [known.columns.index(name) for name in names]
-        moments = mean[places], K[np.ix_(places, places)]
-    check_rows(known.rows, use.rows)
-    content = Promised((known.rows, len(names)), moments, make)
-    return Table(names, content, use.source, made.description, made.licence, dropped=use.missing == "drop")
-
-
-@contextmanager
-def _source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
-    """Make a source to be asked something; what it raises is an error of the request, or of the plugin."""
-    cls: type[Source] = get("source", name)
-    with contained() as failure:
-        made = cls(_parameters(cls, parameters))
-        check_room(rows or 0, made.width())
-        yield made
-        return
-    if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
-        raise failure.cause from None
-    failure.raise_ours()
-    raise PluginFailed(f"source {name!r} failed: {failure.reason}")
-
-
-def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
-    try:
-        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
-    except ValidationError as error:
-        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
-        problems = [_problem(detail, known) for detail in error.errors(include_url=False, include_input=False)]
-        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
-
-
-def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
-    place = detail["loc"]
-    if detail["type"] == "extra_forbidden" and len(place) == 1:
-        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message

@@ -12,7 +12,8 @@ import numpy as np
 from auditor.data.columns.dates import days_of, plain_days
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.file_kinds import is_parquet
-from auditor.data.load import file_pieces, is_file, source_frame
+from auditor.data.load import file_pieces, source_frame
+from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 

@@ -12,7 +12,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Recorded:
     """How the columns of one table are recorded.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 
@@ -78,3 +79,8 @@ class DataUse:
             **categories,
             **self.parameters,
         }
+
+
+def is_file(source: str) -> bool:
+    """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
+    return "/" in source or "\\" in source or bool(Path(source).suffix)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from auditor.data.clean import Asked, check_rows, numbers_of_pieces
+from auditor.data.clean import Asked, numbers_of_pieces
 from auditor.data.columns.categorical_table import CategoricalTable, bins_between, check_size, edges_of
 from auditor.data.columns.category_rules import Categories
+from auditor.data.columns.checks import check_rows
 from auditor.data.columns.quantiles import quantiles
 from auditor.data.formats.parts import Piece
 from auditor.data.streamed import rows as streamed

@@ -6,22 +6,24 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.hierarchy import Hierarchy
-from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.columns.resolution import Resolution, resolution
-from auditor.data.columns.scan import Scan, scan
-from auditor.data.streamed.rows import FileRows, Scale
+from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
 
+if TYPE_CHECKING:  # what few tables have; who makes one of those has imported it
+    from auditor.data.columns.record_keys import RecordKeys
+    from auditor.data.streamed.rows import FileRows
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Cut:
     """Which records and columns of another table a table holds: arrays of places, ascending."""
 
@@ -30,7 +32,7 @@ class Cut:
     columns: NDArray[np.intp] = field(repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Promised:
     """Records that are made when somebody first asks for one: their source knows the rest without them.
 
@@ -39,7 +41,7 @@ class Promised:
     shape : (int, int)
         ``(n, N)``.
     moments : (ndarray of shape (N,), ndarray of shape (N, N))
-        Mean and covariance with divisor n, without the rounding of a table that was made.
+        Mean and covariance with divisor n, before they are standardised and without the rounding of a table that was made.
     make : callable
         Returns the table, with them in memory.
     """
@@ -49,12 +51,12 @@ class Promised:
     make: Callable[[], Table] = field(repr=False)
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
-        """The records, shape (n, N)."""
-        return self.make().values
+    def table(self) -> Table:
+        """The table with its records."""
+        return self.make()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
     """Numeric microdata: ``n`` records (rows) by ``N`` attributes (columns).
 
@@ -107,7 +109,7 @@ class Table:
     dropped: bool = False
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
     first_batch: int | None = None
-    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False, compare=False)
+    population: Callable[[], NDArray[np.float64] | None] | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> int:
@@ -122,17 +124,18 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file, to be read block by block."""
-        return isinstance(self.content, FileRows) or (self.categorical is not None and self.categorical.streamed)
+        return not isinstance(self.content, (np.ndarray, Promised)) or (self.categorical is not None and self.categorical.streamed)
 
     @property
     def records(self) -> NDArray[np.float64] | FileRows:
         """The content, made if it is not yet."""
-        return self.content.values if isinstance(self.content, Promised) else self.content
+        return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
     def values(self) -> NDArray[np.float64]:
         """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
-        return self.records.read(0, self.rows) if isinstance(self.records, FileRows) else self.records
+        records = self.records
+        return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
     def whole(self) -> Table:
@@ -159,7 +162,8 @@ class Table:
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
-        return self.records.read(start, stop) if isinstance(self.records, FileRows) else self.records[start:stop]
+        records = self.records
+        return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
     def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the distinct values of a column, ascending, and the share of the records that have each."""
@@ -172,6 +176,8 @@ class Table:
     @cached_property
     def scan(self) -> Scan:
         """What a pass over the records tells, before they were standardised."""
+        if isinstance(self.content, Promised):
+            return self.content.table.scan
         return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
 
     @cached_property
@@ -188,17 +194,15 @@ class Table:
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
         """Return what reads rows in a thread of its own."""
-        return replace(self.records).read if isinstance(self.records, FileRows) else self.read
+        return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
-        if isinstance(self.content, Promised):
-            return self.content.moments
-        found = self.scan
+        mean, K = self.content.moments if isinstance(self.content, Promised) else (self.scan.mean, self.scan.covariance)
         if not self.standardized:
-            return found.mean, found.covariance
-        std = np.sqrt(np.diag(found.covariance))
-        return np.zeros(self.width), found.covariance / np.outer(std, std)
+            return mean, K
+        std = np.sqrt(np.diag(K))
+        return np.zeros(self.width), K / np.outer(std, std)
 
     def head(self, rows: int) -> Table:
         """Return the first so many records as they are here, in memory: a table of their own."""
@@ -218,3 +222,20 @@ class Table:
         if self.first_batch is not None:
             digest.update(f"first batch {self.first_batch}".encode())
         return digest.hexdigest()
+
+
+class Audited(NamedTuple):
+    """The part of a table that is audited.
+
+    Attributes
+    ----------
+    table : Table
+    notes : tuple of str
+        What a reader must know of the rest.
+    understated : bool
+        Whether some of the rest is less perturbed, so that figures of the part say too little of how exposed it is.
+    """
+
+    table: Table
+    notes: tuple[str, ...] = ()
+    understated: bool = False

@@ -11,8 +11,8 @@ from pathlib import Path
 from auditor.data.formats import readers as reading
 from auditor.data.formats.as_written import frames_as_written
 from auditor.data.formats.parts import parts
-from auditor.data.load import is_file
 from auditor.data.raw_columns import InStep, complete, first
+from auditor.data.request import is_file
 from auditor.errors import DataError
 from auditor.results.files import located
 from auditor.text.column_names import nearest, quoted

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +33,7 @@ class PooledCopies(NamedTuple):
     replicate: int = 1
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(NamedTuple):
     """One gain to be tested: whose, by how much, how surely."""
 
     who: str

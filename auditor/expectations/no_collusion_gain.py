@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from pydantic import Field
 
@@ -138,7 +137,7 @@ def _beside(gain: Gain, margin: float) -> Gain:
     What decides is a law that is proved; of copies from files, whose law is stated or estimated and no proof, the best linear attack and
     boosted trees, which need none.
     """
-    return replace(gain, guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
+    return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:

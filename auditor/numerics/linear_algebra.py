@@ -71,7 +71,7 @@ def correlation(K: Array) -> Array:
     return C
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pencil:
     """``K_X`` and ``K_0`` diagonalised together: ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``.
 

@@ -26,7 +26,7 @@ from auditor.numerics.blocks import evenly
 from auditor.types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Moments:
     """Sums over some rows, about a fixed centre (the table's mean in every part).
 

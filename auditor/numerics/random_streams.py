@@ -11,7 +11,7 @@ from auditor.numerics.cipher import CipherStream, ReleaseKey
 
 Seed: TypeAlias = int | ReleaseKey
 """Where the streams of a release begin: a number that may be known, or a secret key."""
-Rng: TypeAlias = np.random.Generator | CipherStream
+Rng: TypeAlias = "np.random.Generator | CipherStream"  # in quotes, as numpy imports its generators when they are first named
 
 
 @overload

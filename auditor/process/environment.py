@@ -25,10 +25,12 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Say that this process is our own program, in which libraries of linear algebra that are loaded from now on take one thread.
 
-    So do those of programs started from here. Another's program, that imports this package, decides for itself.
+    So do those of programs started from here. Another's program, that imports this package, decides for itself. Nor is pydantic to look for
+    plugins of its own, unless whoever starts the program says so: it would read files of all installed distributions at every start.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 def may_fork() -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from auditor.results.in_clear import BELIEVED, SHOWN
 from auditor.text.spelling import closest
 
 
-@dataclass(frozen=True)
-class Metric:
+class Metric(NamedTuple):
     """What a metric's values mean.
 
     Attributes

@@ -22,8 +22,8 @@ from auditor.data.copies import read_copy
 from auditor.data.formats.file_kinds import SAID
 from auditor.data.formats.readers import header
 from auditor.data.formats.writers import SUFFIXES, TableFiles
-from auditor.data.load import is_file, load_table, read_columns
-from auditor.data.request import DataUse
+from auditor.data.load import load_table, read_columns
+from auditor.data.request import DataUse, is_file
 from auditor.data.source import is_public
 from auditor.data.table import Table
 from auditor.errors import AuditorError

@@ -14,7 +14,7 @@ from auditor.adversary.knowable import check_knowledge
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
-from auditor.data.load import file_notes
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
 from auditor.expectations.base import listed
@@ -81,8 +81,11 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     except (MemoryError, OverflowError):
         found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
         return None
-    for note in file_notes(here.data.source, here.base):
-        warnings.warn(AuditorWarning(note), stacklevel=2)
+    if is_file(here.data.source):
+        from auditor.data.load import file_notes  # for start-up: what reads files takes long to import
+
+        for note in file_notes(here.data.source, here.base):
+            warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     if here.utility is not None:
         from auditor.audit.measures.utility import utility_problems  # for start-up: few scenarios measure it

@@ -15,8 +15,9 @@ import numpy as np
 
 from auditor.data.formats.readers import csv_frame, header
 from auditor.data.formats.writers import TableFiles
-from auditor.data.load import file_notes, is_file
+from auditor.data.load import file_notes
 from auditor.data.raw_columns import blank_cells
+from auditor.data.request import is_file
 from auditor.data.unperturbed_columns import Kept, column_names
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.dates import SINCE
-from auditor.data.load import is_file, load_table
+from auditor.data.load import load_table
 from auditor.data.raw_columns import Blanks, Stored, blank_cells, raw_frames, stored_kinds
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream

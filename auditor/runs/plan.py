@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.uses import release_copies
@@ -29,8 +29,7 @@ LONGEST_SWEEP = 80
 """Characters of the list of a swept path's values."""
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """The plan of one scheme at one sweep point."""
 
     scheme: str

@@ -10,7 +10,8 @@ from pathlib import Path
 from auditor.data.bounds import check_bounds
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.hierarchy import hierarchy_of
-from auditor.data.load import in_batches, is_file, load_table, outlined_table
+from auditor.data.outlined import outlined_table
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.numerics.random_streams import stream
 from auditor.process.environment import one_thread
@@ -45,6 +46,8 @@ def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
 
 @lru_cache(maxsize=4)
 def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]) -> tuple[Table, TableMoments]:
+    from auditor.data.load import in_batches, load_table  # for start-up: whoever checks a scenario may not need the records
+
     data = json.loads(spec)
     own = {key: value for key, value in data.items() if key not in DATA_FIELDS}
     table = load_table(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from auditor import registry
-from auditor.data.load import is_file
+from auditor.data.request import is_file
 from auditor.process.environment import version
 from auditor.results.files import located
 from auditor.runs.journal import FORMAT

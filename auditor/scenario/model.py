@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.coalitions import Coalitions
@@ -96,8 +96,7 @@ class Measure:
         return {self.name: dict(self.options)} if self.options else self.name
 
 
-@dataclass(frozen=True)
-class UtilityUse:
+class UtilityUse(NamedTuple):
     """What the copies should still be good for.
 
     Attributes
@@ -125,8 +124,7 @@ class UtilityUse:
         return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
 
 
-@dataclass(frozen=True)
-class ExpectationUse:
+class ExpectationUse(NamedTuple):
     """A statement that the audit must prove or refute; ``place`` is its number in the section ``expect``, from 0."""
 
     name: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from auditor import registry
 from auditor.adversary.knowledge import KINDS, Knowledge
@@ -24,8 +23,7 @@ REMEDIES = {
 }
 
 
-@dataclass(frozen=True)
-class Audited:
+class Audited(NamedTuple):
     """What filters of an expectation may name; None where a sweep makes it another thing at every point.
 
     Attributes

@@ -67,8 +67,10 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):
         with contained():
-            cls = registry.get("attack", name)
-            attack: Attack = cls(cls.Parameters()).form()
+            cls: type[Attack] = registry.get("attack", name)
+            if not (categories or cls.families & families or cls.form is not Attack.form):
+                continue  # before its parameters are made, which takes as long as a module to import
+            attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
             if binned or any(applies(attack, f, k) for f in families for k in knowledge):
                 by_rows = isinstance(attack, RowAttack) or attack.serial

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -109,4 +108,4 @@ def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:
     parameters = use.expectation.parameters.model_copy(update={"sweep": everywhere})
     again = copy(use.expectation)
     again.parameters = parameters
-    return replace(use, expectation=again, where={**use.where, "sweep": everywhere})
+    return use._replace(expectation=again, where={**use.where, "sweep": everywhere})

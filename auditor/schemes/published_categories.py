@@ -26,11 +26,10 @@ from pydantic import Field, field_validator
 from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.common_records import Audited
 from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from attacks.posterior import Bayes, Posterior, estimated_retention, prior_by_inversion, prior_by_likelihood
+from attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Perfect, UniformPrior
@@ -21,6 +21,7 @@ from auditor.audit.categorical.posterior_measures import (
     worst_growth,
 )
 from auditor.errors import AuditorError
+from auditor.schemes.replacement.estimated_law import estimated_retention
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 
 PRIOR = np.array([0.5, 0.3, 0.15, 0.05])

@@ -28,7 +28,7 @@ def scenario(**changes: Any) -> Scenario:
 
 def seconds(rows: int = ROWS, copies: int = COPIES, **changes: Any) -> float:
     here = scenario(**changes)
-    return numeric_seconds(here, here.schemes[0], rows, WIDTH, copies)[0]
+    return numeric_seconds(here, here.schemes[0], tries(here, here.schemes[0], copies), rows, WIDTH, copies)[0]
 
 
 def test_a_linear_attack_is_the_passes_and_a_solve_for_each_coalition() -> None:
@@ -95,7 +95,7 @@ def test_an_attack_along_the_rows_of_categories_is_made_again_in_other_draws() -
     chain = {"source": "markov-chain", "values": 4, "rows": ROWS, "categorical": ["state"]}
     made = {"data": chain, "schemes": [{"name": "uniform", "levels": [0.3, 0.4]}], "coalitions": ["singles"], "replicates": 1}
     here, alone = (scenario(**made, attacks=attacks) for attacks in (["posterior", "serial-posterior"], ["posterior"]))
-    both, less = (categorical_seconds(one, one.schemes[0], ROWS, 4, 2) for one in (here, alone))
+    both, less = (categorical_seconds(one, one.schemes[0], tries(one, one.schemes[0], 2), ROWS, 4, 2) for one in (here, alone))
     stated = registry.get("attack", "serial-posterior").cost
     assert both - less == pytest.approx(cost.ATTEMPT + 2 * (1 + ROW_REDRAWS) * (stated.fit + stated.row * ROWS))
 
@@ -144,7 +144,7 @@ def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alon
     def taken(copies: int, implementation: str = "process", **more: Any) -> float:
         scheme = {"name": "uniform-multilevel", "levels": {"linear": [0.1, 0.5], "count": copies}, "implementation": implementation}
         here = scenario(**tuples, schemes=[scheme], **more)
-        return categorical_seconds(here, here.schemes[0], ROWS, 50, copies)
+        return categorical_seconds(here, here.schemes[0], tries(here, here.schemes[0], copies), ROWS, 50, copies)
 
     assert taken(100) == taken(10)
     assert taken(100, measures=["history-size"]) - taken(100) == pytest.approx(100 * ROWS * cost.HISTORY)

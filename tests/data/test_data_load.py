@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from auditor.data.columns import checks
-from auditor.data.load import is_file, load_table
+from auditor.data.load import load_table
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.text.column_names import nearest, quoted

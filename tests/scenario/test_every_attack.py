@@ -36,6 +36,16 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" not in turned
 
 
+def test_an_attack_goes_by_what_its_form_applies_to_and_by_its_own_families_where_it_has_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    rotated = registry.get("attack", "ica")
+    made: list[bool] = []
+    monkeypatch.setattr(rotated, "__init__", lambda self, parameters: made.append(True))
+    assert "ica" not in names()
+    assert not made
+    monkeypatch.setattr(rotated, "form", lambda self: registry.get("attack", "llse")())
+    assert "ica" in names()
+
+
 def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
     assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}})
     assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}}, schemes=[{"name": "uniform", "levels": [0.5]}])

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.release import Workspace
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
-from auditor.data.common_records import Audited
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.numerics.passes import Job
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import TableMoments, table_moments

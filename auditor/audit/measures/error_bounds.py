@@ -20,7 +20,7 @@ from auditor.audit.base.records import ALL, CellContext
 from auditor.audit.measures.entropy_bound import least_errors
 from auditor.audit.numeric.error_bars import with_total
 from auditor.audit.numeric.views import Gathered
-from auditor.data.load import law_of
+from auditor.data.outlined import law_of
 from auditor.data.record_law import RecordLaw
 from auditor.data.request import DataUse
 from auditor.errors import NotApplicable, PluginError

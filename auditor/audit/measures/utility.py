@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext
 from auditor.data.columns.category_rules import Categories
-from auditor.data.load import is_file, load_target
+from auditor.data.load import load_target
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream

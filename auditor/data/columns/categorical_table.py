@@ -25,7 +25,7 @@ BLOCK_WIDTH = 4
 """Records come in blocks of 65,536: a record's number there fits in two bytes, and a block's values in the cache."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Attribute:
     """One attribute's domain.
 
@@ -62,7 +62,7 @@ class CodeRows(Protocol):
         """Return records ``start`` to ``stop`` (exclusive)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CategoricalTable:
     """``n`` records with one value each, from the product of the attributes' domains.
 

@@ -238,6 +238,14 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     _each(names, infinite.count > 0, lambda j: f"has {infinite.where(j, 'infinite value')}")
 
 
+def check_rows(found: int, asked: int | None) -> None:
+    """Raise `DataError` when there are too few records."""
+    if asked is not None and found < asked:
+        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
+    if found < 2:
+        raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
+
+
 def check_names(names: Iterable[str]) -> None:
     """Raise `DataError` for a column whose name results have another use for."""
     if "*" in names:

@@ -27,7 +27,7 @@ WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
 """A whole number: its sign, and its digits without leading zeros; of any length, which a float would round."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecordKeys:
     """One key for each record, no two alike.
 

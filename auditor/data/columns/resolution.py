@@ -27,7 +27,7 @@ COUNTED_VALUES = 2**22
 """Values of which the commonest is counted, of rows spread evenly: 32 MB, and a share's standard error is below 0.1 % for ten columns."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Resolution:
     """In what steps each column's values are recorded.
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from auditor.data.columns.threads import in_threads
 from auditor.numerics.blocks import row_blocks, stripes
+from auditor.numerics.moments import by_run, subtract_row
 from auditor.process.environment import one_thread
 from auditor.types import Array
 
@@ -28,7 +29,7 @@ Read = Callable[[int, int], Array]
 """Returns rows ``start`` to ``stop`` of a table, shape (stop − start, N)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Part:
     """What is known of some rows.
 
@@ -72,7 +73,7 @@ class Part:
         return Part(rows, self.mean + apart * (other.rows / rows), products, low, high, self.digests + other.digests)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scan:
     """What one pass tells of a table.
 
@@ -109,6 +110,30 @@ class Scan:
         whole = joined(parts)
         digest = hashlib.sha256(b"".join(whole.digests)).hexdigest()
         return cls(whole.rows, shift, whole.mean, whole.products / whole.rows, whole.low, whole.high, digest)
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
+
+    shift: Array = field(repr=False)
+    residue: Array = field(repr=False)
+    std: Array = field(repr=False)
+
+    @classmethod
+    def of(cls, scan: Scan) -> Scale:
+        """Return the scale of a table from its own moments (divisor n)."""
+        return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
+
+    def apply(self, x: Array) -> None:
+        """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
+        subtract_row(x, self.shift, x)
+        subtract_row(x, self.residue, x)
+        by_run(np.divide, x, self.std, x)
+
+    def undone(self, x: Array) -> Array:
+        """Return rows in the units they had before, but for rounding."""
+        return np.asarray(x * self.std + self.residue + self.shift)
 
 
 def joined(parts: Iterable[Part]) -> Part:

@@ -14,38 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.data.columns.checks import floats
-from auditor.data.columns.scan import Scan
+from auditor.data.columns.scan import Scale
 from auditor.data.formats.parts import Piece, numbers
 from auditor.errors import DataError
-from auditor.numerics.moments import by_run, subtract_row
 from auditor.types import Array
 
 HELD_BYTES = 2**26
 """Tables up to this size are held in memory (64 MB, in every process): the results are the same, as both go through the same blocks."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
-
-    shift: Array = field(repr=False)
-    residue: Array = field(repr=False)
-    std: Array = field(repr=False)
-
-    @classmethod
-    def of(cls, scan: Scan) -> Scale:
-        """Return the scale of a table from its own moments (divisor n)."""
-        return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
-
-    def apply(self, x: Array) -> None:
-        """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
-        subtract_row(x, self.shift, x)
-        subtract_row(x, self.residue, x)
-        by_run(np.divide, x, self.std, x)
-
-    def undone(self, x: Array) -> Array:
-        """Return rows in the units they had before, but for rounding."""
-        return np.asarray(x * self.std + self.residue + self.shift)
 
 
 K = TypeVar("K", bound=np.generic)

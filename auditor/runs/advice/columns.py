@@ -10,7 +10,8 @@ from auditor.data.bounds import Bounds, check_bounds
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import describe
-from auditor.data.load import is_file, load_table, read_columns
+from auditor.data.load import load_table, read_columns
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream

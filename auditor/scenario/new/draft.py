@@ -16,7 +16,7 @@ import yaml
 from auditor import registry
 from auditor.data.columns.kinds import Column
 from auditor.data.describe import Description
-from auditor.data.load import is_file
+from auditor.data.request import is_file
 from auditor.errors import ScenarioError
 from auditor.results.files import located
 from auditor.scenario.new.selection import Selection, select

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -30,7 +31,7 @@ from auditor.text.column_names import counted
 from auditor.types import Array
 
 Parents = Sequence[tuple[Array, float]]
-Normals = Rng | SerialRows
+Normals: TypeAlias = "Rng | SerialRows"
 """Where rows of standard normals come from."""
 
 CHUNK_VALUES = 2**15

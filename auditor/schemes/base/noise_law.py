@@ -31,7 +31,7 @@ BITS = 8
 """Roundings that a stated covariance may have gone through."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KroneckerNoise:
     """Noise with covariance ``K_Z = Sigma ⊗ K_0``: jointly Gaussian, unless ``distribution`` says otherwise.
 
@@ -158,7 +158,7 @@ class KroneckerNoise:
         return np.asarray((high <= np.diag(Sigma)[:, None]) * np.sqrt(high - low))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DenseNoise:
     """Jointly Gaussian noise with any covariance.
 

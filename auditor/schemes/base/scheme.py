@@ -13,10 +13,9 @@ import numpy as np
 
 from auditor import registry
 from auditor.data.bounds import spans
-from auditor.data.common_records import Audited
 from auditor.data.recorded import Recorded, recorded
 from auditor.data.request import DataUse
-from auditor.data.table import Table
+from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
@@ -29,7 +28,7 @@ from auditor.types import Array, Block, Coalition
 E = TypeVar("E")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableMoments:
     """Exact first and second moments of the table being released.
 
@@ -53,13 +52,13 @@ class TableMoments:
     covariance: Array
     rows: int
     spans: Array | None = None
-    steps: Callable[[], Recorded] | None = field(default=None, repr=False, compare=False)
+    steps: Callable[[], Recorded] | None = field(default=None, repr=False)
     """Finds in what steps the columns are recorded, a pass over the table: for noise that lies on the same lattice."""
-    lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False, compare=False)
+    lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
     """Finds how records follow one another, a pass over the table: for noise that follows them."""
     first: TableMoments | None = None
     of_first_batch: bool = False
-    population: Callable[[], Array | None] | None = field(default=None, repr=False, compare=False)
+    population: Callable[[], Array | None] | None = field(default=None, repr=False)
     """Finds the covariance of the law that records were drawn from, where their source states one."""
 
     @property

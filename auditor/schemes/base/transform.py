@@ -15,7 +15,7 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Transform:
     """``x ↦ M x + t``.
 

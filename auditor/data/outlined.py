@@ -1,0 +1,123 @@
+"""Registered sources, asked for what they know: their parameters checked, their columns chosen, and a table promised before it is made.
+
+What reads files and makes tables is in ``auditor.data.load``, which whoever only checks a scenario need not import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from auditor.data.columns.checks import check_rows
+from auditor.data.record_law import RecordLaw
+from auditor.data.request import DataUse, is_file
+from auditor.data.source import Source
+from auditor.data.table import Promised, Table
+from auditor.errors import DataError, PluginError, PluginFailed
+from auditor.process.containment import contained
+from auditor.process.memory import check_room
+from auditor.registry import PluginParameters, get
+from auditor.text.column_names import listed, nearest, quoted
+
+OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
+"""What every source takes besides its own parameters."""
+
+
+def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
+    """Return a table whose records are made when they are first asked for, by ``make``; None where they have to be looked at.
+
+    Raises
+    ------
+    DataError
+        The table cannot be had, as far as its source knows.
+    """
+    looked_at = (use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
+    if is_file(use.source) or any(looked_at):
+        return None
+    with asked_source(use.source, use.parameters, use.rows) as made:
+        known = made.outline(use.rows)
+        if known is None:
+            return None
+        N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
+        if mean.shape != (N,) or K.shape != (N, N) or not np.isfinite([mean @ mean, np.abs(K).sum()]).all():
+            raise PluginError(f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None")
+        names = tuple(select(known.columns, use.columns, made.labels))
+        places = [known.columns.index(name) for name in names]
+        moments = mean[places], K[np.ix_(places, places)]
+    check_rows(known.rows, use.rows)
+    content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
+    return Table(names, content, use.source, made.description, made.licence, standardized=use.standardize, dropped=dropped)
+
+
+def law_of(use: DataUse) -> RecordLaw | None:
+    """Return the law that the records asked for are drawn from; None of a file, and where what is done to them is no law's.
+
+    Raises
+    ------
+    PluginError
+        The source returned something else; its own code may raise anything.
+    """
+    if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
+        return None
+    cls: type[Source] = get("source", use.source)
+    found = cls(_parameters(cls, use.parameters)).law()
+    if found is not None and not isinstance(found, RecordLaw):
+        raise PluginError(f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None")
+    return found
+
+
+def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None) -> list[str]:
+    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for.
+
+    ``beside`` are the columns ``order`` and ``key``, taken whether or not they are among those asked for.
+    """
+    others = {use: name for use, name in beside.items() if name is not None}
+    for use, name in others.items():
+        if not name or name not in known:
+            raise DataError(f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,))
+    if columns is None:
+        return [name for name in known if name not in labels or name in others.values()]
+    named = [name for name in known if name]
+    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+    if twice:
+        raise DataError(f"`columns` names {listed(twice)} more than once")
+    unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
+    if unknown:
+        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
+    return list(dict.fromkeys([*columns, *others.values()]))
+
+
+@contextmanager
+def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
+    """Make a source to be asked something; what it raises is an error of the request, or of the plugin."""
+    cls: type[Source] = get("source", name)
+    with contained() as failure:
+        made = cls(_parameters(cls, parameters))
+        check_room(rows or 0, made.width())
+        yield made
+        return
+    if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
+        raise failure.cause from None
+    failure.raise_ours()
+    raise PluginFailed(f"source {name!r} failed: {failure.reason}")
+
+
+def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameters:
+    try:
+        return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
+    except ValidationError as error:
+        known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
+        problems = [_problem(detail, known) for detail in error.errors(include_url=False, include_input=False)]
+        raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
+
+
+def _problem(detail: Mapping[str, Any], known: Sequence[str]) -> str:
+    place = detail["loc"]
+    if detail["type"] == "extra_forbidden" and len(place) == 1:
+        return f"there is no parameter {quoted(place[0])}{nearest(place[0], [*known, *OPTIONS])}"
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"parameter {quoted('.'.join(map(str, place)))}: {message}" if place else message
