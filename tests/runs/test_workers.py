@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -84,8 +85,10 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     for workers in (1, 2, 3):
         done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
         assert "warning" not in done.stderr
+        judged = json.loads(Path(str(workers), "shared/results.json").read_text())["expectations"]
         assert (f"of {steps} done" in done.stderr) == (not changed or workers > 1)
-        found.append((Path(str(workers), "shared/results.parquet").read_bytes(), done.stdout.replace(f"{workers}/shared", "")))
+        assert bool(judged) == ("boosted-tree attack" in str(judged))
+        found.append((Path(str(workers), "shared/results.parquet").read_bytes(), judged, done.stdout.replace(f"{workers}/shared", "")))
     assert found[0] == found[1] == found[2]
 
 

@@ -24,7 +24,7 @@ class ReleaseAudit:
     def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
         """Return the same with what boosted trees gain by pooling, which was found apart."""
         gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
-        pooling = {coalition: replace(says, boosted=gains.get(coalition)) for coalition, says in self.evidence.pooling.items()}
+        pooling = {one: replace(says, boosted=gains.get(one, says.boosted)) for one, says in self.evidence.pooling.items()}
         return replace(self, evidence=replace(self.evidence, pooling=pooling))
 
 
