@@ -144,4 +144,4 @@ def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
         "attacks": ["llse"],
     }
     failed = {m.reason for m in auditor.run(scenario).measurements if m.status == "failed"}
-    assert failed == {"the attack returned 1 maps for 2 coalitions"}
+    assert failed == {"the attack returned 1 maps for 3 coalitions"}

@@ -74,7 +74,7 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
 def fitted_maps(
     attack: LinearAttack, views: Sequence[View], coalitions: Sequence[Coalition], transformed: Sequence[Transformed | None]
 ) -> list[list[Sequence[Affine]]]:
-    """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
+    """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run.
 
     Raises
     ------
@@ -82,11 +82,11 @@ def fitted_maps(
         The attack returned something else.
     """
     fitted: list[list[Sequence[Affine]]] = [[] for _ in views]
-    for _, run in by_size(coalitions):
+    for run in [coalitions] if attack.any_size else [run for _, run in by_size(coalitions)]:
         for batches, view, undo, batch in zip(fitted, views, transformed, attack.affine_draws(views, run), strict=True):
             if len(batch) != len(run):
                 raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
-            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
+            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # a stack is one array
                 check_shape(affine, view)
             batches.append(backs(undo, batch, run))
     return fitted
