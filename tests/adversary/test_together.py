@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from auditor import registry
+from auditor.adversary import view as view_module
 from auditor.adversary.affine import AffineStack
 from auditor.adversary.given import SampleMoments
 from auditor.adversary.knowledge import Estimated, PublishedModel
 from auditor.adversary.published_model import LinearModel, ModelledMoments
+from auditor.adversary.together import known_together
 from auditor.adversary.view import View
 from auditor.errors import NotApplicable
+from auditor.numerics.combination import Levels, best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_root, psd_root
@@ -130,6 +133,74 @@ def test_noise_of_mixed_shapes_is_refused_as_for_one_coalition():
     view = replace(view_of("independent"), law=DenseNoise(np.eye(15), 3))
     with pytest.raises(NotApplicable, match="one shape"):
         registry.get("attack", "llse")().affine_batch(view, [(1, 2)])
+
+
+def naive_combination(w, mean, C, held):
+    """Σ w_i m_i, and Σ w_i C_ij w_j, term by term, of the copies held; with the sizes of the terms that are added up."""
+    N = len(mean) // len(w)
+    part = {i: slice(i * N, (i + 1) * N) for i in held}
+    terms = [w[i] * w[j] * C[part[i], part[j]] for i in held for j in held]
+    return sum(w[i] * mean[part[i]] for i in held), sum(terms), sum(map(np.abs, terms))
+
+
+@pytest.mark.parametrize("together", [1, 3, 64])
+@pytest.mark.parametrize(("M", "N"), [(1, 1), (1, 3), (7, 1), (7, 2), (12, 3)])
+@pytest.mark.parametrize("law", ["equal levels", "independent", "corner-wave", "linearly dependent"])
+def test_combinations_of_neighbours_are_those_of_each(monkeypatch, law, M, N, together):
+    """Singles and prefixes, which are windows, and copies from all over, which are not; however many are worked out at once."""
+    monkeypatch.setattr(view_module, "MOST_NEIGHBOURS", together)
+    rng = np.random.default_rng(M)
+    levels = np.full(M, 0.5) if law == "equal levels" else rng.uniform(0.2, 2.0, M)
+    across = {"independent": np.diag(levels), "equal levels": np.full((M, M), 0.5), "corner-wave": np.minimum.outer(levels, levels)}
+    scattered = [tuple(np.flatnonzero(rng.random(M) < 0.5).tolist()) or (0,) for _ in range(5)]
+    held = [(i,) for i in range(M)] + [tuple(range(k)) for k in range(1, M + 1)] + scattered
+    w, v = Levels(across.get(law, np.sqrt(np.outer(levels, levels))), held).of_moments
+    moments = Moments.of(rng.standard_normal((5, M * N)))
+    mean, C = view_module.combinations(w, moments.mean, moments.covariance())
+    for place, copies in enumerate(held):
+        assert not np.delete(w[place], copies).any()
+        m, K, size = naive_combination(w[place], moments.mean, moments.covariance(), copies)
+        np.testing.assert_allclose(mean[place], m, rtol=0, atol=1e-13 * np.abs(w[place]).sum())
+        np.testing.assert_allclose(C[place], K, rtol=0, atol=1e-14 * size.max())
+    assert (v >= 0).all()
+
+
+@pytest.mark.parametrize("law", SIGMA)
+def test_levels_of_coalitions_in_any_order_are_those_of_each(law):
+    """By their numbers, copies of a smaller view: 2, 3 and 5 of five."""
+    copies, Sigma = (2, 3, 5), SIGMA[law][np.ix_([1, 2, 4], [1, 2, 4])]
+    coalitions = [(2, 3, 5), (2,), (3,), (2, 5), (5,), (3, 5)]
+    levels = Levels.of(Sigma, copies, coalitions)
+    assert Levels.of(Sigma.copy(), copies, list(coalitions)) is levels
+    for place, coalition in enumerate(coalitions):
+        held = [copies.index(copy) for copy in coalition]
+        own = Sigma[np.ix_(held, held)]
+        grain = grain_of_moments(np.diag(own).max())
+        assert (levels.own[0][place], levels.own[1][place]) == (np.diag(own).min(), np.diag(own).max())
+        for (w, v), one in zip((levels.of_copies, levels.of_moments), (0.0, grain), strict=True):
+            expected = best_unbiased_combination(own, one)
+            np.testing.assert_allclose(w[place][held], expected[0], rtol=1e-12)
+            np.testing.assert_allclose(v[place], expected[1], rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("law", ["independent", "corner-wave"])
+def test_what_coalitions_know_is_written_out(law, follows):
+    """``K_X``: ``(Σ w_i C_ij w_j)/(1 + v)`` where the noise follows the data, else ``Σ w_i C_ij w_j − v K_0``, negative eigenvalues 0."""
+    views = [view_of(law, "like the data", follows=follows, rows=rows, seed=rows) for rows in (8, 400)]
+    levels = Levels(SIGMA[law], [(0,), (4,), (0, 1, 2), (1, 4)])
+    known = known_together(views, views[0].law, levels)
+    (w, v), A, c = levels.of_moments, known.pencil.basis, known.pencil.share
+    for draw, view in enumerate(views):
+        for place, held in enumerate(levels.coalitions):
+            m, K, _ = naive_combination(w[place], view.held.mean, view.held_covariance, held)
+            values, Q = np.linalg.eigh(K - v[place] * view.law.shape)
+            K_X = K / (1.0 + v[place]) if follows else (Q * np.maximum(values, 0.0)) @ Q.T
+            np.testing.assert_allclose(known.mean[draw, place], view.centre + m, rtol=1e-13)
+            basis = A[draw, place]
+            total = K_X + (K_X if follows else view.law.shape)
+            np.testing.assert_allclose((basis * c[draw, place]) @ basis.T, K_X, atol=1e-12)
+            np.testing.assert_allclose(basis @ basis.T, total, atol=1e-12)
 
 
 def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():
