@@ -30,12 +30,12 @@ COPY = 1.5e-3
 NORMAL = 1.2e-8
 """To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 READ, PRODUCT = 9e-8, 1e-10
-"""To make or read a value of the table and test what was drawn for it; and to add one product to the second moments (2e-11 of thousands)."""
+"""To make or read a value of the table and test what was drawn for it; and to add one product to the second moments (2e-11 if many)."""
 ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 1e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
 WEIGHT, REDRAWN = 5e-8, 1.5e-7
-"""A coalition's weight on one attribute of one of all copies, in each draw; and to draw one product of the second moments again (measured from
-2 attributes of 100 to 1,000 copies to 500 of 3: all within a factor of 2)."""
+"""A coalition's weight on one attribute of one of all copies, in each draw; and to draw one product of the second moments again (measured
+from 2 attributes of 100 to 1,000 copies to 500 of 3: all within a factor of 2)."""
 FITTED_ROWS, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 GUESS, GUESSED = 3e-5, 5e-9
