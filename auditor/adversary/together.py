@@ -71,5 +71,5 @@ def known_together(views: Sequence[View], law: KroneckerNoise, levels: Levels) -
     mu_X, K_X = (np.reshape(part, like.shape) for part, like in zip(zip(*completed, strict=True), (mean, covariance), strict=True))
     first = [coalition[0] for coalition in levels.coalitions]
     variances = np.array([draw.held.variances.reshape(-1, N)[first] for draw in views])
-    grain = grain_of_copies(law, levels.own[1], view.centre**2 + variances)
+    grain = grain_of_copies(law, levels.extremes[1], view.centre**2 + variances)
     return Known(mu_X, Pencil.of(K_X, K_X if law.follows_data else law.shape), grain)

@@ -190,7 +190,7 @@ class Levels:
         return cls(Sigma, (tuple(range(len(Sigma))),))
 
     @cached_property
-    def own(self) -> tuple[Array, Array]:
+    def extremes(self) -> tuple[Array, Array]:
         """The least and the greatest level that each coalition holds, shapes (B,)."""
         each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
         return np.concatenate([part.min(axis=1) for part in each]), np.concatenate([part.max(axis=1) for part in each])
@@ -198,7 +198,7 @@ class Levels:
     @cached_property
     def of_moments(self) -> tuple[Array, Array]:
         """The best combinations of copies that are known by their second moments, as of ``best``."""
-        return self.best(grain_of_moments(self.own[1]))
+        return self.best(grain_of_moments(self.extremes[1]))
 
     @cached_property
     def of_copies(self) -> tuple[Array, Array]:
@@ -225,7 +225,7 @@ class Levels:
             start += len(index)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _levels(Sigma: bytes, copies: Coalition, coalitions: tuple[Coalition, ...]) -> Levels:
     places = {copy: place for place, copy in enumerate(copies)}
     held = [tuple(places[copy] for copy in coalition) for coalition in coalitions]
@@ -251,7 +251,7 @@ def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], A
     """
     w, v = levels.of_copies
     W = _spread_out(w, gain(v))
-    felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.own[0]
+    felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.extremes[0]
     # A few sizes of grain, and not one for each of a thousand attributes.
     steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
     for step in np.unique(steps[felt]):

@@ -176,7 +176,7 @@ def test_levels_of_coalitions_in_any_order_are_those_of_each(law):
         held = [copies.index(copy) for copy in coalition]
         own = Sigma[np.ix_(held, held)]
         grain = grain_of_moments(np.diag(own).max())
-        assert (levels.own[0][place], levels.own[1][place]) == (np.diag(own).min(), np.diag(own).max())
+        assert (levels.extremes[0][place], levels.extremes[1][place]) == (np.diag(own).min(), np.diag(own).max())
         for (w, v), one in zip((levels.of_copies, levels.of_moments), (0.0, grain), strict=True):
             expected = best_unbiased_combination(own, one)
             np.testing.assert_allclose(w[place][held], expected[0], rtol=1e-12)

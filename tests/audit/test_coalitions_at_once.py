@@ -159,15 +159,31 @@ def test_the_best_copy_of_every_coalition_equals_a_look_at_each(order):
         assert row.tolist() == [min(alone.values(), key=lambda place: error[place, column]) for column in range(3)]
 
 
+TWO_COPIES = {
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
+    "attacks": ["llse"],
+}
+
+
 def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
     from attacks.llse import JointLLSE
 
     whole = JointLLSE.affine_draws
     monkeypatch.setattr(JointLLSE, "affine_draws", lambda self, views, coalitions: [maps[:1] for maps in whole(self, views, coalitions)])
-    scenario = {
-        "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
-        "attacks": ["llse"],
-    }
-    failed = {m.reason for m in auditor.run(scenario).measurements if m.status == "failed"}
+    failed = {m.reason for m in auditor.run(TWO_COPIES).measurements if m.status == "failed"}
     assert failed == {"the attack returned 1 maps for 3 coalitions"}
+
+
+def test_weights_on_copies_of_others_are_refused(monkeypatch):
+    from attacks.llse import JointLLSE
+
+    def greedy(self, views, coalitions):
+        pooled = self.affine(views[0]).weights
+        stack = AffineStack(np.array([pooled] * len(coalitions)), np.zeros((len(coalitions), 1)), True, [(0,)] * len(coalitions))
+        return [stack] * len(views)
+
+    monkeypatch.setattr(JointLLSE, "affine_draws", greedy)
+    alone = auditor.run(TWO_COPIES | {"coalitions": [[1]]}).measurements
+    assert {m.reason for m in alone if m.status == "failed"} == {"the attack weighs copies that the coalition does not hold"}
+    assert not [m for m in alone if m.attack == "llse" and m.value is not None]

@@ -21,7 +21,7 @@ from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.audit.numeric.stacked_maps import Maps, by_size
+from auditor.audit.numeric.stacked_maps import Maps, by_size, holding
 from auditor.audit.numeric.transformed_copies import backs
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
@@ -41,6 +41,8 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     (batches,) = fitted_maps(attack, [opened.gathered.view(knowledge)], opened.needed, [release.transformed])
     maps = Maps.pad(batches, opened.needed, release.copies)
     check_finite_maps(maps.weights, maps.offsets)
+    if (maps.weighed & ~holding(opened.needed, release.copies)).any():
+        raise PluginError("the attack weighs copies that the coalition does not hold")
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
     again = None

@@ -37,6 +37,14 @@ def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coa
         start = stop
 
 
+def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
+    """Return which of so many copies each coalition holds, shape (B, M)."""
+    sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
+    held = np.zeros((len(coalitions), copies), dtype=bool)
+    held[np.repeat(np.arange(len(coalitions)), sizes), np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1] = True
+    return held
+
+
 @dataclass(frozen=True)
 class Members:
     """Which coalition holds which copy; every member of a coalition must be there as a coalition of its own.
@@ -55,14 +63,11 @@ class Members:
     @classmethod
     def of(cls, coalitions: Sequence[Coalition]) -> Members:
         """Look through the coalitions once."""
-        sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
-        copies = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp, count=int(sizes.sum()))
-        alone = np.flatnonzero(sizes == 1)
-        numbers = copies[np.cumsum(sizes)[alone] - 1]
+        held = holding(coalitions, max(map(max, coalitions)))
+        alone = np.flatnonzero(held.sum(axis=1) == 1)
+        numbers = held[alone].argmax(axis=1)
         order = np.argsort(numbers)
-        held = np.zeros((len(coalitions), len(alone)), dtype=bool)
-        held[np.repeat(np.arange(len(coalitions)), sizes), np.searchsorted(numbers[order], copies)] = True
-        return cls(alone[order], held)
+        return cls(alone[order], held[:, numbers[order]])
 
     def best(self, distortion: Array) -> NDArray[np.intp]:
         """Return, by coalition and column, the place of the copy it holds whose own error is least, shape (B, N + 1)."""
@@ -112,6 +117,12 @@ class Maps:
     def about(self, mean: Array) -> Maps:
         """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+
+    @property
+    def weighed(self) -> NDArray[np.bool_]:
+        """Which copies each map has a weight on, shape (B, M)."""
+        B, N, MN = self.weights.shape
+        return np.asarray(self.weights.any(axis=1).reshape(B, MN // N, N).any(axis=2))
 
     @cached_property
     def own(self) -> Array:
