@@ -31,7 +31,7 @@ NORMAL = 1.2e-8
 """To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 READ, PRODUCT = 9e-8, 1e-10
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments (2e-11 if many)."""
-ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 1e-9
+ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 1.5e-9
 """A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
 WEIGHT, REDRAWN = 5e-8, 1.5e-7
 """A coalition's weight on one attribute of one of all copies, in each draw; and to draw one product of the second moments again (measured
