@@ -21,12 +21,11 @@ gain anything from a second copy; with moments estimated from few rows, its unst
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
-from auditor.adversary.together import known_together, levels_among
-from auditor.numerics.combination import best_unbiased_combination, weights_by_attribute
+from auditor.adversary.together import known_together
+from auditor.numerics.combination import Levels, best_unbiased_combination, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
     Affine,
@@ -49,7 +48,7 @@ class JointLLSE(LinearAttack):
     """The best linear guess of the original from all copies pooled (joint linear least squares error estimation)."""
 
     name = "llse"
-    best_linear = True
+    best_linear = any_size = True
     reference = "li2012, eq. 6"
     knowledge = (Perfect.name, Estimated.name, PublishedModel.name)
     assumes = "The adversary knows the law of the noise, and the data's mean and covariance or rows to estimate them from."
@@ -67,22 +66,21 @@ class JointLLSE(LinearAttack):
         return Affine(W, _offset(W, mu_X - view.centre), fixed=isinstance(view.knowledge, Perfect))
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return equation 6 for many coalitions of one size at once."""
+        """Return equation 6 for many coalitions at once."""
         return self.affine_draws([view], coalitions)[0]
 
     def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
-        """Return equation 6 for many coalitions of one size and several draws at once, from what each knows of the data."""
+        """Return equation 6 for many coalitions and several draws at once, from what each knows of the data."""
         view, law = views[0], views[0].law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return [[self.affine(view.coalition(copies)) for copies in coalitions] for view in views]
-        held = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp).reshape(len(coalitions), -1)
-        index = np.searchsorted(view.copies, held)
-        known = known_together(views, law, index)
-        W = weights_by_attribute(levels_among(law, index), known.grain, known.pencil.gain)
+        levels = Levels.of(law.level_covariance, view.copies, coalitions)
+        known = known_together(views, law, levels)
+        W = weights_by_attribute(levels, known.grain, known.pencil.gain)
         offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
         if W.ndim == 3:  # all know the same in every draw
-            return [AffineStack(W, offsets, fixed)] * len(views)
-        return [AffineStack(*maps, fixed) for maps in zip(W, offsets, strict=True)]
+            return [AffineStack(W, offsets, fixed, levels.coalitions)] * len(views)
+        return [AffineStack(*maps, fixed, levels.coalitions) for maps in zip(W, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""
@@ -115,7 +113,7 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
     """
     if isinstance(law, KroneckerNoise):
         grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain
-        return np.asarray(weights_by_attribute(law.level_covariance[None], grain, Pencil.of(K_X, law.shape).gain)[0])
+        return np.asarray(weights_by_attribute(Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain)[0])
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from auditor.numerics.combination import weights_by_attribute
+from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.plugin import Affine, KroneckerNoise, LinearAttack, View, register
 
 
@@ -32,5 +32,5 @@ class NoiseDistributionReconstruction(LinearAttack):
         """Return ``W = w ⊗ I`` and no offset: the estimate is unbiased."""
         if not isinstance(view.law, KroneckerNoise):
             return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
-        W = weights_by_attribute(view.law.level_covariance[None], view.grain, lambda v: np.eye(view.width)[None])
+        W = weights_by_attribute(Levels.all(view.law.level_covariance), view.grain, lambda v: np.eye(view.width)[None])
         return Affine(W[0], np.zeros(view.width))

@@ -47,8 +47,10 @@ class Compare:
         return measured
 
     def curve(self, curve: Curve) -> None:
-        """Keep a cost curve."""
+        """Keep a cost curve, and assert its exponent meets its bar, or misses it by no more than its standard error."""
         self._page.curves.append(curve)
+        b, error = curve.exponent
+        assert curve.at_most is None or b - error <= curve.at_most, f"{curve.variable}: exponent {b:.2f}; the bar is {curve.at_most}"
 
 
 @pytest.fixture

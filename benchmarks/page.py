@@ -89,13 +89,14 @@ def _curves_table(curves: list[Curve]) -> str:
         "as a multiple of the unit named. Exponents are fitted by least squares on logarithms over the larger half of the sizes,",
         "± a standard error.",
         "",
-        "| against | all else | unit of cost | exponent | sizes fitted |",
-        "| --- | --- | --- | --- | --- |",
+        "| against | all else | unit of cost | exponent | bar | sizes fitted |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for curve in curves:
         b, error = curve.exponent
         sizes = ", ".join(f"{size:,.0f}" for size in curve.fitted[0])
-        lines.append(f"| {curve.variable} | {curve.setting} | {curve.against} | {b:.2f} ± {error:.2f} | {sizes} |")
+        bar = "" if curve.at_most is None else f"≤ {curve.at_most:g}"
+        lines.append(f"| {curve.variable} | {curve.setting} | {curve.against} | {b:.2f} ± {error:.2f} | {bar} | {sizes} |")
     return "\n".join(lines)
 
 

@@ -16,6 +16,8 @@ class Curve:
         What varies, what is fixed, and the unit of cost.
     sizes, costs : tuple of float
         Medians of ratios to the unit, measured in the same rounds.
+    at_most : float or None
+        The bar for the exponent.
     """
 
     variable: str
@@ -23,6 +25,7 @@ class Curve:
     against: str
     sizes: tuple[float, ...]
     costs: tuple[float, ...]
+    at_most: float | None = None
 
     @property
     def fitted(self) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import overload
 
 from auditor.numerics.row_kernels import write_estimates
-from auditor.types import Array
+from auditor.types import Array, Coalition
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,19 +52,23 @@ class Affine:
 
 @dataclass(frozen=True, eq=False)
 class AffineStack(Sequence[Affine]):
-    """Maps of several coalitions of one size, solved together and kept together: unpacked only for who asks for one of them.
+    """Maps of several coalitions, solved together and kept together: unpacked only for who asks for one of them.
 
     Attributes
     ----------
-    weights : ndarray of shape (B, N, kN)
+    weights : ndarray of shape (B, N, kN), or (B, N, MN)
+        Of coalitions of one size; or, of any, on all M copies that the view holds, 0 for those outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
         As for each ``Affine``; none uses true values.
+    held : sequence of B tuples of int, or None
+        Places from 0 of each coalition's copies, where weights are on all.
     """
 
     weights: Array = field(repr=False)
     offsets: Array = field(repr=False)
     fixed: bool = True
+    held: Sequence[Coalition] | None = field(repr=False, default=None)
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -75,5 +79,9 @@ class AffineStack(Sequence[Affine]):
     def __getitem__(self, place: slice) -> AffineStack: ...
     def __getitem__(self, place: int | slice) -> Affine | AffineStack:
         if isinstance(place, slice):
-            return AffineStack(self.weights[place], self.offsets[place], self.fixed)
-        return Affine(self.weights[place], self.offsets[place], self.fixed)
+            held = None if self.held is None else self.held[place]
+            return AffineStack(self.weights[place], self.offsets[place], self.fixed, held)
+        weights, N = self.weights[place], self.offsets.shape[1]
+        if self.held is not None:
+            weights = weights.reshape(N, -1, N)[:, self.held[place]].reshape(N, -1)
+        return Affine(weights, self.offsets[place], self.fixed)

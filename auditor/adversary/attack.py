@@ -104,6 +104,10 @@ class LinearAttack(Attack):
     """Whether it inverts a matrix that it learnt under noise. The inverse of what may be singular has no mean square, so that one
     release gives its errors no interval unless other draws of the release show them to be steady."""
 
+    any_size: ClassVar[bool] = False
+    """Whether ``affine_draws`` takes coalitions of several sizes at once, as with an ``AffineStack`` on all copies: prefixes of a thousand
+    copies are as many sizes. Without it those of each size are asked for by themselves."""
+
     @abstractmethod
     def affine(self, view: View) -> Affine:
         """Return the map for one coalition.
@@ -120,6 +124,8 @@ class LinearAttack(Attack):
 
     def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
         """Return those maps for each of several draws of one release, whose views differ in moments and records alone.
+
+        Of coalitions of several sizes, too, if ``any_size`` says so.
 
         The audit asks it for the spread of what was estimated; override where all draws can be solved at once, too.
         """

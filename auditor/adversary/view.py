@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from auditor.adversary.given import NOTHING, ExactMoments, Given, Informed, SampleMoments
 from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable
-from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.combination import best_unbiased_combination, grain_of_moments
 from auditor.numerics.linear_algebra import EPS, Pencil, clip_to_psd, descending_eigen
 from auditor.numerics.moments import Moments, attribute_index, neighbours, square
 from auditor.numerics.read_only import seal
@@ -23,6 +23,8 @@ from auditor.types import Array
 
 MOST_KEPT, SMALL = 32, 64
 """Views of coalitions that a view keeps, if its copies have at most so many columns together: a megabyte."""
+MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
+"""Combinations of copies that are worked out together, and numbers on the way to their covariances: sixteen megabytes."""
 FEW_COPIES = 16
 """Of so many copies combinations are kept: each is asked for by every attack in every redraw, and takes longer than all else there."""
 
@@ -35,11 +37,6 @@ def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
     return weights, variance
 
 
-def grain_of_moments(Sigma: Array) -> Array:
-    """Return what second moments round copies to, in roots of noise multiples, shape (...), by their levels' covariances, (..., k, k)."""
-    return np.asarray(np.sqrt(EPS * (1.0 + np.einsum("...kk->...k", Sigma).max(axis=-1))))
-
-
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
     """Return what doubles round copies to, in roots of noise multiples, shape (..., N): ε of their size over the noise's own.
 
@@ -50,20 +47,26 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
     return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(np.maximum(loudest, EPS))))
 
 
-def combination(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return mean, shape (..., N), and covariance, shape (..., N, N), of ``Σ w_i Y_i``.
+def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
+    """Return means, shape (B, N), and covariances, shape (B, N, N), of several combinations ``Σ w_i Y_i`` of the same copies.
 
     Parameters
     ----------
-    w : ndarray of shape (..., k)
-    mean, covariance : ndarrays of shapes (..., kN) and (..., kN, kN)
-        Of the stacked copies; with the leading axes of ``w``, or more.
+    w : ndarray of shape (B, M)
+        Of neighbours that hold much the same copies, such as prefixes, those from the first to the last are read once.
+    mean, covariance : ndarrays of shapes (MN,) and (MN, MN)
+        Of the stacked copies.
     """
-    lead, k = mean.shape[:-1], w.shape[-1]
-    N = mean.shape[-1] // k
-    # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
-    half = (w[..., None, :] @ covariance.reshape(*lead, k, -1)).reshape(*lead, N, k, N)
-    return (w[..., None, :] @ mean.reshape(*lead, k, N))[..., 0, :], (w[..., None, None, :] @ half)[..., 0, :]
+    (B, M), N = w.shape, mean.size // w.shape[1]
+    combined, step = np.empty((B, N, N)), max(1, min(MOST_NEIGHBOURS, MOST_HALVES // (M * N * N)))
+    for here in (slice(start, start + step) for start in range(0, B, step)):
+        held = np.flatnonzero(w[here].any(axis=0))
+        some = w[here, held[0] : held[-1] + 1]
+        k, window = some.shape[1], slice(held[0] * N, (held[-1] + 1) * N)
+        # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
+        half = some @ covariance[window, window].reshape(k, N, k * N).swapaxes(0, 1)
+        combined[here] = np.einsum("bj,nbjp->bnp", some, half.reshape(N, -1, k, N))
+    return w @ mean.reshape(M, N), combined
 
 
 def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
@@ -197,7 +200,7 @@ class View(Informed):
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
-        grain = float(grain_of_moments(Sigma))
+        grain = float(grain_of_moments(np.diag(Sigma).max()))
         if len(Sigma) > FEW_COPIES:
             return best_unbiased_combination(Sigma, grain)
         return _found_before(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain)
@@ -227,8 +230,8 @@ class View(Informed):
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
         covariance = self.held_covariance if moments is self.held else moments.covariance(max(1, moments.count - 1))
-        mean, covariance = combination(self.weights, moments.mean, covariance)
-        return self.centre + mean, covariance
+        mean, combined = combinations(self.weights[None], moments.mean, covariance)
+        return self.centre + mean[0], combined[0]
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array, Array, Array]:

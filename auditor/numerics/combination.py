@@ -14,13 +14,17 @@ A copy is known to its *grain*: doubles are rounded, second moments more coarsel
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import EPS
-from auditor.types import Array
+from auditor.numerics.moments import neighbours
+from auditor.types import Array, Coalition
 
 TRIFLE = 1e-6
 """Share of the least level that a combination's grain may add before its weights are bounded: less moves no figure that is reported."""
@@ -152,29 +156,106 @@ def level_root(Sigma: Array) -> Array:
     return np.asarray(size[..., :, None] * vectors * np.sqrt(kept)[..., None, :])
 
 
-def weights_by_attribute(Sigma: Array, grain: Array, gain: Callable[[Array], Array]) -> Array:
+def grain_of_moments(loudest: Array) -> Array:
+    """Return what second moments round copies up to a level to, in roots of noise multiples, both of shape (...)."""
+    return np.asarray(np.sqrt(EPS * (1.0 + loudest)))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The level covariances of coalitions, of any size, among M copies.
+
+    Attributes
+    ----------
+    Sigma : ndarray of shape (M, M)
+        Of all copies.
+    coalitions : sequence of B tuples of int
+        Ascending places of copies, from 0; those of one size are worked on together where they are neighbours.
+    """
+
+    Sigma: Array = field(repr=False)
+    coalitions: Sequence[Coalition]
+
+    @classmethod
+    def of(cls, Sigma: Array, copies: Sequence[int], coalitions: Sequence[Coalition]) -> Levels:
+        """Return those of coalitions given by the numbers of copies, which are in the order of Sigma.
+
+        As found before, if they were: the law is the same in every redraw, and prefixes of 1,000 copies take it seconds.
+        """
+        return _levels(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), tuple(copies), tuple(coalitions))
+
+    @classmethod
+    def all(cls, Sigma: Array) -> Levels:
+        """Return those of one coalition that holds every copy."""
+        return cls(Sigma, (tuple(range(len(Sigma))),))
+
+    @cached_property
+    def extremes(self) -> tuple[Array, Array]:
+        """The least and the greatest level that each coalition holds, shapes (B,)."""
+        each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
+        return np.concatenate([part.min(axis=1) for part in each]), np.concatenate([part.max(axis=1) for part in each])
+
+    @cached_property
+    def of_moments(self) -> tuple[Array, Array]:
+        """The best combinations of copies that are known by their second moments, as of ``best``."""
+        return self.best(grain_of_moments(self.extremes[1]))
+
+    @cached_property
+    def of_copies(self) -> tuple[Array, Array]:
+        """The best combinations of the copies themselves, as of ``best``."""
+        return self.best(np.zeros(len(self.coalitions)))
+
+    def best(self, grain: Array) -> tuple[Array, Array]:
+        """Return each coalition's ``best_unbiased_combination``, given its grain: weights on all copies, shape (B, M), and variances."""
+        w, v = np.zeros((len(self.coalitions), len(self.Sigma))), np.empty(len(self.coalitions))
+        for here, index in self._runs():
+            run = neighbours(index[0])
+            one = len(index) == 1 and isinstance(run, slice)  # copies 1 to k: a window on the covariance of all
+            Sigma = self.Sigma[None, run, run] if one else self.Sigma[index[:, :, None], index[:, None, :]]
+            some, v[here] = best_unbiased_combination(Sigma, grain[here])
+            np.put_along_axis(w[here], index, some, axis=1)
+        return w, v
+
+    def _runs(self) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+        """Yield the places of neighbouring coalitions of one size, and their copies, shape (b, k)."""
+        start = 0
+        for _, run in groupby(self.coalitions, len):
+            index = np.array(list(run), dtype=np.intp)
+            yield slice(start, start + len(index)), index
+            start += len(index)
+
+
+@lru_cache(maxsize=1)
+def _levels(Sigma: bytes, copies: Coalition, coalitions: tuple[Coalition, ...]) -> Levels:
+    places = {copy: place for place, copy in enumerate(copies)}
+    held = [tuple(places[copy] for copy in coalition) for coalition in coalitions]
+    return Levels(np.frombuffer(Sigma).reshape(len(copies), -1), held)
+
+
+def weights_by_attribute(levels: Levels, grain: Array, gain: Callable[[Array], Array]) -> Array:
     """Return ``W = wᵀ ⊗ G(v)`` of many coalitions, each attribute's row with the weights that its own grain allows.
 
     Parameters
     ----------
-    Sigma : ndarray of shape (B, k, k)
-        Level covariance of each coalition.
-    grain : ndarray of shape (N,) or (B, N)
+    levels : Levels
+        Of the coalitions.
+    grain : ndarray of shape (N,) or (..., B, N)
         As of ``best_unbiased_combination``, by attribute.
     gain : callable
-        Returns ``G(v)``, shape (B, N, N), of noise multiples of shape (B,).
+        Returns ``G(v)``, shape (..., B, N, N), of noise multiples of shape (B,).
 
     Returns
     -------
-    ndarray of shape (B, N, kN)
+    ndarray of shape (..., B, N, MN)
+        0 for copies that a coalition does not hold.
     """
-    w, v = best_unbiased_combination(Sigma)
+    w, v = levels.of_copies
     W = _spread_out(w, gain(v))
-    felt = (grain.max(axis=-1)[..., None] * w) ** 2 @ np.ones(w.shape[1]) > TRIFLE * np.einsum("bkk->bk", Sigma).min(axis=1)
+    felt = grain.max(axis=-1) ** 2 * np.einsum("bm,bm->b", w, w) > TRIFLE * levels.extremes[0]
     # A few sizes of grain, and not one for each of a thousand attributes.
     steps = np.where(felt[..., None], np.exp2(np.ceil(np.log2(grain))), 0.0)
     for step in np.unique(steps[felt]):
-        w, v = best_unbiased_combination(Sigma, float(step))
+        w, v = levels.best(np.full(len(w), step))
         W = np.where((steps == step)[..., None], _spread_out(w, gain(v)), W)
     return W
 

@@ -8,6 +8,8 @@ import pytest
 
 import auditor
 from auditor.adversary.affine import AffineStack
+from auditor.audit.numeric import stacked_maps
+from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members
 from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.linear_algebra import chosen_regressions, ranked_regression
@@ -115,6 +117,30 @@ def test_stacked_maps_are_padded_as_maps_one_by_one(stacks):
     assert [len(batch[:2]) for batch in batches] == [2, 2, 1]
 
 
+@pytest.mark.parametrize("weights", [1, 2**21])
+def test_errors_read_no_copy_that_none_of_the_maps_weighs(monkeypatch, stacks, weights):
+    """Against errors row by row, of maps one at a time and all together; a map that weighs no copy at all among them."""
+    monkeypatch.setattr(stacked_maps, "PIECE_WEIGHTS", weights)
+    coalitions, batches = stacks
+    maps = Maps.pad([AffineStack(0.0 * batches[0].weights, batches[0].offsets), *batches[1:]], coalitions, 3)
+    rows = np.random.default_rng(2).standard_normal((30, 8))
+    errors = [rows[:, :2] - rows[:, 2:] @ W.T - offset for W, offset in zip(maps.weights, maps.offsets, strict=True)]
+    np.testing.assert_allclose(squared_errors(maps, Moments.of(rows)), [(error**2).sum(axis=0) for error in errors], rtol=1e-12)
+    assert [maps.residual(slice(place, place + 1))[0].shape[2] for place in range(7)] == [2, 2, 2, 6, 6, 6, 8]
+
+
+def test_a_stack_on_all_copies_is_unpacked_to_each_coalition_s_own(stacks):
+    coalitions, batches = stacks
+    padded = Maps.pad(batches, coalitions, 3)
+    whole = AffineStack(padded.weights, padded.offsets, True, [tuple(copy - 1 for copy in coalition) for coalition in coalitions])
+    alone = [affine for batch in batches for affine in batch]
+    for one, same, other in zip(whole, whole[:7], alone, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+        np.testing.assert_array_equal(same.weights, other.weights)
+    assert np.shares_memory(Maps.pad([whole], coalitions, 3).weights, padded.weights)
+    np.testing.assert_array_equal(Maps.pad([alone], coalitions, 3).weights, padded.weights)
+
+
 def test_known_values_of_some_maps_are_0_in_the_others(stacks):
     coalitions, batches = stacks
     V = np.diag([1.0, 0.0])
@@ -133,15 +159,31 @@ def test_the_best_copy_of_every_coalition_equals_a_look_at_each(order):
         assert row.tolist() == [min(alone.values(), key=lambda place: error[place, column]) for column in range(3)]
 
 
+TWO_COPIES = {
+    "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
+    "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
+    "attacks": ["llse"],
+}
+
+
 def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
     from attacks.llse import JointLLSE
 
     whole = JointLLSE.affine_draws
     monkeypatch.setattr(JointLLSE, "affine_draws", lambda self, views, coalitions: [maps[:1] for maps in whole(self, views, coalitions)])
-    scenario = {
-        "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}],
-        "attacks": ["llse"],
-    }
-    failed = {m.reason for m in auditor.run(scenario).measurements if m.status == "failed"}
-    assert failed == {"the attack returned 1 maps for 2 coalitions"}
+    failed = {m.reason for m in auditor.run(TWO_COPIES).measurements if m.status == "failed"}
+    assert failed == {"the attack returned 1 maps for 3 coalitions"}
+
+
+def test_weights_on_copies_of_others_are_refused(monkeypatch):
+    from attacks.llse import JointLLSE
+
+    def greedy(self, views, coalitions):
+        pooled = self.affine(views[0]).weights
+        stack = AffineStack(np.array([pooled] * len(coalitions)), np.zeros((len(coalitions), 1)), True, [(0,)] * len(coalitions))
+        return [stack] * len(views)
+
+    monkeypatch.setattr(JointLLSE, "affine_draws", greedy)
+    alone = auditor.run(TWO_COPIES | {"coalitions": [[1]]}).measurements
+    assert {m.reason for m in alone if m.status == "failed"} == {"the attack weighs copies that the coalition does not hold"}
+    assert not [m for m in alone if m.attack == "llse" and m.value is not None]

@@ -17,6 +17,8 @@ from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
 
 ROWS, WIDTH, COPIES = 2000, 2, 3
+EACH = cost.COALITION + cost.SOLVE * WIDTH**3 + cost.WEIGHT * COPIES * WIDTH**2
+"""Of one coalition in one draw."""
 
 
 def scenario(**changes: Any) -> Scenario:
@@ -34,7 +36,7 @@ def seconds(rows: int = ROWS, copies: int = COPIES, **changes: Any) -> float:
 def test_a_linear_attack_is_the_passes_and_a_solve_for_each_coalition() -> None:
     drawn, read = ROWS * WIDTH * COPIES * cost.NORMAL, ROWS * WIDTH * (COPIES + 1) * cost.READ
     products = ROWS * (WIDTH * (COPIES + 1)) ** 2 * cost.PRODUCT
-    solves = cost.ATTEMPT + 4 * (cost.COALITION + cost.SOLVE * WIDTH**3)  # three single copies, and all
+    solves = cost.ATTEMPT + 4 * EACH  # three single copies, and all
     assert seconds() == pytest.approx(cost.RELEASE + drawn + read + products + solves)
 
 
@@ -66,7 +68,7 @@ def test_a_mixture_takes_longer_where_noise_is_not_gaussian() -> None:
 
 def test_weights_that_were_estimated_are_solved_for_in_every_draw() -> None:
     known, estimated = seconds(replicates=1), seconds(replicates=1, knowledge=[{"estimated": {"rows": 100}}])
-    assert estimated - known == pytest.approx(REDRAWS * 4 * (cost.COALITION + cost.SOLVE * WIDTH**3))
+    assert estimated - known == pytest.approx(REDRAWS * (4 * EACH + cost.REDRAWN * (WIDTH * (COPIES + 1)) ** 2))
 
 
 def test_coalitions_are_those_that_the_attack_is_tried_on_and_their_members() -> None:

@@ -10,6 +10,7 @@ import pytest
 import auditor
 from auditor.audit.attempts import linear, opened
 from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.numeric import redraws
 from auditor.audit.numeric.error_bars import from_redraws, reaches
 from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.redraws import redrawn_moments, wishart
@@ -70,6 +71,23 @@ def test_without_noise_every_copy_is_the_original():
     again = redrawn_moments(Moments.of(X), KroneckerNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2))
     np.testing.assert_allclose(again.products, Moments.of(np.hstack([X, X, X])).products)
     np.testing.assert_allclose(again.total, np.tile(X.sum(axis=0), 3))
+
+
+@pytest.mark.parametrize("strip", [1, 3, 100])
+@pytest.mark.parametrize("size", [1, 7, 12])
+def test_a_triangular_factor_is_multiplied_in_strips(monkeypatch, size, strip):
+    """Bartlett's ``T Tᵀ`` as it is written, of the same draws."""
+    monkeypatch.setattr(redraws, "STRIP", strip)
+    rng = np.random.default_rng(5)
+    T = np.tril(rng.standard_normal((size, size)), -1) + np.diag(np.sqrt(rng.chisquare(20 - np.arange(size))))
+    np.testing.assert_allclose(wishart(20, size, np.random.default_rng(5)), T @ T.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_rows_are_coloured_by_the_root_of_the_law(name):
+    law = LAWS[name]
+    U = np.random.default_rng(1).standard_normal((6, law.copies * law.width))
+    np.testing.assert_allclose(law.coloured(U), U @ law.root.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("degrees", [0, 2, 3, 9])

@@ -139,6 +139,8 @@ KINDS = {
     "30 copies of 30": (20_000, 30, 30, "singles, prefixes, all", "llse"),
     "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
     "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
+    "400 copies, moments estimated": (20_000, 2, 400, "singles, prefixes, all", "llse", "{estimated: {rows: 1000}}"),
+    "200 attributes, moments estimated": (20_000, 200, 3, "subsets", "llse, pca-filter", "{estimated: {rows: 1000}}"),
 }
 
 
@@ -146,11 +148,11 @@ KINDS = {
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
 @pytest.mark.parametrize("kind", KINDS)
 def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, command, kind):
-    rows, width, copies, coalitions, attacks = KINDS[kind]
+    rows, width, copies, coalitions, attacks, knowledge = (*KINDS[kind], "perfect")[:6]
     (tmp_path / "audit.yaml").write_text(
         f"data: {{source: gaussian, rows: {rows}, spectrum: {{mean-variance: 1, count: 1, small: 0.5, attributes: {width}}}}}\n"
         f"schemes: [{{name: correlated, levels: {{uniform: [0.25, 1.0], count: {copies}}}}}]\n"
-        f"coalitions: [{coalitions}]\nattacks: {attacks if attacks == 'all' else f'[{attacks}]'}\n"
+        f"coalitions: [{coalitions}]\nattacks: {attacks if attacks == 'all' else f'[{attacks}]'}\nknowledge: {knowledge}\n"
     )
     _, outline, _ = command("check", tmp_path / "audit.yaml")
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))

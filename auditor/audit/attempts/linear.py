@@ -21,7 +21,7 @@ from auditor.audit.numeric.limits import REDRAWS
 from auditor.audit.numeric.linear_errors import OnRows, audit_linear, squared_errors
 from auditor.audit.numeric.reconstruct import errors_by_rows, tally_linear
 from auditor.audit.numeric.redraws import Redraws, seed_of
-from auditor.audit.numeric.stacked_maps import Maps, by_size
+from auditor.audit.numeric.stacked_maps import Maps, by_size, holding
 from auditor.audit.numeric.transformed_copies import backs
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.moments import Moments
@@ -41,6 +41,8 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
     (batches,) = fitted_maps(attack, [opened.gathered.view(knowledge)], opened.needed, [release.transformed])
     maps = Maps.pad(batches, opened.needed, release.copies)
     check_finite_maps(maps.weights, maps.offsets)
+    if (maps.weighed & ~holding(opened.needed, release.copies)).any():
+        raise PluginError("the attack weighs copies that the coalition does not hold")
     K_X, judged = release.moments.covariance, opened.gathered.judged(knowledge)
     _count(opened, maps, knowledge, tally)
     again = None
@@ -74,7 +76,7 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
 def fitted_maps(
     attack: LinearAttack, views: Sequence[View], coalitions: Sequence[Coalition], transformed: Sequence[Transformed | None]
 ) -> list[list[Sequence[Affine]]]:
-    """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run of one size.
+    """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run.
 
     Raises
     ------
@@ -82,11 +84,11 @@ def fitted_maps(
         The attack returned something else.
     """
     fitted: list[list[Sequence[Affine]]] = [[] for _ in views]
-    for _, run in by_size(coalitions):
+    for run in [coalitions] if attack.any_size else [run for _, run in by_size(coalitions)]:
         for batches, view, undo, batch in zip(fitted, views, transformed, attack.affine_draws(views, run), strict=True):
             if len(batch) != len(run):
                 raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
-            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # those of a stack have one shape
+            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # a stack is one array
                 check_shape(affine, view)
             batches.append(backs(undo, batch, run))
     return fitted

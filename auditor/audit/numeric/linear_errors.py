@@ -32,7 +32,7 @@ from auditor.audit.numeric.error_bars import (
     with_total,
 )
 from auditor.audit.numeric.stacked_maps import Maps, Members
-from auditor.numerics.moments import Moments
+from auditor.numerics.moments import Moments, square
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -46,9 +46,9 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
     """
     raw = np.empty(maps.offsets.shape)
     for here in maps.pieces():
-        R, c = maps.residual(here), maps.offsets[here]
-        RP = (R.reshape(-1, moments.size) @ moments.products).reshape(R.shape)
-        raw[here] = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total) + moments.count * c**2
+        (R, columns), c = maps.residual(here), maps.offsets[here]
+        RP = (R.reshape(-1, R.shape[2]) @ moments.products[square(columns)]).reshape(R.shape)
+        raw[here] = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total[columns]) + moments.count * c**2
     return np.maximum(raw, 0.0)
 
 
@@ -59,7 +59,7 @@ def resolution(maps: Maps, moments: Moments) -> Array:
     terms cancel (noise far larger than an attribute, as white noise on attributes in very different units), that rounding stays.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
-    parts = [np.abs(maps.residual(here)) @ size for here in maps.pieces()]
+    parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
     return np.asarray(np.finfo(np.float64).eps * np.concatenate(parts) ** 2)
 
 

@@ -36,6 +36,8 @@ from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array
 
+STRIP = 512
+"""Columns of a triangular factor that are multiplied at a time."""
 MOST_KEPT = 2**14
 """Moments of at most so many products are kept, 39 times: some twenty megabytes."""
 
@@ -66,10 +68,11 @@ def redrawn_moments(original: Moments, law: NoiseLaw, rng: np.random.Generator) 
     if law.excess_kurtosis is not None:  # with κ, Var Σ u² = (2 + κ) n where Gaussian components have 2n: stretch the diagonal about n
         UU[np.diag_indices(q)] = np.clip(n + (np.diag(UU) - n) * np.sqrt(1.0 + law.excess_kurtosis / 2.0), 0.0, None)
     across, ZZ = law.coloured(psd_root(A) @ G), law.coloured(law.coloured(UU).T)
-    H = np.tile(np.eye(N), (1, law.copies + 1))  # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M]
-    total, products = original.total @ H, H.T @ original.products @ H
+    # [X, Y_1 … Y_M] = X H + [0, Z_1 … Z_M], H the identity M + 1 times: a product with it is a repetition.
+    times = law.copies + 1
+    total, products = np.tile(original.total, times), np.tile(original.products, (times, times))
     total[N:] += across[0]
-    XZ = H.T @ across[1:]
+    XZ = np.tile(across[1:], (times, 1))
     products[:, N:] += XZ
     products[N:] += XZ.T
     products[N:, N:] += ZZ
@@ -86,7 +89,11 @@ def wishart(degrees: int, size: int, rng: np.random.Generator) -> Array:
         return rows.T @ rows
     T = np.tril(rng.standard_normal((size, size)), -1)
     T[np.diag_indices(size)] = np.sqrt(rng.chisquare(degrees - np.arange(size)))
-    return T @ T.T
+    product = np.zeros((size, size))
+    for first in range(0, size, STRIP):  # strips of columns, each 0 above its first row: a third of the whole product
+        strip = T[first:, first : first + STRIP]
+        product[first:, first:] += strip @ strip.T
+    return product
 
 
 def original_alone(moments: Moments, width: int) -> Moments:

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.affine import Affine, AffineStack
+from auditor.numerics.moments import attribute_index, neighbours
 from auditor.types import Array, Coalition
 
-PIECE_WEIGHTS = 2**21
-"""Weights of maps that are worked on at a time: sixteen megabytes."""
+PIECE_WEIGHTS = 2**17
+"""Weights of maps that are worked on at a time: a megabyte. Of a thousand copies' prefixes some thirty, which hold much the same copies."""
 
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
@@ -34,6 +35,14 @@ def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coa
         stop = start + len(list(run))
         yield start, coalitions[start:stop]
         start = stop
+
+
+def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
+    """Return which of so many copies each coalition holds, shape (B, M)."""
+    sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
+    held = np.zeros((len(coalitions), copies), dtype=bool)
+    held[np.repeat(np.arange(len(coalitions)), sizes), np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1] = True
+    return held
 
 
 @dataclass(frozen=True)
@@ -54,14 +63,11 @@ class Members:
     @classmethod
     def of(cls, coalitions: Sequence[Coalition]) -> Members:
         """Look through the coalitions once."""
-        sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
-        copies = np.fromiter(chain.from_iterable(coalitions), dtype=np.intp, count=int(sizes.sum()))
-        alone = np.flatnonzero(sizes == 1)
-        numbers = copies[np.cumsum(sizes)[alone] - 1]
+        held = holding(coalitions, max(map(max, coalitions)))
+        alone = np.flatnonzero(held.sum(axis=1) == 1)
+        numbers = held[alone].argmax(axis=1)
         order = np.argsort(numbers)
-        held = np.zeros((len(coalitions), len(alone)), dtype=bool)
-        held[np.repeat(np.arange(len(coalitions)), sizes), np.searchsorted(numbers[order], copies)] = True
-        return cls(alone[order], held)
+        return cls(alone[order], held[:, numbers[order]])
 
     def best(self, distortion: Array) -> NDArray[np.intp]:
         """Return, by coalition and column, the place of the copy it holds whose own error is least, shape (B, N + 1)."""
@@ -91,18 +97,18 @@ class Maps:
 
     @classmethod
     def pad(cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int) -> Maps:
-        """Put each coalition's weights at its copies' places among all copies; a batch for each run of ``by_size``."""
-        stacks = [_stacked(batch) for batch in batches]
-        N = stacks[0].offsets.shape[1]
-        # Scatter: of a run of one size all maps are written at once, weights of the j-th copy held to the place of that copy among all.
-        by_copy = np.zeros((len(coalitions), N, copies, N))
-        for (start, run), stack in zip(by_size(coalitions), stacks, strict=True):
-            places = np.arange(start, start + len(run))[:, None]
-            index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(len(run), -1) - 1
-            by_copy[places, :, index] = stack.weights.reshape(len(run), N, -1, N).transpose(0, 2, 1, 3)
-        weights = by_copy.reshape(len(coalitions), N, copies * N)
-        offsets = np.concatenate([stack.offsets for stack in stacks])
-        return cls(weights, offsets, all(stack.fixed for stack in stacks), _known(batches, N))
+        """Put each coalition's weights at its copies' places among all copies; batches follow on."""
+        parts, begin = list[AffineStack](), 0
+        for batch in batches:
+            held = coalitions[begin : begin + len(batch)]
+            whole = isinstance(batch, AffineStack)  # else maps one by one, maybe of several sizes
+            parts += [_padded(batch[start : start + len(run)], run, copies) for start, run in ([(0, held)] if whole else by_size(held))]
+            begin += len(batch)
+        if len(parts) == 1:
+            weights, offsets = parts[0].weights, parts[0].offsets
+        else:
+            weights, offsets = (np.concatenate(arrays) for arrays in zip(*((part.weights, part.offsets) for part in parts), strict=True))
+        return cls(weights, offsets, all(part.fixed for part in parts), _known(batches, offsets.shape[1]))
 
     def at(self, places: NDArray[np.intp] | slice) -> Maps:
         """Return the maps at some places, in that order."""
@@ -111,6 +117,12 @@ class Maps:
     def about(self, mean: Array) -> Maps:
         """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
         return Maps(self.weights, self.offsets - self.lost @ mean, self.fixed, self.known)
+
+    @property
+    def weighed(self) -> NDArray[np.bool_]:
+        """Which copies each map has a weight on, shape (B, M)."""
+        B, N, MN = self.weights.shape
+        return np.asarray(self.weights.any(axis=1).reshape(B, MN // N, N).any(axis=2))
 
     @cached_property
     def own(self) -> Array:
@@ -132,16 +144,27 @@ class Maps:
         step = max(1, PIECE_WEIGHTS // (N * (N + MN)))
         return [slice(start, start + step) for start in range(0, B, step)]
 
-    def residual(self, places: slice) -> Array:
-        """Return ``R = [I − V, −W]`` of some maps, shape (b, N, d)."""
-        return np.concatenate([self.own[places], -self.weights[places]], axis=2)
+    def residual(self, places: slice) -> tuple[Array, NDArray[np.intp] | slice]:
+        """Return ``R = [I − V, −W]`` of some maps, shape (b, N, c), without columns of copies that none of them weighs; and those left."""
+        W, N = self.weights[places], self.offsets.shape[1]
+        held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
+        some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
+        return np.concatenate([self.own[places], -some], axis=2), neighbours(attribute_index([1, *(held + 2)], N))
 
 
-def _stacked(batch: Sequence[Affine]) -> AffineStack:
-    if isinstance(batch, AffineStack):
+def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> AffineStack:
+    """Return the maps of some coalitions with weights on all copies."""
+    if isinstance(batch, AffineStack) and batch.held is not None:
         return batch
-    weights, offsets = np.array([affine.weights for affine in batch]), np.array([affine.offset for affine in batch])
-    return AffineStack(weights, offsets, all(affine.fixed for affine in batch))
+    if not isinstance(batch, AffineStack):
+        weights, offsets = np.array([affine.weights for affine in batch]), np.array([affine.offset for affine in batch])
+        batch = AffineStack(weights, offsets, all(affine.fixed for affine in batch))
+    # Scatter: all maps are written at once, weights of the j-th copy held to the place of that copy among all.
+    N = batch.offsets.shape[1]
+    by_copy = np.zeros((len(run), N, copies, N))
+    index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(len(run), -1) - 1
+    by_copy[np.arange(len(run))[:, None], :, index] = batch.weights.reshape(len(run), N, -1, N).transpose(0, 2, 1, 3)
+    return AffineStack(by_copy.reshape(len(run), N, -1), batch.offsets, batch.fixed, run)
 
 
 def _known(batches: Sequence[Sequence[Affine]], N: int) -> Array | None:

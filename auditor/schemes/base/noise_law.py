@@ -93,7 +93,7 @@ class KroneckerNoise:
 
     def coloured(self, U: Array) -> Array:
         """Return ``U rootᵀ``, shape (..., MN): noise, row by row, of independent components of variance 1; ``root`` is not written out."""
-        return _times_kronecker(U, self._level_root.T, psd_root(self.shape).T)
+        return _times_kronecker(U, self._level_root.T, self._shape_root.T)
 
     def of_attributes(self, columns: NDArray[np.intp]) -> KroneckerNoise:
         """Return the law of some attributes alone, by their places, in a part of the data, whose own covariance it no longer follows."""
@@ -147,7 +147,12 @@ class KroneckerNoise:
 
         Of one process ``Sigma^½`` adds up increments: a symmetric root would leave components that are uncorrelated and not independent.
         """
-        return np.asarray(np.kron(self._level_root, psd_root(self.shape)))
+        return np.asarray(np.kron(self._level_root, self._shape_root))
+
+    @cached_property
+    def _shape_root(self) -> Array:
+        """``K_0^½``, decomposed once: every redraw of the moments is coloured with it."""
+        return psd_root(self.shape)
 
     @cached_property
     def _level_root(self) -> Array:
@@ -218,7 +223,10 @@ NoiseLaw = KroneckerNoise | DenseNoise
 def _times_kronecker(W: Array, A: Array, B: Array) -> Array:
     """Return ``W (A ⊗ B)``, shape (..., MN), as two products: M + N operations for each weight in place of MN."""
     M, N = len(A), len(B)
-    by_attribute = (W.reshape(-1, N) @ B).reshape(-1, M, N).swapaxes(1, 2).reshape(-1, M)
+    by_copy = (W.reshape(-1, N) @ B).reshape(-1, M, N)
+    if np.count_nonzero(A) == np.count_nonzero(np.diag(A)):  # of independent copies: a factor for each
+        return np.asarray((by_copy * np.diag(A)[:, None]).reshape(W.shape))
+    by_attribute = by_copy.swapaxes(1, 2).reshape(-1, M)
     return np.asarray((by_attribute @ A).reshape(-1, N, M).swapaxes(1, 2).reshape(W.shape))
 
 
