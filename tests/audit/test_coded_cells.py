@@ -39,8 +39,8 @@ def loud(rng, X, times=6.0):
 
 
 def shares(rng, X):
-    """Two shares of each value, ``x = y − z`` mod 128 or 2¹⁷: each is uniform, whatever x."""
-    modulus = np.array([128, 2**17, 128])
+    """Two shares of each value, ``x = y − z`` mod 128 or 2¹⁸: each is uniform, whatever x."""
+    modulus = np.array([128, 2**18, 128])
     secret = rng.integers(0, modulus, X.shape)
     return [(X.astype(int) + secret) % modulus, secret]
 
