@@ -102,7 +102,7 @@ def test_nothing_stands_elsewhere_in_honest_copies(kind):
 
 
 def test_of_a_long_table_the_first_rows_say_whether_to_look(monkeypatch):
-    monkeypatch.setattr("auditor.audit.measures.moved_rows.MOST_TAUGHT", 500)
+    monkeypatch.setattr("auditor.audit.measures.moved_rows.LOOKED_AT", 500)
     X = RNG(12).standard_normal((2_000, 2))
     assert moved_rows(X, by_blocks(X, 100, True)).shape == (2_000, 2)
     assert moved_rows(X, RNG(13).permutation(X)).shape == moved_rows(X, np.concatenate([X[:600], by_blocks(X[600:], 100, True)])).shape == (2_000, 0)

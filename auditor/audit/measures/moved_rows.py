@@ -21,7 +21,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
@@ -33,6 +32,8 @@ SIDE = 8
 """Records of the other half on one side that tell on which side of a block's edge a record stands."""
 MOST_COLUMNS = 8
 """Columns, those with the most different values, that tell where records went: each takes a second for 100,000 records."""
+LOOKED_AT = 4_000
+"""Records, the first, that say whether a table is gone through: its rows were moved all over, or a few blocks are lost to this."""
 BY_CHANCE = 1e-4
 """Chance that a copy of rows in no order is said to have them moved by blocks."""
 
@@ -40,7 +41,7 @@ BY_CHANCE = 1e-4
 def moved_rows(X: Array, Y: Array) -> Array:
     """Return ``B`` of a copy, shape (n, r), of originals X, shape (n, N), and the copy's cells Y, shape (n, N), in the table's order."""
     n, N = X.shape
-    if n < 2 * WINDOW or (n > MOST_TAUGHT and not moved_rows(X[:MOST_TAUGHT], Y[:MOST_TAUGHT]).shape[1]):
+    if n < 2 * WINDOW or (n > LOOKED_AT and not moved_rows(X[:LOOKED_AT], Y[:LOOKED_AT]).shape[1]):
         return np.empty((n, 0))  # a long table is gone through where its first rows say that it is worth it
     x, y = standard_ranks(X), standard_ranks(Y)
     place = places(x, y)
