@@ -99,8 +99,8 @@ def misfit(of_y: Array, of_x: Array) -> float:
 
     Examples
     --------
-    >>> misfit(np.array([5.0, 3.0, 1.0]), np.array([2.0, 1.0, 0.0])), misfit(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
-    (0.0, 1.0)
+    >>> misfit(np.array([5.0, 3.0, 1.0]), np.array([2.0, 1.0, 0.0])) < 1e-12, misfit(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    (True, 1.0)
     """
     y, x = of_y - of_y.mean(), of_x - of_x.mean()
     size = np.linalg.norm(y) * np.linalg.norm(x)
