@@ -1,16 +1,17 @@
 """Quantiles of a copy matched to a sample's: a copy whose law nobody states may be the table in other units, or its ranks.
 
 Whatever keeps the order of an attribute's values keeps each value's place among them, and whoever has a sample of the population knows
-which value that place belongs to.
+which value that place belongs to. What turns the order round keeps it, too.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``G(y)`` | share of the copy's values below y, and half of those that equal it | scalar | |
 | ``Q(u)`` | u-quantile of the sample | scalar | |
-| ``x̂`` | ``Q(G(y))``, the map in order from one distribution to another; over several copies their mean | (N,) | villani2003 |
+| ``o`` | 1, or −1 of an attribute that a copy has the other way up (``attacks._orientation``) | scalar | |
+| ``x̂`` | ``Q(G(o·y))``, the map in order from one distribution to another; over several copies their mean | (N,) | villani2003 |
 
-A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up: from the shape of a distribution
-nobody tells the logarithms of a long-tailed attribute from its values with the other sign.
+A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up unless the sample says clearly
+otherwise: of symmetric attributes without any other that goes with them nobody can tell.
 
 A noisy value is at another place than its own: of noisy copies this is no better than taking them for the original. That the sample is of
 the same population is *not checked*.
@@ -24,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from attacks._fastica import some_rows
+from attacks._orientation import orientation
 from auditor.plugin import (
     Array,
     KnownRecords,
@@ -40,14 +42,15 @@ from auditor.plugin import (
 
 
 class Match(NamedTuple):
-    """The values that a copy shows of one attribute, sorted, shape (q,), and what each is taken for."""
+    """The values that a copy shows of one attribute, turned round if need be, sorted, shape (q,), and what each is taken for."""
 
     shown: Array
     meant: Array
+    turned: float = 1.0
 
     def __call__(self, y: Array) -> Array:
         """Return what values stand for, those between two that were looked at being between what these stand for."""
-        return np.asarray(np.interp(y, self.shown, self.meant))
+        return np.asarray(np.interp(self.turned * y, self.shown, self.meant))
 
 
 @register
@@ -58,7 +61,7 @@ class QuantileMatching(RowAttack):
     reference = "villani2003"
     attack_kind = "with a sample"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
-    assumes = "The adversary has records of the same population, and copies keep the order of values. No law need be known."
+    assumes = "The adversary has records of the same population, and copies keep values' order, or turn it round. No law need be known."
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
@@ -66,7 +69,7 @@ class QuantileMatching(RowAttack):
         known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
-        return _Matched(view.weights, [[match(y, x) for y, x in zip(copy.T, known.T, strict=True)] for copy in copies])
+        return _Matched(view.weights, [[*map(match, copy.T, known.T, orientation(copy, known))] for copy in copies])
 
 
 class _Matched(Reconstruction):
@@ -81,14 +84,16 @@ class _Matched(Reconstruction):
         return np.asarray(np.tensordot(self._weights, meant, axes=1).T)
 
 
-def match(y: Array, x: Array) -> Match:
+def match(y: Array, x: Array, o: float = 1.0) -> Match:
     """Return what a copy's values of one attribute stand for, by a sample of its values.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
     x : ndarray of shape (m,)
+    o : float
+        1, or −1 if the copy has them the other way up.
     """
-    shown, counts = np.unique(y, return_counts=True)
+    shown, counts = np.unique(o * y, return_counts=True)
     place = (np.cumsum(counts) - 0.5 * counts) / len(y)
-    return Match(shown, np.asarray(np.quantile(x, place, method="hazen")))
+    return Match(shown, np.asarray(np.quantile(x, place, method="hazen")), o)

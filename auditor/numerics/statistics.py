@@ -47,6 +47,14 @@ def ranks(values: Array) -> Array:
     return found
 
 
+def standard_ranks(X: Array) -> Array:
+    """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
+    found = np.column_stack([ranks(column) for column in X.T])
+    found -= found.mean(axis=0)
+    deviation = found.std(axis=0)
+    return np.asarray(found / np.where(deviation > 1e-9, deviation, 1.0))
+
+
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))

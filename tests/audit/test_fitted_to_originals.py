@@ -16,8 +16,8 @@ from auditor.audit.measures.fitted_to_originals import (
     other_rows,
     pieces,
     squared_errors,
-    standard_ranks,
 )
+from auditor.numerics.statistics import standard_ranks
 from reports.figures.reading import Reading
 from reports.wording.verdict import verdicts
 
@@ -173,12 +173,6 @@ def test_a_factor_that_another_copy_tells_gives_all_away(tmp_path):
     assert taught(result, (1,)).value > 0.5
     assert taught(result, (1, 2)).value < 1e-9
     assert result.expectations[0].status == "fails"
-
-
-def test_standard_ranks_by_hand():
-    """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4: less their mean 2.5 and over their deviation √(1.125)."""
-    np.testing.assert_allclose(standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0], np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5)
-    assert (standard_ranks(np.ones((3, 1))) == 0.0).all()
 
 
 @pytest.mark.parametrize("step", [1, -1])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.other_rows import FEWEST_TOLD, elsewhere, law_of, posterior
+from auditor.audit.categorical.other_rows import FEWEST_TOLD, by_blocks, elsewhere, law_of, posterior
 
 RNG = np.random.default_rng
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
@@ -137,3 +137,43 @@ def test_of_several_attributes_each_has_its_own_figure(tmp_path):
     right = {r.attribute: r.value for r in result.measurements if (r.attack, r.metric) == ("other-rows", "accuracy")}
     assert right["group"] == 1.0
     assert right["size"] < 0.55
+
+
+def by_their_own_distance(x, rows, turned):
+    blocks = [x[start : start + rows] for start in range(0, len(x), rows)]
+    return np.concatenate([block[::-1] if turned else np.roll(block, RNG(k).integers(1, rows)) for k, block in enumerate(blocks)])
+
+
+@QUIETLY
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("rows", [100, 1_000])
+def test_rows_that_were_moved_by_blocks_are_no_safe_copy(rows, turned, tmp_path):
+    """A leak of which nothing was known, and that *held*: every block of a hundred rows shifted by a distance of its own."""
+    x = values(20)
+    result = audit(tmp_path, x, [by_their_own_distance(x, rows, turned)])
+    assert told(result).value > 0.85
+    assert result.expectations[0].status == "fails"
+    shuffled = audit(tmp_path, x, [RNG(21).permutation(x)])
+    assert told(shuffled) is None
+    assert shuffled.expectations[0].status == "holds"
+
+
+@pytest.mark.parametrize("kind", ["in no order", "series", "sorted"])
+def test_no_blocks_are_found_in_honest_copies(kind):
+    """None of 30 copies, of 1,620 in nine kinds when it was last measured: a rate of a tenth would leave that with a chance of 0.04."""
+    for seed in range(10):
+        x = values(seed, 1_500)
+        if kind == "series":
+            x = x[np.maximum.accumulate(np.where(RNG(seed).random(1_500) < 0.2, np.arange(1_500), 0))]
+        x = np.sort(x) if kind == "sorted" else x
+        for share in (0.0, 0.1, 0.5):
+            y = np.where(RNG(seed + 50).random(1_500) < share, x, RNG(seed + 70).permutation(x))
+            assert by_blocks(x, y, np.arange(4), 0.45 * 1_500) == []
+
+
+def test_of_a_long_table_the_first_rows_say_whether_blocks_are_looked_for(monkeypatch):
+    monkeypatch.setattr("auditor.audit.categorical.other_rows.LOOKED_AT", 500)
+    x = values(22)
+    late = np.concatenate([RNG(23).permutation(x[:600]), by_their_own_distance(x[600:], 100, True)])
+    assert len(by_blocks(x, by_their_own_distance(x, 100, True), np.arange(4), 1_500.0)) == 1
+    assert by_blocks(x, late, np.arange(4), 1_500.0) == by_blocks(x[:100], x[:100], np.arange(4), 40.0) == []

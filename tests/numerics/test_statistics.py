@@ -1,4 +1,4 @@
-"""The distribution function of noncentral F, also where SciPy's gives up."""
+"""The distribution function of noncentral F, also where SciPy's gives up; standard ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.numerics import statistics
-from auditor.numerics.statistics import noncentral_f, share_tests
+from auditor.numerics.statistics import noncentral_f, share_tests, standard_ranks
 
 LOST = (84, 146_103, 1555.9535598524858, 0.9771397909956157)
 """Degrees of freedom, noncentrality and F of which SciPy's value is NaN."""
@@ -60,3 +60,9 @@ class _WithoutF:
             return math.nan
 
     special = special()
+
+
+def test_standard_ranks_by_hand():
+    """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4: less their mean 2.5 and over their deviation √(1.125)."""
+    np.testing.assert_allclose(standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0], np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5)
+    assert (standard_ranks(np.ones((3, 1))) == 0.0).all()

@@ -11,8 +11,8 @@
 The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which values were replaced by those of the
 row before: it would look as safe as a shuffled one. Who made it knows where they went. Distances are all counted at once, by Fourier
 transforms of each value's indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a record, too. The
-cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). *Not found*: rows that were moved by blocks,
-each by a distance of its own, and values that were given other names besides.
+cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by
+a distance of its own (``auditor.audit.measures.moved_rows``). *Not found*: moved rows whose values were given other names besides.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from auditor.audit.categorical.halves import Half, jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
+from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, places
+from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
@@ -40,6 +42,8 @@ BY_CHANCE = 1e-4
 """Chance that a copy of rows in no order is said to show them elsewhere."""
 FEWEST_TOLD = 0.01
 """Share of the records, beyond those by chance, that another row must show to be worth a look."""
+BEYOND = 1.2
+"""Times as many records as agree with the one before them that must agree with the cells that their neighbours say."""
 MOST_COUNTED = 64
 """Values whose agreement is counted, the commonest: each takes two transforms of the table's length."""
 
@@ -95,7 +99,7 @@ def posterior(law: EstimatedLaw, cells: Sequence[Codes], prior: Array) -> Array:
 
 
 def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
-    """Return the cells that show records elsewhere, each of shape (n,): further on, or from the end; the strongest of either if any does.
+    """Return the cells that show records elsewhere, each of shape (n,): further on, from the end, the strongest of either, or by blocks.
 
     Examples
     --------
@@ -116,4 +120,19 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
         agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]  # the conjugate's rows stand from the end
     agree[0, 0] = 0.0  # a record's own row
     found = [(step, int(counts.argmax())) for step, counts in zip((1, -1), agree, strict=True) if counts.max() > least]
-    return [y[step * (np.arange(n) + k) % n] for step, k in found]
+    cells = [y[step * (np.arange(n) + k) % n] for step, k in found]
+    return [*cells, *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)]))]
+
+
+def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
+    """Return the cells where near records say that each one went, shape (n,); none where no more than ``least`` agree with the record.
+
+    A record is placed among those that its neighbours are like, and in a series it is like them: more must agree than with the one before.
+    """
+    n = len(x)
+    if n < 2 * WINDOW:
+        return []
+    if n > LOOKED_AT and not by_blocks(x[:LOOKED_AT], y[:LOOKED_AT], values, least * LOOKED_AT / n + 2.0 * math.sqrt(LOOKED_AT)):
+        return []
+    cells = y[places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))]
+    return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []

@@ -12,9 +12,11 @@ the copies knows how values were changed; the auditor learns it, as a guess of e
 | ``l`` | a where copies agree, else the attribute's column in that copy which alone leaves least | (n,) |
 | ``P`` | what a record's place foretells of its cells, if anything; and normal scores of its place, and of its key | (n, q) |
 | ``B`` | cells of other rows that tell of a record: of those k rows further, or k from the end, for the k that stand out | (n, r) |
+| | or, where that leaves less, of where a record went by blocks (``moved_rows``), or means of others' cells (``coded_cells.shared``) | |
 | ``g, m`` | guess of x by a product of powers of its cells, ``b_0 · Π_c y_c^(b_c)``, of cells above 0; mean x of one value of l | (n,) |
-| piece | records with the same columns heaped and the same c, and with l between two of its quantiles; or place, key, B, g, m | records |
-| ``e_t`` | error of the regression of x on Y, a, P, B, g, m that others of its piece teach: what is left, over ``1 − h_t`` | (n,) |
+| ``r`` | what cells say that no line follows: residues, quotients, shares of a secret (``coded_cells.residue``) | (n,) |
+| piece | records with the same columns heaped and the same c, and with l (or place, key, B, g, m, r) between two quantiles | records |
+| ``e_t`` | error of the regression of x on Y, a, P, B, g, m, r that others of its piece teach: what is left, over ``1 − h_t`` | (n,) |
 
 No record teaches its own error, so that an outlier does not foretell itself. A piece has `OWN_RECORDS` records for each coefficient; a
 table of few records is one piece, and the guess the best linear one. A curve is followed as closely as pieces are narrow, and values
@@ -29,11 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.measures.coded_cells import residue, shared
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
+from auditor.audit.measures.moved_rows import moved_rows
 from auditor.audit.measures.released_as_is import most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
-from auditor.numerics.statistics import ranks
+from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
@@ -76,17 +80,25 @@ def fitted_records(
     if not coalitions or N * len(copies) > MOST_CELLS or n < OWN_RECORDS * (N * len(copies) + 1):
         return []
     every = -(-n // MOST_TAUGHT)
-    beside = [other_rows(X, copy)[::every] for copy in copies]
+    beside = [(other_rows(X, copy)[::every], moved_rows(X, copy)[::every], shared(copy)[::every]) for copy in copies]
     X, copies = X[::every], [copy[::every] for copy in copies]
     orders = [np.arange(len(X)), *([] if key is None else [key[::every]])]
     singles: list[Coalition] = [(copy,) for copy in everybody]
-    alone = np.array([squared_errors(X, [copy], orders=orders, beside=cells) for copy, cells in zip(copies, beside, strict=True)])
+    alone = np.array([_least_left(X, [copy], None, orders, cells) for copy, cells in zip(copies, beside, strict=True)])
     errors = list(alone)
     if everybody in coalitions and len(copies) > 1:
-        errors.append(squared_errors(X, copies, alone.mean(axis=1).argmin(axis=0), orders, np.hstack(beside)))
+        pooled = [np.hstack(cells) for cells in zip(*beside, strict=True)]
+        errors.append(_least_left(X, copies, alone.mean(axis=1).argmin(axis=0), orders, pooled))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
     return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+
+
+def _least_left(X: Array, copies: Sequence[Array], leading: Array | None, orders: Sequence[Indices], beside: Sequence[Array]) -> Array:
+    """Return ``squared_errors`` with the first B or, where it leaves an attribute less, another that is there, shape (n, N)."""
+    found = [squared_errors(X, copies, leading, orders, B) for B in (beside[0], *(other for other in beside[1:] if other.size))]
+    least = np.array([errors.mean(axis=0) for errors in found]).argmin(axis=0)
+    return np.asarray(np.take_along_axis(np.array(found), least[None, None], axis=0)[0])
 
 
 def squared_errors(
@@ -107,9 +119,10 @@ def squared_errors(
     if Y.shape[1] > MOST_IN_PIECES:
         return np.asarray(left_out(X, np.column_stack([Y, heaped, further])) ** 2)
     for j, copy in enumerate(np.zeros(X.shape[1], dtype=np.intp) if leading is None else leading):
-        agreed, number = most_shown(np.column_stack([held[:, j] for held in copies]))
+        own = np.column_stack([held[:, j] for held in copies])
+        agreed, number = most_shown(own)
         lead = np.where(number > 1, agreed, copies[copy][:, j])
-        guesses = np.hstack([factors(X[:, j], Y), means_by_value(X[:, j], lead)])
+        guesses = np.hstack([factors(X[:, j], Y), means_by_value(X[:, j], lead), residue(X[:, j], Y, own)])
         leads = [lead, *orders, *B.T, *guesses.T]
         cells = np.column_stack([Y, agreed, further, guesses])
         found = [_by_piece(X[:, j : j + 1], cells, patterns, pattern.ravel(), number, lead) for lead in leads]
@@ -191,14 +204,6 @@ def other_rows(X: Array, Y: Array) -> Array:
             if moved[k] > least:
                 found[c, step, k] = Y[step * (np.arange(n) + k) % n, c]
     return np.column_stack([np.empty((n, 0)), *found.values()])
-
-
-def standard_ranks(X: Array) -> Array:
-    """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
-    found = np.column_stack([ranks(column) for column in X.T])
-    found -= found.mean(axis=0)
-    deviation = found.std(axis=0)
-    return np.asarray(found / np.where(deviation > 1e-9, deviation, 1.0))
 
 
 def scores(order: Indices) -> Array:
