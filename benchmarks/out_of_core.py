@@ -40,6 +40,8 @@ for _ in range(int(sys.argv[1]) // block.size):
 """
 RUN = """
 import sys
+from auditor.process.environment import begin_program
+begin_program()  # as the command does
 from auditor.runs import passes
 from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
