@@ -61,6 +61,7 @@ def linked(Y: Array, X: Array) -> Array:
 
 def upright(y: Array, x: Array) -> float:
     """Return ``a`` of a copy's values of one attribute, shape (n,), by a sample's, shape (m,): above 0 if they fit better as they are."""
+    y, x = (values / (np.abs(values).max() or 1.0) for values in (y, x))  # no unit matters, and squares of 1e300 are beyond a double
     f, scales, heaps = FEW / min(len(y), len(x)), [quantiles(scale) for scale in recodings(x)], heights(x)
     left = [
         (min(misfit(quantiles(values), scale) for scale in scales) + f) * (misfit(heights(values), heaps) + f) for values in (-y, y)

@@ -73,3 +73,9 @@ def test_copies_the_right_way_up_are_not_turned(noise: str) -> None:
     for seed in range(40):
         X = pay(seed, 1_500)
         assert (orientation(NOISES[noise](RNG(seed), X), pay(100 + seed, (30, 100, 300, 1_000)[seed % 4])) == 1.0).all()
+
+
+def test_no_unit_is_too_large_or_too_small():
+    X = np.random.default_rng(4).lognormal(size=(500, 1))
+    for unit in (1e-300, 1.0, 1e300):
+        assert [orientation(sign * unit * X, X * unit).tolist() for sign in (1.0, -1.0)] == [[1.0], [-1.0]]
