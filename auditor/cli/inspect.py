@@ -115,9 +115,13 @@ def _write_draft(path: Path, data: str, force: bool) -> None:
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:
-    there = [path for path in paths if path.exists()]
+    from auditor.scenario.misplaced_tables import check_no_table
+
+    if paths[0].suffix.lower() not in (".yaml", ".yml"):
+        check_no_table(paths[0])  # not even --force writes a scenario over somebody's records
+    there = [str(path) for path in paths if path.exists()]
     if there and not force:
-        raise AuditorError(f"{there[0]} is there already; --force overwrites it")
+        raise AuditorError(f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already; --force overwrites what is there")
     if not paths[0].parent.is_dir():
         raise AuditorError(f"{paths[0].parent} is not a folder")
 

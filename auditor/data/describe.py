@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from pathlib import Path
@@ -14,6 +14,7 @@ from auditor.data.columns.checks import check_rows
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.kinds import Column, column_of
 from auditor.data.columns.row_order import follows_the_one_before, in_order_of
+from auditor.data.formats.as_written import coded_columns
 from auditor.data.formats.parts import Piece, whole_frame
 from auditor.data.load import source_frame, source_pieces
 from auditor.data.request import is_file
@@ -87,16 +88,17 @@ def describe(source: str, base: Path | None = None) -> Description:
     if is_file(source):
         names, unnamed, pieces = source_pieces(source, base)
         runs, rows = _sampled(pieces, names)
+        coded = coded_columns(Path(pieces[0].path))
     else:
-        runs = [source_frame(source)]
+        runs, coded = [source_frame(source)], frozenset()
         rows = len(runs[0])
     seen = sum(map(len, runs))
     check_rows(seen, None)
-    return replace(describe_frames(runs, rows), unnamed=unnamed)
+    return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
 
 
-def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None) -> Description:
-    """Return what a table holds of which some runs of records are given, each of records that follow one another.
+def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded: Collection[str] = ()) -> Description:
+    """Return what a table holds of which some runs of records are given, each of records that follow one another; see ``column_of``.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None) -> De
     seen = sum(map(len, runs))
     rows = seen if rows is None else rows
     frame = runs[0] if len(runs) == 1 else pd.concat(runs, ignore_index=True)
-    columns = tuple(column_of(str(name), frame[name], rows) for name in frame)
+    columns = tuple(column_of(str(name), frame[name], rows, str(name) in coded) for name in frame)
     dependent = _dependent(runs, columns)
     order = None
     if seen == rows:  # of a sample, records that are next to each other in another order are not there

@@ -73,6 +73,26 @@ def test_a_name_that_says_so_makes_whole_numbers_that_are_all_different_an_ident
     assert kind(CENTS, name) == "number"
 
 
+@pytest.mark.parametrize("name", ["zip", "ZIP code", "home_postcode", "PLZ", "Telephone", "fips"])
+def test_digits_of_a_code_are_no_number(name):
+    numbers = RNG.integers(1_000, 99_999, N)
+    assert kind(numbers, name) == kind(numbers, "born in", coded=True) == "unusable"
+    assert kind(RNG.integers(1_000, 1_030, N), name) == "category"
+    assert kind(CENTS, name) == kind(numbers, "zipped") == "number"
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet"])
+def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_path):
+    frame = pd.DataFrame({"born in": RNG.integers(1_000, 99_999, N), "pay": CENTS})
+    path = tmp_path / f"staff.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.assign(**{"born in": frame["born in"].map("{:05d}".format), "pay": frame["pay"] / 1e6}).to_csv(path, index=False)
+    found = {column.name: column.kind for column in describe(str(path)).columns}
+    assert found == {"born in": "number" if suffix == "parquet" else "unusable", "pay": "number"}
+
+
 def test_of_a_sample_a_sequence_is_told_by_the_records_of_the_table():
     some = RNG.choice(100 * N, N, replace=False)
     assert kind(some) == "number"

@@ -255,8 +255,22 @@ def test_a_template_leaves_files_alone_and_unknown_names_have_a_nearest(here, au
     assert "give one of them" in auditor("new", "a.yaml", "--template", "uniform", "--data", "iris")[2]
     assert auditor("new", "a.yaml", "--template", "published")[0] == 0
     assert {str(path) for path in Path().rglob("*.csv")} == set(beside("published"))
-    assert "is there already" in auditor("new", "b.yaml", "--template", "published")[2]
+    told = auditor("new", "b.yaml", "--template", "published")[2]
+    assert "are there already" in told
+    assert all(path in told for path in beside("published"))
     assert auditor("new", "b.yaml", "--template", "published", "--force")[0] == 0
+
+
+@pytest.mark.parametrize("options", [(), ("--force",), ("--data", "iris", "--force"), ("--template", "uniform", "--force")])
+@pytest.mark.parametrize("name", ["staff.csv", "Staff.XLSX", "notes.txt"])
+def test_a_table_is_never_overwritten_by_a_scenario(here, auditor, name, options):
+    Path(name).write_text("age;pay\n31;1200\n")
+    status, _, error = auditor("new", name, *options)
+    assert status == 2
+    assert name in error
+    assert "auditor new audit.yaml" in error
+    assert "1200" not in error
+    assert Path(name).read_text() == "age;pay\n31;1200\n"
 
 
 def test_what_is_described_is_what_is_drafted(here):

@@ -9,7 +9,8 @@ The first rule that fits decides.
 | identifier | numbers, all different, that go up evenly from row to row, or fill half of their range or more in any order |
 | identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
 | date | dates by their type, or text that one of `FORMATS` reads in every cell |
-| category | booleans; numbers with at most 10 different values, text with at most 50; of each at least 5 records on average |
+| category | booleans; numbers with at most 10 different values, text and codes with at most 50; of each at least 5 records on average |
+| unusable | other codes: whole numbers some of which begin with a zero, or in a column named a postcode, a telephone or the like |
 | number | all other numbers, whether or not they are all different: a salary to the cent is no identifier |
 | free text | all other text |
 """
@@ -43,6 +44,8 @@ MOST_EVEN = 0.9
 """Share of the steps from record to record that must be alike: records that left, or parts that are sampled, leave gaps."""
 _WORD = re.compile(r"(?:^|[^a-z])(?:id|uid|uuid|guid|ssn|pk)(?:$|[^a-z])", re.IGNORECASE)
 _CAPITAL = re.compile(r"[a-z](?:ID|Id)(?:$|[^a-z])")
+_CODE = re.compile(r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])", re.IGNORECASE)
+"""Names of codes: no one adds noise to a postcode, as those next to each other in number need not be so on the map."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
 USED = ("number", "date", "category")
@@ -90,7 +93,7 @@ class Column:
         return self.kind in USED
 
 
-def column_of(name: str, cells: pd.Series[Any], records: float | None = None) -> Column:
+def column_of(name: str, cells: pd.Series[Any], records: float | None = None, coded: bool = False) -> Column:
     """Return what a column is.
 
     Parameters
@@ -100,6 +103,8 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None) ->
         Its values in order of the file, or those of a sample of the records.
     records : float, optional
         Records of the whole table; as many as there are cells unless told otherwise.
+    coded : bool
+        Whether numbers are written as codes are, with zeros before them.
 
     Examples
     --------
@@ -121,6 +126,10 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None) ->
     if look is None:
         return Column(name, "unusable", f"holds {found}", blank, values)
     facts: dict[str, Any] = look(name, there, values, len(there) if records is None else records * (1.0 - blank))
+    if facts["kind"] == "number" and (coded or (facts["step"] >= 1.0 and _CODE.search(name))):
+        few = _is_few(values, MOST_WORDS, len(there))
+        why = "holds codes written in digits, to which no noise can be added"
+        facts = {"kind": "category" if few else "unusable", "why": why}
     return Column(name, blank=blank, values=values, **facts)
 
 

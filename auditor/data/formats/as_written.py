@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from auditor.data.formats import headers
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import held, is_parquet, is_text
 from auditor.data.formats.parts import BATCH_ROWS, Piece
 from auditor.process.deferred import pd, pq
+
+_CODE = re.compile(r"\s*0\d+\s*")
 
 
 def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
@@ -29,6 +34,16 @@ def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
     """Return one column of all records of the files that pieces are of."""
     files = list(dict.fromkeys(Path(piece.path) for piece in pieces))
     return [cell for frame in frames_as_written(files, [column]) for cell in frame[column].tolist()]
+
+
+def coded_columns(path: Path) -> frozenset[str]:
+    """Return the columns of a file of text among whose first cells is a whole number with a zero before it, as codes have: ``04109``."""
+    if not is_text(path):
+        return frozenset()
+    with reading.reader_errors(path):
+        names = reading.csv_head(path).names
+        first = islice(reading.csv_records(path), headers.LOOKED_AT // len(names))
+        return frozenset(name for record in first for name, cell in zip(names, record, strict=False) if _CODE.fullmatch(cell))
 
 
 def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
