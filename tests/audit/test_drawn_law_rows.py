@@ -127,26 +127,32 @@ def test_repeats_are_counted_in_every_column_and_among_all():
     assert repeats_test(columns, columns, law).observed == 40 / (2 * N_ROWS)
 
 
-def test_what_is_swept_is_every_sum_on_the_grid_as_written():
-    """Six pairs, of whose places nothing may be left from the one before."""
+@pytest.mark.parametrize(("most", "shared"), [(6, [[0], [1], [2]]), (4, [[0, 2], [1]]), (1, [[0, 1, 2]])])
+def test_what_is_swept_is_every_sum_on_the_grid_as_written(monkeypatch, most, shared):
+    """Six pairs, of whose places nothing may be left from the one before; where transforms are few, functions w are added up."""
+    monkeypatch.setattr(low_digits, "MOST_SWEPT", most)
     rng, n = np.random.default_rng(7), 1500
     values = rng.normal(size=(2, n))
     told = []
     for number in range(3):
         w = np.exp(2j * np.pi * rng.random(n))
         told.append(Weight((w / np.linalg.norm(w)).astype(np.complex64), 1, f"w{number}"))
-    columns = [(Column(np.ones(1), f"c{place}", place, np.ones(1), math.inf, True), values[place]) for place in range(2)]
-    found = list(low_digits._swept(columns, {0: told, 1: told}))
-    assert [(one.column, one.weight) for one in found] == [(f"c{place}", one.name) for place in range(2) for one in told]
-    for one, (place, weight) in zip(found, [(place, weight) for place in range(2) for weight in told], strict=True):
+    columns = [Column(np.ones(1), f"c{place}", place, np.ones(1), math.inf, True) for place in range(2)]
+    found = list(low_digits._swept(columns, values, {0: told, 1: told}))
+    expected = [(place, [told[each] for each in some]) for place in range(2) for some in shared]
+    for one, (place, some) in zip(found, expected, strict=True):
+        assert (one.column.name, [weight.name for weight in one.weights]) == (f"c{place}", [weight.name for weight in some])
         span, on_grid = np.ptp(values[place]), np.zeros(GRID, dtype=complex)
-        for value, each in zip(values[place], weight.values, strict=True):
+        for value, each in zip(values[place], sum(weight.values for weight in some), strict=True):
             on_grid[int((value - values[place].min()) * ((GRID - 1) / span))] += each
-        sums = np.abs(np.fft.fft(on_grid))
+        sums = np.abs(np.fft.fft(on_grid / np.linalg.norm(sum(weight.values for weight in some))))
         both = {cycles: max(sums[cycles], sums[-cycles]) for cycles in range(math.ceil(span), GRID // 2)}
         assert one.t == pytest.approx(max(both.values()) ** 2, rel=1e-5)
         assert both[round(one.frequency * span)] == pytest.approx(max(both.values()), rel=1e-5)
         assert one.tests == 2 * len(both)
+        wave = np.exp(2j * np.pi * one.frequency * values[place])
+        alone = {weight.name: max(abs((weight.values * wave).sum()), abs((weight.values / wave).sum())) for weight in some}
+        assert one.plainest() == (pytest.approx(max(alone.values()) / math.sqrt(n), rel=1e-5), max(alone, key=alone.__getitem__))
 
 
 def test_ranks_of_equal_values_are_the_mean_of_theirs():

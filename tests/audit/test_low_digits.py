@@ -6,7 +6,7 @@ Honest releases are accused once in 10,000 times at most, by a bound, so that no
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -93,6 +93,25 @@ def test_a_code_in_the_digits_of_a_copy_or_in_a_tenth_of_the_rows_is_found():
         told[changed] = written(copies[changed], 100.0, held)
         assert found_in(law, x, told).p < CERTAIN
     assert found_in(*release(noise_in(1000.0), rows=6000, share=0.1)).p < CERTAIN
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frequency", [7000.0, 1e6])
+def test_a_code_is_found_in_any_of_eight_copies_whichever_other_it_holds(frequency):
+    """Of 28 pairs: where functions w were left out rather than added up, 11 and 18 were found."""
+    levels, rows = np.linspace(0.3, 1.0, 8), 8000
+    for held, told in combinations(range(8), 2):
+        rng = np.random.default_rng(100 * held + told)
+        x = np.exp(rng.normal(size=(rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.8]]))
+        law = KroneckerNoise(np.minimum.outer(levels, levels), np.cov(x.T, bias=True))
+        g = rng.standard_normal((8, rows, 2))
+        fair = g.copy()
+        g[told] = written(g[told], frequency, ndtr(g[held]) if held else 1.0 - ranks(x))
+        g = np.where(rng.random((rows, 1)) < 0.5, g, fair)
+        z = np.cumsum(np.sqrt(np.diff(levels, prepend=0.0))[:, None, None] * g, axis=0) @ psd_root(law.shape).T
+        everyone = list(range(1, 9))
+        test = low_digits_test(law, rows_of([(x, [x + each for each in z])], everyone, True), everyone)
+        assert test.p < CERTAIN, (told, held)
 
 
 ROUNDINGS = {

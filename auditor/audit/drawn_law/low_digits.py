@@ -8,7 +8,7 @@ A generator that writes one copy's noise, or the record, into the digits of anot
 | ``c`` | a column that whoever holds the copies has: ``Y_j``, a difference from copies of less noise, or that whitened by the law |
 | ``s`` | deviation of the part of c that ``e_j`` alone moves |
 | ``f`` | a frequency: ``f c mod 1`` are the digits of c after those worth ``1/f``; ``f s ≥ 1``, and 1/f is 8 grains of c or more |
-| ``w`` | ``exp(2πi k v)``, k = 1, 2, less its mean; v is ``Φ(e_i)`` of a copy of less noise, or a record's rank |
+| ``w`` | ``exp(2πi k v)``, k = 1, 2, less its mean; v is ``Φ(e_i)`` of a copy of less noise, or a record's rank; or a sum of such w |
 | ``t`` | ``|Σ w exp(2πi f c)|² / Σ |w|²`` over rows |
 
 Given everything but ``e_j``, ``f c mod 1`` is uniform but for ``exp(−2π² f² s²) ≤ 3e-9``. Of a uniform phase θ and any complex λ,
@@ -39,8 +39,8 @@ from auditor.types import Array, Indices
 
 ROWS, GRID, DECADES = 2**14, 2**17, 9
 """Rows looked at; points of the grid for the Fourier transform; powers of ten, from the first below a deviation."""
-MOST_COLUMNS, MOST_WEIGHTS, MOST_SWEPT = 32, 12, 48
-"""Columns c, functions w of each, and pairs of both that go through the Fourier transform, evenly among all: a tenth of a second."""
+MOST_COLUMNS, MOST_WEIGHTS, MOST_SWEPT = 32, 12, 32
+"""Columns c, evenly among all, sums of functions w for each, and Fourier transforms: some fifty milliseconds together."""
 SUMMED = 2**10
 """Rows whose waves are summed in one product: what it reads stays in a processor's cache."""
 SPLIT = 2**9
@@ -96,13 +96,21 @@ class Weight(NamedTuple):
 
 
 class Largest(NamedTuple):
-    """The largest ``t`` of so many tests: at which frequency ``f s``, of which column and weight."""
+    """The largest ``t`` of so many tests: at which frequency ``f s``, of which column, its values, and which w or their sum."""
 
     t: float
     tests: int
     frequency: float
-    column: str
-    weight: str
+    column: Column
+    values: Array
+    weights: Sequence[Weight]
+
+    def plainest(self) -> tuple[float, str]:
+        """Return the largest correlation with one w of the sum, and what that tells of."""
+        wave = np.exp(2j * np.pi * self.frequency * self.values)
+        found = [(float(max(abs(w.values @ wave), abs(w.values @ wave.conj()))), w.name) for w in self.weights]
+        length, name = max(found)
+        return length / math.sqrt(len(wave)), name
 
 
 def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest | None:
@@ -124,16 +132,19 @@ def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest
     noise = rows.noise.transpose(1, 2, 0)[places, :, ::every].transpose(2, 0, 1)
     rows = Rows(rows.x[::every], noise, rows.grain[places])
     new = innovations(law.covariance, N)
-    columns = _evenly([column for one in new for column in _columns(one, rows.grain, chosen)], MOST_COLUMNS)
+    every_column = [column for one in new for column in _columns(one, rows.grain, chosen)]
+    columns = _evenly(every_column, MOST_COLUMNS)
+    swept = _evenly([column for column in every_column if column.swept], MOST_SWEPT if len(rows.x) >= FEWEST_SWEPT else 0)
     weights = _weights(new, rows, chosen)
-    seen = list(zip(columns, _values(columns, rows), strict=True))
-    found = [*_at_decimals(seen, weights), *(_swept(seen, weights) if len(rows.x) >= FEWEST_SWEPT else ())]
+    found = [*_at_decimals(columns, _values(columns, rows), weights), *_swept(swept, _values(swept, rows), weights)]
     tests = sum(one.tests for one in found)
     if not tests:
         return None
-    t, _, frequency, column, weight = max(found, key=lambda one: one.t)
-    where = f"a correlation of digits of {column} ({frequency:.4g} units to a deviation) with {weight} is"
-    return LawTest("low digits", min(1.0, tests * tail(t)), tests, len(rows.x), math.sqrt(t / len(rows.x)), 0.0, where, math.sqrt(2.0))
+    largest = max(found, key=lambda one: one.t)
+    correlation, weight = largest.plainest()
+    where = f"a correlation of digits of {largest.column.name} ({largest.frequency:.4g} units to a deviation) with {weight} is"
+    p = min(1.0, tests * tail(largest.t))
+    return LawTest("low digits", p, tests, len(rows.x), correlation, 0.0, where, math.sqrt(2.0))
 
 
 def tail(a: float) -> float:
@@ -191,22 +202,28 @@ def _columns(new: Innovation, grains: Array, chosen: Sequence[int]) -> Iterator[
 
 def _values(columns: Sequence[Column], rows: Rows) -> Array:
     """Return the values of columns, shape (C, n)."""
-    n, M, N = rows.noise.shape
+    M, N = rows.grain.shape
     A = np.array([column.weights for column in columns]).reshape(len(columns), M * N)
-    values: Array = A @ rows.noise.reshape(n, -1).T + A.reshape(-1, M, N).sum(axis=1) @ rows.x.T
+    values: Array = A @ _laid_out(rows.noise) + A.reshape(-1, M, N).sum(axis=1) @ rows.x.T
     return values
+
+
+def _laid_out(noise: Array) -> Array:
+    """Return noise by copy and attribute, shape (M·N, n), as it lies in memory: laid out by rows all of it would be copied."""
+    n, M, N = noise.shape
+    return noise.transpose(1, 2, 0).reshape(M * N, n)
 
 
 def _weights(new: Sequence[Innovation], rows: Rows, chosen: Sequence[int]) -> dict[int, list[Weight]]:
     """Return, by a copy's place, the functions w of the record and of the innovations in copies of less noise."""
     before, told = _of(["the record"], np.array([ranks(column) for column in rows.x.T]))[0], new[:-1]  # nothing follows the last
-    found = {one.place: _evenly(before, MOST_WEIGHTS) for one in new[:1]}
+    found = {one.place: before for one in new[:1]}
     if told:
-        e = np.concatenate([one.whiten @ one.B for one in told]) @ rows.noise.reshape(len(rows.x), -1).T
+        e = np.concatenate([one.whiten @ one.B for one in told]) @ _laid_out(rows.noise)
         noise = _of([f"the noise new in copy {chosen[one.place]}" for one in told], scipy.special.ndtr(e))
         for one, more in zip(new[1:], noise, strict=True):
             before = before + more
-            found[one.place] = _evenly(before, MOST_WEIGHTS)
+            found[one.place] = before
     return found
 
 
@@ -234,43 +251,65 @@ def _evenly(some: Sequence[Any], most: int) -> list[Any]:
     return [some[place] for place in sorted({round(p) for p in np.linspace(0, len(some) - 1, min(len(some), most)).tolist()})]
 
 
-def _at_decimals(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    for copy, of_copy in groupby(columns, key=lambda one: one[0].place):
-        told = weights[copy]
+def _sums(told: Sequence[Weight], most: int) -> list[tuple[NDArray[np.complex64], list[Weight]]]:
+    """Return at most so many functions w of one k, each the sum of those beside it.
+
+    A sum of functions w is such a function as well: rather than leave some out, several share a test where there are too many, and what one
+    of K has to do with digits shows from a correlation √K times as large.
+    """
+    found = []
+    for first, *others in (told[part::most] for part in range(min(most, len(told)))):
+        w = first.values.copy()
+        for weight in others:
+            w += weight.values
+        w /= math.sqrt(np.vdot(w, w).real)
+        found.append((w, [first, *others]))
+    return found
+
+
+def _at_decimals(columns: Sequence[Column], values: Array, weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
+    n = values.shape[1]
+    turns, waves = np.empty((DECADES, n)), np.empty((2 * DECADES, n), dtype=np.float32)  # made once: to touch memory afresh takes time
+    for copy, of_copy in groupby(zip(columns, values, strict=True), key=lambda one: one[0].place):
+        told = [each for k in (1, 2) for each in _sums([weight for weight in weights[copy] if weight.k == k], MOST_WEIGHTS // 2)]
         if not told:
             continue
-        W = np.stack([weight.values for weight in told], axis=1)
+        W = np.stack([w for w, _ in told], axis=1)
         parts = W.view(np.float32)  # real and imaginary parts in turn: a product of real matrices is half of one with complex ones
-        for column, values in of_copy:
-            if not column.decimals.size:
+        for column, c in of_copy:
+            d = column.decimals.size
+            if not d:
                 continue
-            turns = np.outer(column.decimals, values)
-            turns -= np.floor(turns)
-            turns *= 2.0 * np.pi
-            angle = turns.astype(np.float32)
-            waves = np.concatenate([np.cos(angle), np.sin(angle)])
-            sums = sum(waves[:, a : a + SUMMED] @ parts[a : a + SUMMED] for a in range(0, len(parts), SUMMED))
+            turn, wave = turns[:d], waves[: 2 * d]
+            angle = wave[d:]
+            np.multiply(column.decimals[:, None], c, out=turn)
+            turn -= np.floor(turn)
+            np.multiply(turn, 2.0 * np.pi, out=angle, casting="same_kind")
+            np.cos(angle, out=wave[:d])
+            np.sin(angle, out=angle)
+            sums = sum(wave[:, a : a + SUMMED] @ parts[a : a + SUMMED] for a in range(0, n, SUMMED))
             up, down = np.split(np.asarray(sums).view(W.dtype), 2)  # digits that rise with v, and that fall
             t = np.maximum(np.abs(up + 1j * down), np.abs(up - 1j * down)) ** 2
             place, which = np.unravel_index(int(t.argmax()), t.shape)
-            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column.name, told[int(which)].name)
+            yield Largest(float(t.max()), 2 * t.size, float(column.decimals[place]), column, c, told[int(which)][1])
 
 
-def _swept(columns: Sequence[tuple[Column, Array]], weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    fine = [(column, values, np.ptp(values)) for column, values in columns if column.swept]
-    on_grid = [(column, span, _laid((values - values.min()) * ((GRID - 1) / span))) for column, values, span in fine if span > 0]
-    pairs = _evenly([(*one, weight) for one in on_grid for weight in weights[one[0].place] if weight.k == 1], MOST_SWEPT)
-    wave, lengths = np.empty(GRID, dtype=np.complex64), np.empty(GRID, dtype=np.float32)  # made once: to touch memory afresh takes time
-    for column, span, place, weight in pairs:
-        wave.fill(0.0)
-        np.add.at(wave, place, weight.values)
-        own = np.abs(_transformed(wave), out=lengths)
+def _swept(columns: Sequence[Column], values: Array, weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
+    wave, lengths = np.empty(GRID, dtype=np.complex64), np.empty(GRID, dtype=np.float32)
+    for column, c in zip(columns, values, strict=True):
+        told, span = [weight for weight in weights[column.place] if weight.k == 1], np.ptp(c)
         first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles
-        if first <= last:
+        if not told or first > last or span == 0:
+            continue
+        place = _laid((c - c.min()) * ((GRID - 1) / span))
+        for w, some in _sums(told, max(1, MOST_SWEPT // len(columns))):
+            wave.fill(0.0)
+            np.add.at(wave, place, w)
+            own = np.abs(_transformed(wave), out=lengths)
             up, down = own[first : last + 1], own[GRID - last : GRID - first + 1]
             rising, falling = int(up.argmax()), int(down.argmax())
             largest, cycles = max((float(up[rising]), first + rising), (float(down[falling]), last - falling))
-            yield Largest(largest**2, 2 * up.size, cycles / span, column.name, weight.name)
+            yield Largest(largest**2, 2 * up.size, cycles / span, column, c, some)
 
 
 def _laid(place: Array) -> Indices:
