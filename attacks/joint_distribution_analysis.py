@@ -59,7 +59,7 @@ class JointDistributionAnalysis(RowAttack):
 
     name = "joint-distribution-analysis"
     combines = True
-    cost = Cost(1.5e-2, 1.2e-6)
+    cost = Cost(1e-2, 8e-7)
     reference = "liu2008, section 3.7"
     assumes = "The adversary knows the law of the noise, and that records are independent draws of one distribution."
     wins = (

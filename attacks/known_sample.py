@@ -87,7 +87,7 @@ class KnownSampleAttack(RowAttack):
     knowledge = (KnownSample.name,)
     assumes = "The adversary has other draws from the same population; records are independent draws; the map is orthogonal."
     wins = "Wins on skewed or off-centre data with distinct eigenvalues; on data symmetric about 0 the signs are coin tosses."
-    cost = Cost(2e-3, 1e-6)
+    cost = Cost(1.2e-3, 6e-7)
 
     class Parameters(PluginParameters):
         """How signs are searched for."""

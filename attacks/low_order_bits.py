@@ -64,7 +64,7 @@ class LowOrderBits(RowAttack):
     combines = True
     reference = "mironov2012"
     knowledge = ("perfect", "estimated", "known-sample")
-    cost = Cost(0.004, 1.2e-5)
+    cost = Cost(2e-3, 5e-6)
     assumes = "The adversary knows the law of the noise, and of what step originals are multiples, or a sample of their values."
     wins = (
         "Wins on columns of few values with noise straight from a generator of doubles, the more the more copies are independent; "

@@ -49,7 +49,7 @@ class MaximumAPosteriori(RowAttack):
     name = "map-estimate"
     attack_kind = "per attribute"
     combines = True
-    cost = Cost(6e-3, 3e-7)
+    cost = Cost(3e-3, 1.5e-7)
     reference = "liu2008, section 3.5, eq. 12.3"
     assumes = (
         "The adversary knows the law of the noise; a gaussian prior needs the data's moments, a known one every attribute's distribution, "

@@ -83,7 +83,7 @@ class MixtureEstimate(RowAttack):
 
     name = "mixture-estimate"
     combines = True
-    cost = Cost(6e-3, 7e-6)
+    cost = Cost(3e-3, 3.5e-6)
     reference = "bovy2011; huang2005, eq. 13"
     assumes = "The adversary knows the law of the noise; the prior is learnt from the copies."
     wins = (
@@ -98,7 +98,7 @@ class MixtureEstimate(RowAttack):
 
     def cost_under(self, distribution: str | None) -> Cost:
         """Return more for noise that is not Gaussian: expectation propagation goes through the rows again and again."""
-        return self.cost if distribution in (None, "gaussian") else Cost(0.02, 5e-5)
+        return self.cost if distribution in (None, "gaussian") else Cost(0.01, 2.5e-5)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean, its prior learnt from the coalition's copies."""

@@ -78,7 +78,7 @@ class SampleEstimate(RowAttack):
     name = "sample-estimate"
     attack_kind = "with a sample"
     combines = True
-    cost = Cost(2e-3, 3.5e-6)
+    cost = Cost(3e-3, 5e-6)
     reference = "robbins1956; huang2005, eq. 4"
     knowledge = (KnownSample.name, UnmatchedRecords.name, KnownRecords.name)
     assumes = "The adversary knows the law of the noise, and has records of the same population."

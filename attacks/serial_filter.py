@@ -70,7 +70,7 @@ class SerialFilter(RowAttack):
 
     name = "serial-filter"
     attack_kind = "serial"
-    cost = Cost(3e-3, 2e-6)
+    cost = Cost(2e-3, 1.2e-6)
     serial = True
     combines = True
     reference = "wiener1949; huang2005, section 3"

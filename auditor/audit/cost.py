@@ -34,8 +34,9 @@ NORMAL = 1.2e-8
 """To draw and add one normal variate (NUMBERS: 7.5 ns to draw, 1.1 to 1.2 times that in all)."""
 READ, PRODUCT = 9e-8, 1e-10
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments (2e-11 if many)."""
-ATTEMPT, COALITION, SOLVE = 1e-3, 5e-5, 1.5e-9
-"""A linear attack on a release, records included; each of its coalitions, in each draw; and each entry of its matrix that is solved for."""
+ATTEMPT, ERRORS, COALITION, SOLVE = 1e-3, 2e-4, 5e-5, 1.5e-9
+"""A linear attack on a release, records included, and for each attribute; each of its coalitions, in each draw; and each entry of its matrix
+that is solved for."""
 WEIGHT, REDRAWN = 5e-8, 1.5e-7
 """A coalition's weight on one attribute of one of all copies, in each draw; and to draw one product of the second moments again (measured
 from 2 attributes of 100 to 1,000 copies to 500 of 3: all within a factor of 2)."""
@@ -43,9 +44,9 @@ FITTED_ROWS, APPLIED = 20_000, 1e-7
 """Rows that attacks learn from at most, about; and what a value takes that is estimated and not learnt from."""
 GUESS, GUESSED = 3e-5, 5e-9
 """To draw one of an attack's guesses (its parameter ``guesses``) and count its hits, and for each value that is guessed."""
-TREE, TREE_VALUE = 0.15, 6e-7
+TREE, TREE_VALUE = 0.1, 4e-7
 """Boosted trees for one attribute of a coalition, twice over, and each value of a column that they are shown."""
-CODE, RECORD, CHANCE = 4e-8, 1.3e-7, 1.5e-9
+CODE, RECORD, CHANCE = 6.5e-8, 9e-8, 1e-9
 """To make a code of a copy of categories; and for one record of one coalition, to count it, and one value's chance in its posterior."""
 HISTORY = 6e-10
 """To look a record's value up in one more copy, for the size of its history."""
@@ -105,7 +106,7 @@ def numeric_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], rows: 
         if isinstance(attack, LinearAttack):
             again = 0 if isinstance(knowledge, Perfect) or not attack.knowledge or here.replicates >= FEWEST_REPLICATES else REDRAWS
             each = COALITION + SOLVE * width**3 + WEIGHT * copies * width**2
-            seconds += ATTEMPT + each * coalitions * (1 + again) + REDRAWN * (width * (copies + 1)) ** 2 * again
+            seconds += ATTEMPT + ERRORS * width + each * coalitions * (1 + again) + REDRAWN * (width * (copies + 1)) ** 2 * again
         else:
             seconds += draws * (coalitions * fit_seconds(attack, rows, width, distribution) + drawn)
     if distribution is None and any(isinstance(knowledge, Perfect) for knowledge in here.knowledge):
