@@ -36,7 +36,7 @@ def seconds(rows: int = ROWS, copies: int = COPIES, **changes: Any) -> float:
 def test_a_linear_attack_is_the_passes_and_a_solve_for_each_coalition() -> None:
     drawn, read = ROWS * WIDTH * COPIES * cost.NORMAL, ROWS * WIDTH * (COPIES + 1) * cost.READ
     products = ROWS * (WIDTH * (COPIES + 1)) ** 2 * cost.PRODUCT
-    solves = cost.ATTEMPT + 4 * EACH  # three single copies, and all
+    solves = cost.ATTEMPT + cost.ERRORS * WIDTH + 4 * EACH  # three single copies, and all
     assert seconds() == pytest.approx(cost.RELEASE + drawn + read + products + solves)
 
 
