@@ -35,8 +35,8 @@ NORMAL = 1.2e-8
 READ, PRODUCT = 9e-8, 1e-10
 """To make or read a value of the table and test what was drawn for it; and to add one product to the second moments (2e-11 if many)."""
 ATTEMPT, ERRORS, COALITION, SOLVE = 1e-3, 2e-4, 5e-5, 1.5e-9
-"""A linear attack on a release, and its errors in each attribute; each of its coalitions, in each draw; and each entry of its matrix that is
-solved for."""
+"""A linear attack on a release, and its errors in each attribute; each of its coalitions, in each draw; and each entry of its matrix that
+is solved for."""
 WEIGHT, REDRAWN = 5e-8, 1.5e-7
 """A coalition's weight on one attribute of one of all copies, in each draw; and to draw one product of the second moments again (measured
 from 2 attributes of 100 to 1,000 copies to 500 of 3: all within a factor of 2)."""
