@@ -9,7 +9,8 @@ shares in the table is right of: who names a class's commonest value is right fo
 alone would acquit it; and where nearly all have one value, being right is no news.
 
 Of copies that nobody states a law of it is the share of values that no copy shows as they are, too: a few large ones make most of a
-long tail's variance. Of several columns of categories it is the doubt left of the value that is given away most, too.
+long tail's variance. Where records stand as they were among others that are perturbed a bound is not met, and undecided: whoever knows
+which they are knows these. Of several columns of categories it is the doubt left of the value that is given away most, too.
 
 It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
 files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
@@ -26,7 +27,7 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import judge_bounds
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
-from auditor.results.in_clear import BELIEVED, SHOWN, in_clear
+from auditor.results.in_clear import BELIEVED, KEPT, SHOWN, in_clear
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
@@ -72,6 +73,11 @@ class Exposure(Expectation):
         why, barer = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", _barer(evidence, found)
         if judged.status == "holds" and asked.at_least is not None and barer:
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
+            return Judgement("undecided", why, judged.observed, judged.bound)
+        apart = filter(selector(self.parameters, KEPT, copies_released(evidence), each_attribute=True), evidence.measurements)
+        bare = max(apart, key=lambda record: record.value or 0.0, default=None)
+        if judged.status == "holds" and asked.at_least is not None and bare is not None:
+            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} stand as they were, more than by chance"
             return Judgement("undecided", why, judged.observed, judged.bound)
         return Judgement(judged.status, why, judged.observed, judged.bound)
 

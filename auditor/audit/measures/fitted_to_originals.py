@@ -28,13 +28,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.coded_cells import residue, shared
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
 from auditor.audit.measures.moved_rows import moved_rows
-from auditor.audit.measures.released_as_is import most_shown
+from auditor.audit.measures.released_as_is import HEAPED, Mask, kept_records, most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.statistics import standard_ranks
@@ -43,11 +42,8 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
 
-Mask = NDArray[np.bool_]
 NAME = "fitted-to-originals"
 """What records call it."""
-HEAPED = 0.02
-"""Share of a column's cells from which one value is a heap."""
 BY_CHANCE = 1e-4
 """Chance that a column in no order is said to be foretold by a record's place."""
 MOST_IN_PIECES = 32
@@ -60,8 +56,9 @@ MOST_PIECES = 32
 
 
 def fitted_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None
-) -> list[Measurement]:
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None,
+    steps: Array | None = None,
+) -> list[Measurement]:  # fmt: skip
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
 
     Parameters
@@ -73,6 +70,8 @@ def fitted_records(
         The coalitions that are audited: others are left out.
     key : ndarray of shape (n,), optional
         By which records may be put in order, beside the order that they stand in.
+    steps : ndarray of shape (N,), optional
+        As in ``shown_records``, where it is asked which values the guesses have exactly.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -91,7 +90,12 @@ def fitted_records(
         errors.append(_least_left(X, copies, alone.mean(axis=1).argmin(axis=0), orders, pooled))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
-    return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+    records = list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+    for one, squares in zip(singles, errors, strict=True):
+        if steps is not None and one in coalitions:
+            elsewhere = [cells[:, None] for copy in one for cells in beside[copy - 1][1].T]
+            records += kept_records(context, X, [X + np.sqrt(squares), *elsewhere], steps, one, NAME)
+    return records
 
 
 def _least_left(X: Array, copies: Sequence[Array], leading: Array | None, orders: Sequence[Indices], beside: Sequence[Array]) -> Array:
