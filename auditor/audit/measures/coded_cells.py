@@ -22,6 +22,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
+from auditor.audit.measures.moved_rows import ENOUGH, parts, standard
 from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
@@ -51,18 +52,21 @@ def residue(x: Array, Y: Array, own: Array) -> Array:
         The attribute's columns, by copy.
     """
     some = slice(None, None, -(-len(x) // LOOKED_AT))
-    of, line = standard_ranks(x[some, None])[:, 0], np.column_stack([np.ones(len(x)), Y])[some]
-
-    def told(guess: Array) -> float:
-        """Return how far ranks correlate with the attribute's."""
-        return abs(float(of @ standard_ranks(guess[:, None])[:, 0])) / len(of) if np.ptp(guess) > 0 else 0.0
-
-    known = max(map(told, (line @ np.linalg.lstsq(line, x[some])[0], *Y[some].T)))
-    by_guess = [told(guess) for guess in guesses(x[some], Y[some], own[some])]
-    best, chance = int(np.argmax(by_guess)), BY_CHANCE / (2 * len(by_guess))
-    if by_guess[best] <= known - scipy.special.ndtri(chance) / np.sqrt(len(of)):
+    line = np.column_stack([np.ones(len(x)), Y])[some]
+    of, known = standard_ranks(x[some, None]), standard_ranks(np.column_stack([line @ np.linalg.lstsq(line, x[some])[0], Y[some]]))
+    if (of.T @ known).max() > ENOUGH * len(of):
         return np.empty((len(x), 0))
-    return next(islice(guesses(x, Y, own), best, None))[:, None]
+    tried = standard_ranks(np.column_stack(list(guesses(x[some], Y[some], own[some]))))
+    beyond = [further(of[part], known[part], tried[part]) for part in (slice(None), *parts(len(of)))]
+    if np.max(beyond) <= -scipy.special.ndtri(BY_CHANCE / (2 * np.size(beyond))):
+        return np.empty((len(x), 0))
+    return next(islice(guesses(x, Y, own), int(np.max(beyond, axis=0).argmax()), None))[:, None]
+
+
+def further(of: Array, known: Array, tried: Array) -> Array:
+    """Return how far ranks tried, shape (n, g), correlate with ``of``, shape (n, 1), beyond all that are known, in standard errors."""
+    by_known, by_tried = (np.abs(standard(of).T @ standard(ranks)).ravel() / np.sqrt(len(of)) for ranks in (known, tried))
+    return np.asarray(by_tried - by_known.max())
 
 
 def guesses(x: Array, Y: Array, own: Array) -> Iterator[Array]:

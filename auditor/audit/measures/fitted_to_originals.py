@@ -32,7 +32,7 @@ import numpy as np
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.coded_cells import residue, shared
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
-from auditor.audit.measures.moved_rows import moved_rows
+from auditor.audit.measures.moved_rows import ENOUGH, moved_rows
 from auditor.audit.measures.released_as_is import HEAPED, Mask, kept_records, most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
@@ -99,10 +99,13 @@ def fitted_records(
 
 
 def _least_left(X: Array, copies: Sequence[Array], leading: Array | None, orders: Sequence[Indices], beside: Sequence[Array]) -> Array:
-    """Return ``squared_errors`` with the first B or, where it leaves an attribute less, another that is there, shape (n, N)."""
-    found = [squared_errors(X, copies, leading, orders, B) for B in (beside[0], *(other for other in beside[1:] if other.size))]
-    least = np.array([errors.mean(axis=0) for errors in found]).argmin(axis=0)
-    return np.asarray(np.take_along_axis(np.array(found), least[None, None], axis=0)[0])
+    """Return ``squared_errors`` with the first B or, where that is more than a quarter, another that leaves less, shape (n, N)."""
+    least = squared_errors(X, copies, leading, orders, beside[0])
+    for B in beside[1:]:
+        if B.size and (least.mean(axis=0) > (1.0 - ENOUGH**2) * X.var(axis=0)).any():
+            errors = squared_errors(X, copies, leading, orders, B)
+            least = np.where(errors.mean(axis=0) < least.mean(axis=0), errors, least)
+    return least
 
 
 def squared_errors(
