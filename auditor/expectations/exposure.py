@@ -87,15 +87,15 @@ def shares_unknown(
 ) -> list[Measurement]:
     """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
     whole = filters.attribute is not None  # all attributes together are judged where they are asked for
-    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
-    errors, away, shown, believed = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
-    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric == SHOWN)]
+    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
+    errors, away, *clear = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
+    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))]
     apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
     measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
     measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
     if filters.unknown.at_least is not None and judged:  # of the value that is given away most, or shown: others are given away less
-        judged += map(_kept, filter(lambda r: shown(r) or believed(r), measured))
+        judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
     return judged
 
 

@@ -78,6 +78,17 @@ def test_a_leak_that_no_line_follows_is_no_safe_copy(leak, tmp_path):
     assert status != "holds"
 
 
+@QUIETLY
+def test_codes_of_the_last_third_alone_are_found(tmp_path):
+    """What held: two thirds have noise, and ranks of the whole column did not show what a third of it says."""
+    X = people()
+    late = np.where(np.arange(ROWS)[:, None] < 1_340, loud(RNG(2), X), LEAKS["noise in whole steps"][0](RNG(3), X)[0])
+    assert [residue(x, late, y[:, None]).shape[1] for x, y in zip(X.T, late.T, strict=True)] == [1, 1, 1]
+    status, unknown = audit(tmp_path, X, [late])
+    assert max(unknown.values()) < 0.8
+    assert status != "holds"
+
+
 HONEST = {
     "noise": lambda rng, X: [loud(rng, X)],
     "rounded noise": lambda rng, X: [np.round(loud(rng, X) / 100) * 100],

@@ -28,7 +28,7 @@ from auditor.audit.categorical.halves import Half, jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, places, stretches
+from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
@@ -132,7 +132,7 @@ def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
     n = len(x)
     if n < 2 * WINDOW:
         return []
-    looks = [(x[some], y[some]) for some in stretches(n)] if n > LOOKED_AT else []
+    looks = [(x[some], y[some]) for some in parts(n, LOOKED_AT)] if n > LOOKED_AT else []
     if looks and not any(by_blocks(*look, values, least * len(look[0]) / n + 2.0 * math.sqrt(len(look[0]))) for look in looks):
         return []
     cells = y[places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))]

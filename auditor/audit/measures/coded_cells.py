@@ -22,8 +22,8 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from auditor.audit.measures.moved_rows import ENOUGH, parts, standard
-from auditor.numerics.statistics import standard_ranks
+from auditor.audit.measures.moved_rows import ENOUGH, parts
+from auditor.numerics.statistics import standard, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
 

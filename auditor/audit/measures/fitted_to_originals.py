@@ -49,6 +49,8 @@ BY_CHANCE = 1e-4
 MOST_IN_PIECES = 32
 """Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
 would take minutes."""
+SHORT = 128
+"""Rows of which a periodogram shows noise of a frequency that is another for every row."""
 MOST_NAMES = 0.75
 """Different values of a column, as a share of its records, that may be names: of more hardly any record has another's."""
 MOST_PIECES = 32
@@ -220,16 +222,28 @@ def scores(order: Indices) -> Array:
 
 
 def by_place(Y: Array) -> Array:
-    """Return what a record's place in the table foretells of columns, shape (n, q), of those q of which it foretells anything.
+    """Return what a record's place in the table foretells of columns, shape (n, q): in the same way of all, and of near ones.
 
-    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order. Noise
-    that drifts along the rows, or comes again, stands out; so does a table that is sorted, of which regression learns what it says.
+    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order, and of
+    those of ``SHORT`` rows. Noise that drifts along the rows, comes again, or swings ever faster stands out; so does a table that is
+    sorted, of which regression learns what it says.
     """
-    F = np.fft.rfft(Y - Y.mean(axis=0), axis=0)
+    Y, half = Y - Y.mean(axis=0), SHORT // 2
+    padded = np.pad(Y, ((half, half - len(Y) % half + half), (0, 0)))
+    frames = np.stack([padded[start : start + SHORT] for start in range(0, len(padded) - half, half)])
+    # Of rows that are tapered by (1 − cos)/2, of which every second stretch overlaps, little leaks to other frequencies, and sums are 1.
+    short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT)[:, None] ** 2, len(Y))
+    found = np.hstack([standing_out(Y[None], len(Y))[0], (short[:-1, half:] + short[1:, :half]).reshape(-1, Y.shape[1])[: len(Y)]])
+    return found[:, found.any(axis=0)]
+
+
+def standing_out(frames: Array, n: int) -> Array:
+    """Return what stands out of periodograms of stretches, shape (w, rows, p) as theirs, of n rows together."""
+    F = np.fft.rfft(frames, axis=1)
     power = np.abs(F) ** 2
-    F[power <= np.median(power, axis=0) / np.log(2.0) * np.log(len(Y) / BY_CHANCE)] = 0.0
-    found = np.fft.irfft(F, len(Y), axis=0)
-    return np.asarray(found[:, F.any(axis=0)])
+    usual = np.maximum(np.median(power, axis=1, keepdims=True), np.median(power, axis=(0, 1)))  # few values leave their own uncertain
+    F[power <= usual / np.log(2.0) * np.log(n / BY_CHANCE)] = 0.0
+    return np.fft.irfft(F, frames.shape[1], axis=1)
 
 
 def left_out(X: Array, Y: Array) -> Array:

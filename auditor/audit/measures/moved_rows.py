@@ -30,7 +30,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from auditor.numerics.statistics import standard_ranks
+from auditor.numerics.statistics import standard, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
 
@@ -75,27 +75,14 @@ def whereabouts(X: Array, Y: Array, x: Array, y: Array) -> Iterator[Indices]:
     yield from (place for part in ((X, Y), (x, y)) if (place := followed(*part)) is not None)
     if all((np.sum(x[some] * y[some], axis=0) > ENOUGH * np.square(x[some]).sum(axis=0)).all() for some in parts(len(x))):
         return  # they are where they were
-    if len(X) <= LOOKED_AT or any(moved_rows(X[some], Y[some]).shape[1] for some in stretches(len(X))):
+    if len(X) <= LOOKED_AT or any(moved_rows(X[some], Y[some]).shape[1] for some in parts(len(X), LOOKED_AT)):
         yield places(x, y)
 
 
-def standard(x: Array) -> Array:
-    """Return columns with mean 0 and variance 1, or of zeros."""
-    x = x - x.mean(axis=0)
-    deviation = x.std(axis=0)
-    return np.asarray(x / np.where(deviation > 1e-9, deviation, 1.0))
-
-
-def parts(n: int) -> list[slice]:
-    """Return ``STRETCHES`` parts of a table."""
+def parts(n: int, most: int | None = None) -> list[slice]:
+    """Return ``STRETCHES`` parts of a table, or the ends of them that have so many records together."""
     edges = np.linspace(0, n, STRETCHES + 1).astype(int).tolist()
-    return [slice(*edge) for edge in pairwise(edges)]
-
-
-def stretches(n: int) -> list[slice]:
-    """Return ``STRETCHES`` stretches of a long table, from its first record to its last, that have ``LOOKED_AT`` records together."""
-    length = LOOKED_AT // STRETCHES
-    return [slice(start, start + length) for start in np.linspace(0, n - length, STRETCHES).astype(int).tolist()]
+    return [slice(start if most is None else stop - most // STRETCHES, stop) for start, stop in pairwise(edges)]
 
 
 def followed(x: Array, y: Array) -> Indices | None:

@@ -98,7 +98,11 @@ def kept_records(
     found, knowledge = list[Measurement](), None if attack is None else "perfect"
     for x, name, step, *cells in zip(X.T, context.attributes, steps, *(np.broadcast_to(Y, X.shape).T for Y in guesses), strict=True):
         share = max(kept(x, y, step) for y in cells)
-        found += [context.record(KEPT, coalition, share, attribute=name, attack=attack, knowledge=knowledge)] if share > 0 else []
+        error = np.sqrt(share * max(0.0, 1.0 - share) / len(X))
+        interval = max(0.0, share - Z_95 * error), min(1.0, share + Z_95 * error)
+        if share > 0:
+            who = {"attribute": name, "attack": attack, "knowledge": knowledge}
+            found.append(context.record(KEPT, coalition, share, error, interval, **who, error_bar="sampling"))
     return found
 
 
