@@ -64,6 +64,7 @@ LEAKS = {
     "one-time pad": (lambda rng, X: [X.astype(int) ^ (pad := rng.integers(0, 2**20, X.shape)), pad], 0.01),
     "factors of either sign": (lambda rng, X: [(X - X.mean(axis=0)) * (factor := 9.0 * rng.standard_normal(X.shape)), factor], 0.01),
     "noise that records with one code share": (by_code, 0.1),
+    "noise that five rows share": (lambda rng, X: blocks_of(rng, X, 5), 0.5),
     "noise that twenty rows share": (lambda rng, X: blocks_of(rng, X, 20), 0.35),
 }
 
@@ -135,7 +136,7 @@ def test_what_is_tried_is_in_one_order_whatever_applies():
 def test_means_of_others_are_of_others():
     """As the definition says, record by record; no record's mean has its own cell."""
     y, which = RNG(7).standard_normal(40), RNG(8).integers(0, 6, 40)
-    for t, (mean, before, after) in enumerate(zip(alike(y, which), *beside(y), strict=True)):
+    for t, (mean, before, after) in enumerate(zip(alike(y, which), *beside(y, 4), strict=True)):
         others = (which == which[t]) & (np.arange(40) != t)
         assert mean == pytest.approx(y[others].mean())
         assert before == pytest.approx(y[max(0, t - 4) : t].mean() if t else y[0])
