@@ -36,7 +36,7 @@ from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, n
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
 from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_record_records
-from auditor.audit.measures.released_as_is import shown_records
+from auditor.audit.measures.released_as_is import kept_records, shown_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
 from auditor.audit.numeric.gather import draws_of
@@ -310,11 +310,14 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     stated = law is not None and law.distribution != "unstated"
     if stated or not opened.gathered.copies.joint or release.transformed is not None or table.streamed:
         return []
-    copies = release.whole_copies()
-    found = shown_records(context, table.values, copies, opened.coalitions, table.resolution.steps)
+    copies, steps = release.whole_copies(), table.resolution.steps
+    found = shown_records(context, table.values, copies, opened.coalitions, steps)
+    made = release.scheme.makes_copies  # whoever makes copies here chose what is kept in them
+    for one in opened.coalitions if not made else ():
+        found += kept_records(context, table.values, [copies[one[0] - 1]], steps, one) if len(one) == 1 else []
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         keys = None if table.keys is None else table.keys.in_order
-        found += fitted_records(context, table.values, copies, opened.coalitions, keys)
+        found += fitted_records(context, table.values, copies, opened.coalitions, keys, None if made else steps)
     return found
 
 

@@ -9,7 +9,8 @@ shares in the table is right of: who names a class's commonest value is right fo
 alone would acquit it; and where nearly all have one value, being right is no news.
 
 Of copies that nobody states a law of it is the share of values that no copy shows as they are, too: a few large ones make most of a
-long tail's variance. Of several columns of categories it is the doubt left of the value that is given away most, too.
+long tail's variance. Where records stand as they were among others that are perturbed a bound is not met, and undecided: whoever knows
+which they are knows these. Of several columns of categories it is the doubt left of the value that is given away most, too.
 
 It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
 files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
@@ -26,7 +27,7 @@ from auditor.expectations.base import Expectation, Filter, Judgement, copies_rel
 from auditor.expectations.metric import judge_bounds
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
-from auditor.results.in_clear import BELIEVED, SHOWN, in_clear
+from auditor.results.in_clear import BELIEVED, KEPT, SHOWN, in_clear
 from auditor.results.records import Measurement, cells
 
 METRIC = "normalized_error"
@@ -73,6 +74,11 @@ class Exposure(Expectation):
         if judged.status == "holds" and asked.at_least is not None and barer:
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
             return Judgement("undecided", why, judged.observed, judged.bound)
+        apart = filter(selector(self.parameters, KEPT, copies_released(evidence), each_attribute=True), evidence.measurements)
+        bare = max(apart, key=lambda record: record.value or 0.0, default=None)
+        if judged.status == "holds" and asked.at_least is not None and bare is not None:
+            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} stand as they were, more than by chance"
+            return Judgement("undecided", why, judged.observed, judged.bound)
         return Judgement(judged.status, why, judged.observed, judged.bound)
 
 
@@ -81,15 +87,15 @@ def shares_unknown(
 ) -> list[Measurement]:
     """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
     whole = filters.attribute is not None  # all attributes together are judged where they are asked for
-    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED)
-    errors, away, shown, believed = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
-    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric == SHOWN)]
+    metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
+    errors, away, *clear = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
+    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))]
     apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
     measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
     measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
     if filters.unknown.at_least is not None and judged:  # of the value that is given away most, or shown: others are given away less
-        judged += map(_kept, filter(lambda r: shown(r) or believed(r), measured))
+        judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
     return judged
 
 

@@ -49,10 +49,14 @@ def ranks(values: Array) -> Array:
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
-    found = np.column_stack([ranks(column) for column in X.T])
-    found -= found.mean(axis=0)
-    deviation = found.std(axis=0)
-    return np.asarray(found / np.where(deviation > 1e-9, deviation, 1.0))
+    return standard(np.column_stack([ranks(column) for column in X.T]))
+
+
+def standard(X: Array) -> Array:
+    """Return columns with mean 0 and variance 1; of one that is constant, but for rounding, what it is off by."""
+    X = X - X.mean(axis=0)
+    deviation = X.std(axis=0)
+    return np.asarray(X / np.where(deviation > 1e-9, deviation, 1.0))
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:

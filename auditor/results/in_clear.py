@@ -5,6 +5,9 @@ from __future__ import annotations
 SHOWN = "shown"
 """The metric of values that a copy shows as they are."""
 
+KEPT = "kept"
+"""The metric of values that stand as they were among others that are perturbed."""
+
 BELIEVED = "value_belief"
 """The metric of how far belief in one value of categories rises."""
 

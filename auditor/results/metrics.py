@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from auditor.results.in_clear import BELIEVED, SHOWN
+from auditor.results.in_clear import BELIEVED, KEPT, SHOWN
 from auditor.text.spelling import closest
 
 
@@ -60,6 +60,13 @@ METRICS = {
             "share of records",
             "Of copies that nobody states a law of: values that a copy shows as they are, as a share of those that always naming the "
             "commonest value would miss.",
+            "high",
+        ),
+        Metric(
+            KEPT,
+            "share of records",
+            "Of copies from files that nobody states a law of: values that a copy, or the best guess from it, has exactly, beyond those "
+            "that noise would; only where they are too many for chance.",
             "high",
         ),
         Metric(

@@ -57,6 +57,8 @@ class Verdict:
         The sensitive values that classes of records give away, where there are classes.
     shown : (str, Figure) or None
         The attribute of which a copy shows most values as they are, and their share, where these are many.
+    kept : (str, Figure) or None
+        The attribute of which most values stand as they were among others that are perturbed, and their share, where any do.
     believed : Figure or None
         How far belief in one value of categories rises where it is true, where that is far.
     understated : bool
@@ -79,6 +81,7 @@ class Verdict:
     given: Given | None = None
     disclosed: Disclosure | None = None
     shown: tuple[str, Figure] | None = None
+    kept: tuple[str, Figure] | None = None
     believed: Figure | None = None
     understated: bool = False
     beside_errors: bool = False
@@ -87,12 +90,13 @@ class Verdict:
     def label(self) -> str:
         """The verdict in short: how exposed the records are, then what pooling adds, and whether what was left out is worse off."""
         found = f"Exposure {self.grade}{self._to_given} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+        found = f"{found} · some values stand as they were" if self.kept else found
         return f"{found} · what was left out is more exposed" if self.understated else found
 
     @property
     def state(self) -> State:
         """Good only where both are fine: enough stays unknown to whoever knows most, and pooling adds nothing to it."""
-        return "bad" if self.rank > FINE or self.understated else STATES.get(self.finding, "plain")
+        return "bad" if self.rank > FINE or self.understated or self.kept else STATES.get(self.finding, "plain")
 
     @property
     def rank(self) -> int:
@@ -167,6 +171,10 @@ class Verdict:
         return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
 
     def _as_they_are(self) -> str:
+        if self.kept is not None and self.shown is None:
+            name, shown = self.kept
+            few = "stand as they were among others that are perturbed, more than by chance: whoever knows which they are knows these"
+            return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
         if self.shown is None:
             return self._one_value()
         name, shown = self.shown

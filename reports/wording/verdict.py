@@ -15,7 +15,7 @@ from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
-from auditor.results.in_clear import BELIEVED, SHOWN
+from auditor.results.in_clear import BELIEVED, KEPT, SHOWN
 from auditor.results.records import ExpectationRecord
 from reports.figures.adversary import label, phrase
 from reports.figures.figures import Z95, Figure, braces, clipped, number
@@ -62,7 +62,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         label(reading, setting), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
-        shown=_shown(reading, setting), believed=_believed(reading, setting, worst.coalition),
+        shown=_shown(reading, setting), kept=_most(reading, setting, KEPT), believed=_believed(reading, setting, worst.coalition),
     )  # fmt: skip
     gains = [gain_of(reading, setting, coalition) for coalition in found if len(coalition) > 1]
     decided = _decided(base, found, worst, [gain for gain in gains if gain is not None], numbers)
@@ -89,10 +89,15 @@ def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
 
 def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
     """Return the attribute of which a copy shows most values as they are, where these are a quarter of them for sure, and their share."""
-    here = [one for one in reading.settings(SHOWN) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, SHOWN, name).values()]
-    most = max(found, key=lambda one: floor(one[1]), default=None)
+    most = _most(reading, setting, SHOWN)
     return most if most is not None and severity(1.0 - floor(most[1])) != SCALE[-1] else None
+
+
+def _most(reading: Reading, setting: Setting, metric: str) -> tuple[str, Figure] | None:
+    """Return the attribute with the largest figure of a metric, whoever's, and that figure."""
+    here = [one for one in reading.settings(metric) if (one.scheme, one.point) == (setting.scheme, setting.point)]
+    found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, metric, name).values()]
+    return max(found, key=lambda one: floor(one[1]), default=None)
 
 
 def _believed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:

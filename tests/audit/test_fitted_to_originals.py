@@ -317,3 +317,21 @@ def test_a_covariance_alone_is_no_whole_law(tmp_path):
     assert taught(result).value < 0.2
     assert min(r.value for r in result.measurements if (r.metric, r.attack) == ("normalized_error", "llse")) > 0.8
     assert result.expectations[0].status == "fails"
+
+
+@pytest.mark.parametrize("times", [4.0, 20.0])
+def test_noise_that_swings_ever_faster_is_found_by_its_place(times):
+    """A sine of the square of the row's number stands out at no frequency of all rows: it left 70 to 98 %, and *held*."""
+    x, t = np.exp(0.5 * RNG(31).standard_normal(3_000))[:, None], np.arange(3_000.0)[:, None]
+    Y = x + times * x.std() * np.sin(np.pi * 0.4 * t**2 / 3_000)
+    assert squared_errors(x, [Y]).mean() / x.var() < 0.35
+    assert by_place(x + times * x.std() * RNG(32).standard_normal(x.shape)).shape == (3_000, 0)
+
+
+def test_stretches_that_overlap_add_up_to_the_whole(monkeypatch):
+    """Where all of the periodogram is kept the column comes back, whatever its length."""
+    monkeypatch.setattr("auditor.audit.measures.fitted_to_originals.BY_CHANCE", 1e300)
+    for rows in (1, 2, 63, 64, 65, 200, 256):
+        Y = RNG(rows).standard_normal((rows, 2))
+        found = by_place(Y)
+        np.testing.assert_allclose(found[:, -2:] if found.size else 0.0, Y - Y.mean(axis=0), atol=1e-12)

@@ -171,9 +171,12 @@ def test_no_blocks_are_found_in_honest_copies(kind):
             assert by_blocks(x, y, np.arange(4), 0.45 * 1_500) == []
 
 
-def test_of_a_long_table_the_first_rows_say_whether_blocks_are_looked_for(monkeypatch):
-    monkeypatch.setattr("auditor.audit.categorical.other_rows.LOOKED_AT", 500)
+def test_stretches_of_a_long_table_say_whether_blocks_are_looked_for(monkeypatch):
+    """Its first 4,000 records once said so: a table whose rows were moved after these held."""
+    monkeypatch.setattr("auditor.audit.categorical.other_rows.LOOKED_AT", 1_000)
+    monkeypatch.setattr("auditor.audit.measures.moved_rows.LOOKED_AT", 1_000)
     x = values(22)
-    late = np.concatenate([RNG(23).permutation(x[:600]), by_their_own_distance(x[600:], 100, True)])
+    late = np.concatenate([RNG(23).permutation(x[:1_500]), by_their_own_distance(x[1_500:], 100, True)])
     assert len(by_blocks(x, by_their_own_distance(x, 100, True), np.arange(4), 1_500.0)) == 1
-    assert by_blocks(x, late, np.arange(4), 1_500.0) == by_blocks(x[:100], x[:100], np.arange(4), 40.0) == []
+    assert len(by_blocks(x, late, np.arange(4), 1_500.0)) == 1
+    assert by_blocks(x, RNG(24).permutation(x), np.arange(4), 1_500.0) == by_blocks(x[:100], x[:100], np.arange(4), 40.0) == []

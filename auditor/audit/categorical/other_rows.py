@@ -28,7 +28,7 @@ from auditor.audit.categorical.halves import Half, jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, places
+from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, parts, places
 from auditor.numerics.statistics import standard_ranks
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
@@ -132,7 +132,8 @@ def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
     n = len(x)
     if n < 2 * WINDOW:
         return []
-    if n > LOOKED_AT and not by_blocks(x[:LOOKED_AT], y[:LOOKED_AT], values, least * LOOKED_AT / n + 2.0 * math.sqrt(LOOKED_AT)):
+    looks = [(x[some], y[some]) for some in parts(n, LOOKED_AT)] if n > LOOKED_AT else []
+    if looks and not any(by_blocks(*look, values, least * len(look[0]) / n + 2.0 * math.sqrt(len(look[0]))) for look in looks):
         return []
     cells = y[places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))]
     return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []

@@ -7,7 +7,7 @@
 | ``v`` | a column of ``Y``; or of two copies' columns of the attribute ``y_c − y_d``, ``y_c / y_d`` and ``y_c XOR y_d`` | (n,) |
 | ``m`` | a modulus: powers of ten, and the largest of which all differences of ``x − v`` between records are multiples | scalar |
 | ``r`` | ``v mod m``, a quotient or XOR, of which ranks correlate most with ``x``: more than those of a line do, by no chance | (n, 1) |
-| ``s`` | mean of a column's cells over other records: the four before or after, or those with the same cell elsewhere | (n, q) |
+| ``s`` | mean of a column's cells over other records: one, two or four before or after, or those with the same cell elsewhere | (n, q) |
 
 Noise in whole hundreds leaves an age as it was, ``y mod 100``, and so do low digits that hold it; two shares of a secret look like noise
 each, and are its sum ``mod m``. Noise that is one draw for a block of records, or for all with the same code, is told by their mean; at a
@@ -22,7 +22,8 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from auditor.numerics.statistics import standard_ranks
+from auditor.audit.measures.moved_rows import ENOUGH, parts
+from auditor.numerics.statistics import standard, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
 
@@ -36,7 +37,7 @@ MOST_PAIRED = 8
 """Copies, the first, of which each two are tried together."""
 MOST_ALIKE = 0.25
 """Different values of a column, as a share of its records, by which records are alike: of more they are alone, or two or three."""
-BESIDE = 4
+BESIDE = 1, 2, 4
 """Records on either side whose mean is taken."""
 
 
@@ -51,18 +52,21 @@ def residue(x: Array, Y: Array, own: Array) -> Array:
         The attribute's columns, by copy.
     """
     some = slice(None, None, -(-len(x) // LOOKED_AT))
-    of, line = standard_ranks(x[some, None])[:, 0], np.column_stack([np.ones(len(x)), Y])[some]
-
-    def told(guess: Array) -> float:
-        """Return how far ranks correlate with the attribute's."""
-        return abs(float(of @ standard_ranks(guess[:, None])[:, 0])) / len(of) if np.ptp(guess) > 0 else 0.0
-
-    known = max(map(told, (line @ np.linalg.lstsq(line, x[some])[0], *Y[some].T)))
-    by_guess = [told(guess) for guess in guesses(x[some], Y[some], own[some])]
-    best, chance = int(np.argmax(by_guess)), BY_CHANCE / (2 * len(by_guess))
-    if by_guess[best] <= known - scipy.special.ndtri(chance) / np.sqrt(len(of)):
+    line = np.column_stack([np.ones(len(x)), Y])[some]
+    of, known = standard_ranks(x[some, None]), standard_ranks(np.column_stack([line @ np.linalg.lstsq(line, x[some])[0], Y[some]]))
+    if (of.T @ known).max() > ENOUGH * len(of):
         return np.empty((len(x), 0))
-    return next(islice(guesses(x, Y, own), best, None))[:, None]
+    tried = standard_ranks(np.column_stack(list(guesses(x[some], Y[some], own[some]))))
+    beyond = [further(of[part], known[part], tried[part]) for part in (slice(None), *parts(len(of)))]
+    if np.max(beyond) <= -scipy.special.ndtri(BY_CHANCE / (2 * np.size(beyond))):
+        return np.empty((len(x), 0))
+    return next(islice(guesses(x, Y, own), int(np.max(beyond, axis=0).argmax()), None))[:, None]
+
+
+def further(of: Array, known: Array, tried: Array) -> Array:
+    """Return how far ranks tried, shape (n, g), correlate with ``of``, shape (n, 1), beyond all that are known, in standard errors."""
+    by_known, by_tried = (np.abs(standard(of).T @ standard(ranks)).ravel() / np.sqrt(len(of)) for ranks in (known, tried))
+    return np.asarray(by_tried - by_known.max())
 
 
 def guesses(x: Array, Y: Array, own: Array) -> Iterator[Array]:
@@ -103,9 +107,8 @@ def shared(Y: Array) -> Array:
     values = [np.unique(column, return_inverse=True)[1].ravel() for column in Y.T]
     found, scores = list[Array](), standard_ranks(Y)
     for j, score in enumerate(scores.T):
-        before, after = beside(Y[:, j])
-        if score[1:] @ score[:-1] / n > least:  # not by the nearer, which is near by choice
-            found.append(np.where(np.abs(Y[:, j] - before) < np.abs(Y[:, j] - after), before, after))
+        for before, after in (beside(Y[:, j], rows) for rows in BESIDE if score[1:] @ score[:-1] / n > least):
+            found.append(np.where(np.abs(Y[:, j] - before) < np.abs(Y[:, j] - after), before, after))  # near by choice: no test
         alike_in = [c for c, which in enumerate(values) if c != j and which.max() < MOST_ALIKE * n]
         means = [alike(Y[:, j], values[c]) for c in alike_in]
         # A column that goes with the other says so itself, and its groups' means no more.
@@ -116,19 +119,19 @@ def shared(Y: Array) -> Array:
     return np.column_stack([np.empty((n, 0)), *found])
 
 
-def beside(y: Array) -> tuple[Array, Array]:
-    """Return the mean of the ``BESIDE`` cells before each, and after it, shape (n,); at an end those there are, or the cell itself.
+def beside(y: Array, rows: int) -> tuple[Array, Array]:
+    """Return the mean of so many cells before each, and after it, shape (n,); at an end those there are, or the cell itself.
 
     Examples
     --------
-    >>> [side.tolist() for side in beside(np.array([0.0, 8.0, 1.0, 3.0, 0.0, 0.0]))]
+    >>> [side.tolist() for side in beside(np.array([0.0, 8.0, 1.0, 3.0, 0.0, 0.0]), 4)]
     [[0.0, 0.0, 4.0, 3.0, 3.0, 3.0], [3.0, 1.0, 1.0, 0.0, 0.0, 0.0]]
     """
 
     def before(values: Array) -> Array:
         """Return the mean of those before each."""
         places, sums = np.arange(len(values)), np.concatenate([[0.0], np.cumsum(values)])
-        count = np.minimum(places, BESIDE)
+        count = np.minimum(places, rows)
         return np.asarray(np.where(count > 0, sums[places] - sums[places - count], values) / np.maximum(count, 1))
 
     return before(y), before(y[::-1])[::-1]

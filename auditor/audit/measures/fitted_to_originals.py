@@ -28,13 +28,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.base.records import CellContext, error_records
 from auditor.audit.measures.coded_cells import residue, shared
 from auditor.audit.measures.every_cell import KNOWLEDGE, MOST_PATTERNS, OWN_RECORDS, by_group, residuals
-from auditor.audit.measures.moved_rows import moved_rows
-from auditor.audit.measures.released_as_is import most_shown
+from auditor.audit.measures.moved_rows import ENOUGH, moved_rows
+from auditor.audit.measures.released_as_is import HEAPED, Mask, kept_records, most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
 from auditor.numerics.statistics import standard_ranks
@@ -43,16 +42,15 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
 
-Mask = NDArray[np.bool_]
 NAME = "fitted-to-originals"
 """What records call it."""
-HEAPED = 0.02
-"""Share of a column's cells from which one value is a heap."""
 BY_CHANCE = 1e-4
 """Chance that a column in no order is said to be foretold by a record's place."""
 MOST_IN_PIECES = 32
 """Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
 would take minutes."""
+SHORT = 128
+"""Rows of which a periodogram shows noise of a frequency that is another for every row."""
 MOST_NAMES = 0.75
 """Different values of a column, as a share of its records, that may be names: of more hardly any record has another's."""
 MOST_PIECES = 32
@@ -60,8 +58,9 @@ MOST_PIECES = 32
 
 
 def fitted_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None
-) -> list[Measurement]:
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], key: Indices | None = None,
+    steps: Array | None = None,
+) -> list[Measurement]:  # fmt: skip
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells, to learn from.
 
     Parameters
@@ -73,6 +72,8 @@ def fitted_records(
         The coalitions that are audited: others are left out.
     key : ndarray of shape (n,), optional
         By which records may be put in order, beside the order that they stand in.
+    steps : ndarray of shape (N,), optional
+        As in ``shown_records``, where it is asked which values the guesses have exactly.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -91,14 +92,22 @@ def fitted_records(
         errors.append(_least_left(X, copies, alone.mean(axis=1).argmin(axis=0), orders, pooled))
         singles.append(everybody)
     found = by_group(singles, errors, X.var(axis=0))
-    return list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+    records = list(error_records(context, NAME, KNOWLEDGE, singles, [singles.index(one) for one in coalitions], found))
+    for one, squares in zip(singles, errors, strict=True):
+        if steps is not None and one in coalitions:
+            elsewhere = [cells[:, None] for copy in one for cells in beside[copy - 1][1].T]
+            records += kept_records(context, X, [X + np.sqrt(squares), *elsewhere], steps, one, NAME)
+    return records
 
 
 def _least_left(X: Array, copies: Sequence[Array], leading: Array | None, orders: Sequence[Indices], beside: Sequence[Array]) -> Array:
-    """Return ``squared_errors`` with the first B or, where it leaves an attribute less, another that is there, shape (n, N)."""
-    found = [squared_errors(X, copies, leading, orders, B) for B in (beside[0], *(other for other in beside[1:] if other.size))]
-    least = np.array([errors.mean(axis=0) for errors in found]).argmin(axis=0)
-    return np.asarray(np.take_along_axis(np.array(found), least[None, None], axis=0)[0])
+    """Return ``squared_errors`` with the first B or, where that is more than a quarter, another that leaves less, shape (n, N)."""
+    least = squared_errors(X, copies, leading, orders, beside[0])
+    for B in beside[1:]:
+        if B.size and (least.mean(axis=0) > (1.0 - ENOUGH**2) * X.var(axis=0)).any():
+            errors = squared_errors(X, copies, leading, orders, B)
+            least = np.where(errors.mean(axis=0) < least.mean(axis=0), errors, least)
+    return least
 
 
 def squared_errors(
@@ -213,16 +222,28 @@ def scores(order: Indices) -> Array:
 
 
 def by_place(Y: Array) -> Array:
-    """Return what a record's place in the table foretells of columns, shape (n, q), of those q of which it foretells anything.
+    """Return what a record's place in the table foretells of columns, shape (n, q): in the same way of all, and of near ones.
 
-    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order. Noise
-    that drifts along the rows, or comes again, stands out; so does a table that is sorted, of which regression learns what it says.
+    Kept is what stands out of a column's periodogram, whose values are exponential about one mean where records are in no order, and of
+    those of ``SHORT`` rows. Noise that drifts along the rows, comes again, or swings ever faster stands out; so does a table that is
+    sorted, of which regression learns what it says.
     """
-    F = np.fft.rfft(Y - Y.mean(axis=0), axis=0)
+    Y, half = Y - Y.mean(axis=0), SHORT // 2
+    padded = np.pad(Y, ((half, half - len(Y) % half + half), (0, 0)))
+    frames = np.stack([padded[start : start + SHORT] for start in range(0, len(padded) - half, half)])
+    # Of rows that are tapered by (1 − cos)/2, of which every second stretch overlaps, little leaks to other frequencies, and sums are 1.
+    short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT)[:, None] ** 2, len(Y))
+    found = np.hstack([standing_out(Y[None], len(Y))[0], (short[:-1, half:] + short[1:, :half]).reshape(-1, Y.shape[1])[: len(Y)]])
+    return found[:, found.any(axis=0)]
+
+
+def standing_out(frames: Array, n: int) -> Array:
+    """Return what stands out of periodograms of stretches, shape (w, rows, p) as theirs, of n rows together."""
+    F = np.fft.rfft(frames, axis=1)
     power = np.abs(F) ** 2
-    F[power <= np.median(power, axis=0) / np.log(2.0) * np.log(len(Y) / BY_CHANCE)] = 0.0
-    found = np.fft.irfft(F, len(Y), axis=0)
-    return np.asarray(found[:, F.any(axis=0)])
+    usual = np.maximum(np.median(power, axis=1, keepdims=True), np.median(power, axis=(0, 1)))  # few values leave their own uncertain
+    F[power <= usual / np.log(2.0) * np.log(n / BY_CHANCE)] = 0.0
+    return np.fft.irfft(F, frames.shape[1], axis=1)
 
 
 def left_out(X: Array, Y: Array) -> Array:

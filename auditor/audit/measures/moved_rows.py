@@ -1,4 +1,4 @@
-"""Rows of a copy that were moved by blocks, each by a distance of its own or turned round: what near records tell of where a record went.
+"""Rows of a copy that were moved, each by a rule that near records follow, too: what these tell of where a record went.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -8,20 +8,29 @@
 | ``A_k`` | ``Σ_j (Σ_t x_tj · y_(t+k)j)²`` over a window's records t, for distances k up to ``REACH``; of rows turned round ``y_(k−t)j`` | |
 | ``p_t`` | where record t went: by that k of the windows near it by which ``SIDE`` records before or after it fit best | (n,) |
 | fit | ``Σ_j (Σ_t x_tj · y_(t+k)j)² / Σ_t y_(t+k)j²`` | |
+| ``q_t`` | the place of the cell nearest to record t's, of a column or of a sum of all: where it went, if values are as they were | (n,) |
+| ``d`` | differences ``q_(t+1) − q_t`` that most neighbours have, but for those that are where they were: 2 of a riffle, 1 of blocks | |
 | ``B`` | ``y`` in place ``p_t``: columns that correlate with an attribute more than chance, and the record before, explain | (n, r) |
 
 Row by row a copy whose rows stand further on, so many in each block, looks as safe as a shuffled one, and whoever made it knows where they
-are. A record says nothing of its own place, so that of rows in no order ``B`` is chance. In a series a record's place is told by its
-neighbours; what is found there must say more than these say by themselves. *Not found*: blocks shorter than some fifty rows, rows shuffled
-within blocks, columns moved each by itself, and rows further away than ``REACH``.
+are. Where values are as they were, any rule shows in ``d``, of which records in no order have none twenty times; then ``p_t`` is what most
+of ``q_(t−k) + k·d`` are, of ``NEAR`` neighbours on either side. Else windows are compared. A record says nothing of its own place, so that
+of rows in no order ``B`` is chance. In a series a record's place is told by its neighbours; what is found there must say more than these
+say by themselves, and the record's own cells, in the whole table or in a quarter of it. *Not found*: rows shuffled within blocks; and where
+values were perturbed besides, or are so few that they tell no row, other rules than blocks, blocks shorter than some fifty rows, columns
+moved each by itself, and rows further away than ``REACH``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
 
-from auditor.numerics.statistics import standard_ranks
+from auditor.numerics.statistics import standard, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
 
@@ -32,22 +41,76 @@ SIDE = 8
 """Records of the other half on one side that tell on which side of a block's edge a record stands."""
 MOST_COLUMNS = 8
 """Columns, those with the most different values, that tell where records went: each takes a second for 100,000 records."""
-LOOKED_AT = 4_000
-"""Records, the first, that say whether a table is gone through: its rows were moved all over, or a few blocks are lost to this."""
+NEAR, RULES, FOLLOWED = 4, 3, 20
+"""Neighbours on either side that tell a place, differences that are tried, and neighbours of which one says that there is a rule."""
+LOOKED_AT, STRETCHES = 4_000, 4
+"""Records, in stretches from all over, that say whether a table is gone through: few blocks between them are lost to this."""
+ENOUGH = 0.87
+"""Correlation of ranks from which three quarters of a column's variance are known, and nothing else is looked for."""
 BY_CHANCE = 1e-4
 """Chance that a copy of rows in no order is said to have them moved by blocks."""
 
 
 def moved_rows(X: Array, Y: Array) -> Array:
     """Return ``B`` of a copy, shape (n, r), of originals X, shape (n, N), and the copy's cells Y, shape (n, N), in the table's order."""
-    n, N = X.shape
-    if n < 2 * WINDOW or (n > LOOKED_AT and not moved_rows(X[:LOOKED_AT], Y[:LOOKED_AT]).shape[1]):
-        return np.empty((n, 0))  # a long table is gone through where its first rows say that it is worth it
-    x, y = standard_ranks(X), standard_ranks(Y)
-    place = places(x, y)
-    r, before = x.T @ y[place] / n, np.abs((x[1:] * x[:-1]).sum(axis=0)) / n
-    least = -scipy.special.ndtri(BY_CHANCE / (2 * N * N)) / np.sqrt(n)
-    return Y[place][:, (np.abs(r) > before[:, None] + least).any(axis=0)]
+    n, x, y = len(X), standard_ranks(X), standard_ranks(Y)
+    for place in whereabouts(X, Y, x, y) if n >= 2 * WINDOW else ():
+        told = np.any([tells(x[some], y[some], y[place[some]]) for some in (slice(None), *parts(n))], axis=0)
+        if told.any():
+            return Y[place][:, told]
+    return np.empty((n, 0))
+
+
+def tells(x: Array, own: Array, there: Array) -> NDArray[np.bool_]:
+    """Return which columns of ranks that stand elsewhere tell of an attribute, shape (N,): more than its own, and the record before."""
+    n, N = x.shape
+    x, own, there = (standard(part) for part in (x, own, there))
+    r, by_own, before = np.abs(x.T @ there) / n, np.abs(x.T @ own) / n, np.abs((x[1:] * x[:-1]).sum(axis=0)) / n
+    least = -scipy.special.ndtri(BY_CHANCE / (2 * N * N * (1 + STRETCHES))) / np.sqrt(n)
+    return np.asarray((r > np.maximum(by_own, before[:, None]) + least).any(axis=0))
+
+
+def whereabouts(X: Array, Y: Array, x: Array, y: Array) -> Iterator[Indices]:
+    """Yield ``p`` by rules that values follow, and their ranks; by windows, of a long table if a stretch of it says that it is worth it."""
+    yield from (place for part in ((X, Y), (x, y)) if (place := followed(*part)) is not None)
+    if all((np.sum(x[some] * y[some], axis=0) > ENOUGH * np.square(x[some]).sum(axis=0)).all() for some in parts(len(x))):
+        return  # they are where they were
+    if len(X) <= LOOKED_AT or any(moved_rows(X[some], Y[some]).shape[1] for some in parts(len(X), LOOKED_AT)):
+        yield places(x, y)
+
+
+def parts(n: int, most: int | None = None) -> list[slice]:
+    """Return ``STRETCHES`` parts of a table, or the ends of them that have so many records together."""
+    edges = np.linspace(0, n, STRETCHES + 1).astype(int).tolist()
+    return [slice(start if most is None else stop - most // STRETCHES, stop) for start, stop in pairwise(edges)]
+
+
+def followed(x: Array, y: Array) -> Indices | None:
+    """Return ``p``, shape (n,), by the differences ``d`` of the column, or sum of all, that has most of one; None where none has."""
+    n, size = len(x), np.abs(x).max(axis=0)
+    weights = 1.0 / (np.where(size > 0, size, 1.0) * np.arange(1, x.shape[1] + 1))
+    both = [sum(part[:, j] * weight for j, weight in enumerate(weights)) for part in (x, y)]  # bit for bit the same of the same cells
+    q, rules, most = np.arange(n), np.empty(0, dtype=np.intp), FOLLOWED
+    for of_x, of_y in (*zip(x.T, y.T, strict=True), both):
+        order = of_y.argsort(kind="stable")
+        cells = of_y[order]
+        if np.count_nonzero(cells[1:] > cells[:-1]) < n / 2:
+            continue  # which of the equal ones it is nobody can tell
+        above = np.searchsorted(cells, of_x).clip(1, n - 1)
+        nearest = order[above - (of_x - cells[above - 1] < cells[above] - of_x)]
+        moved = nearest != np.arange(n)
+        d, times = np.unique(np.diff(nearest)[moved[1:] & moved[:-1]], return_counts=True)
+        times[d == 0] = 0
+        if times.max(initial=0) > most:
+            q, rules, most = nearest, d[np.argsort(-times)[:RULES]][np.sort(times)[::-1][:RULES] > FOLLOWED], times.max()
+    if not len(rules):
+        return None
+    k = np.array([step for step in range(-NEAR, NEAR + 1) if step])
+    near = np.pad(q, NEAR, constant_values=-(n**2))[np.arange(n)[:, None] + NEAR + k]
+    told = np.hstack([near - k * d for d in rules])
+    votes = (told[:, :, None] == told[:, None, :]) @ np.tile(1.0 / k**2, len(rules))
+    votes[(told < 0) | (told >= n)] = 0.0
+    return np.asarray(np.take_along_axis(told, votes.argmax(axis=1)[:, None], axis=1)[:, 0].clip(0, n - 1))
 
 
 def places(x: Array, y: Array) -> Indices:
