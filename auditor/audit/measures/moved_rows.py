@@ -108,7 +108,9 @@ def followed(x: Array, y: Array) -> Indices | None:
     k = np.array([step for step in range(-NEAR, NEAR + 1) if step])
     near = np.pad(q, NEAR, constant_values=-(n**2))[np.arange(n)[:, None] + NEAR + k]
     told = np.hstack([near - k * d for d in rules])
-    votes = (told[:, :, None] == told[:, None, :]) @ np.tile(1.0 / k**2, len(rules))
+    votes = np.zeros(told.shape)
+    for place, weight in zip(told.T, np.tile(1.0 / k**2, len(rules)), strict=True):  # one by one: memory grows with the rows alone
+        votes += (told == place[:, None]) * weight
     votes[(told < 0) | (told >= n)] = 0.0
     return np.asarray(np.take_along_axis(told, votes.argmax(axis=1)[:, None], axis=1)[:, 0].clip(0, n - 1))
 
