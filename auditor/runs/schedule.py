@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -148,19 +149,21 @@ def _with_gains(
     """Yield place and result of each task, with what trees gain of its copies, which steps beside them find out."""
     apart = {task.scheme: {step.number: NOTHING for step in gains if step.task.scheme == task.scheme} for task in tasks}
     ready = [replace(task, attempts={**task.attempts, **apart[task.scheme]}) for task in tasks]
-    gained = {task.scheme: list[Attempt | None]() for task in tasks}
+    left, gained = Counter(step.task.scheme for step in gains), defaultdict[int, list[Attempt | None]](list)
     audited = dict[int, list[ReleaseAudit]]()
     with closing(attempted(gains, ready, crew, checkpoint)) as outcomes:
         for number, found in outcomes:
             finished(number)
             if number < len(gains):
-                gained[gains[number].task.scheme].append(found)
+                scheme = gains[number].task.scheme
+                gained[scheme].append(found)
+                left[scheme] -= 1
             else:
                 audited[number - len(gains)] = found
-            for place in [place for place in audited if len(gained[tasks[place].scheme]) == len(apart[tasks[place].scheme])]:
-                audits, parts = audited.pop(place), [part for part in gained[tasks[place].scheme] if part is not None]
-                failed = len(parts) < len(apart[tasks[place].scheme])  # it will again, and the audit says why
-                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(parts) for audit in audits]
+            for place in [place for place in audited if not left[tasks[place].scheme]]:
+                audits, parts = audited.pop(place), gained[tasks[place].scheme]
+                failed = None in parts  # it will again, and the audit says why
+                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(filter(None, parts)) for audit in audits]
 
 
 def _step(step: AttemptTask | Task) -> Any:
