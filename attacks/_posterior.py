@@ -69,7 +69,7 @@ def channels(view: View) -> list[Channel]:
 
 
 def reconstructed_priors(
-    view: View, found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
+    found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
 ) -> list[Histogram | None]:
     """Return each attribute's distribution, estimated from the released values; None where the copies give the values away.
 

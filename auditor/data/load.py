@@ -41,6 +41,7 @@ from auditor.text.column_names import counted, listed, nearest, quoted
 if TYPE_CHECKING:
     from auditor.data.streamed.codes import FileCodes
 
+
 class _Raw(NamedTuple):
     """Selected columns as they were found."""
 
