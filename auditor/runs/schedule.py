@@ -24,7 +24,6 @@ from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import one_thread
 from auditor.process.memory import keep_freed_memory
-from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.plan import line_of
@@ -235,13 +234,9 @@ def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, 
 
     Those without a fault are kept: what an attempt comes to are figures that the task's result will hold as they are.
     """
-    encode, decode = codec(Attempt)
-    begun, places, left = checkpoint.begun, checkpoint.places, list[int]()
+    left = list[int]()
     for place, step in enumerate(steps):
-        kept = None if begun is None else begun.read(places[step.task.scheme], step.name)
-        try:
-            known = decode(kept)
-        except (CodecError, TypeError, ValueError, RecursionError):
+        if (known := checkpoint.known(step.task.scheme, step.name, Attempt)) is None:
             left.append(place)
         else:
             yield place, known
@@ -252,6 +247,6 @@ def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, 
                 yield len(steps) + number - len(left), found
                 continue
             step = steps[left[number]]
-            if begun is not None and found is not None and not found.measurements.where(status="failed").any():
-                begun.keep(step.name, {places[step.task.scheme]: encode(found)})
+            if found is not None and not found.measurements.where(status="failed").any():
+                checkpoint.note(step.task.scheme, step.name, Attempt, found)
             yield left[number], found
