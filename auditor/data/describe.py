@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,15 +65,13 @@ class Description:
         return self.seen == self.rows
 
 
-def describe(source: str, base: Path | None = None) -> Description:
+def describe(source: str) -> Description:
     """Return what a table holds, the same for the same file every time.
 
     Parameters
     ----------
     source : str
         A file, a folder of parts or a registered source, as a scenario names it.
-    base : Path, optional
-        Where it is looked for before the current folder.
 
     Raises
     ------
@@ -85,7 +82,7 @@ def describe(source: str, base: Path | None = None) -> Description:
     """
     unnamed = 0
     if is_file(source):
-        names, unnamed, pieces = source_pieces(source, base)
+        names, unnamed, pieces = source_pieces(source)
         runs, rows = _sampled(pieces, names)
     else:
         runs = [source_frame(source)]
