@@ -17,18 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditor.plugin import (
-    Array,
-    ClassRecords,
-    Cost,
-    Indices,
-    Inferred,
-    KnownAttributes,
-    NotApplicable,
-    Reconstruction,
-    RowAttack,
-    View,
-)
+from auditor.plugin import Array, ClassRecords, Cost, Indices, Inferred, KnownAttributes, NotApplicable, Reconstruction, RowAttack, View
 from auditor.schemes.generalisation.classes import counted
 from auditor.schemes.generalisation.copies import classes, ranges, released
 

@@ -17,6 +17,7 @@ from attacks._channel import Channel, Combined, Overlap
 from attacks._prior_bins import lattice_bins
 from attacks._product import Product
 from auditor.adversary.density import Histogram, Method, reconstruct
+from auditor.numerics.linear_algebra import is_diagonal
 from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, Reconstruction, View
 
 MOST_CELLS = 4096
@@ -53,7 +54,7 @@ def channels(view: View) -> list[Channel]:
         law = view.known_law
         assert isinstance(law, KroneckerNoise)
     K_0, levels = law.shape, np.diag(law.level_covariance)
-    if law.distribution == "uniform" and (K_0 - np.diag(np.diag(K_0))).any():
+    if law.distribution == "uniform" and not is_diagonal(K_0):
         raise NotApplicable("uniform noise that is correlated between attributes is not uniform in any one of them")
     std = np.sqrt(np.clip(np.diag(K_0), 0.0, None))
     if law.distribution == "uniform":
@@ -69,7 +70,7 @@ def channels(view: View) -> list[Channel]:
 
 
 def reconstructed_priors(
-    view: View, found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
+    found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
 ) -> list[Histogram | None]:
     """Return each attribute's distribution, estimated from the released values; None where the copies give the values away.
 

@@ -65,7 +65,7 @@ class DistributionAnalysis(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the localiser with the distributions estimated from the coalition's copies."""
         p, found = self.parameters, channels(view)
-        return Localised(found, reconstructed_priors(view, found, blocks, p.method, p.bins, p.domain), view.released.count)
+        return Localised(found, reconstructed_priors(found, blocks, p.method, p.bins, p.domain), view.released.count)
 
 
 class Localised(Reconstruction):

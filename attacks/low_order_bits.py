@@ -36,18 +36,7 @@ from attacks._channel import Channel
 from attacks._fastica import some_rows
 from attacks._posterior import by_attribute, channels
 from auditor.numerics.last_digits import Generator, generators, grid_of_digits, likeliest
-from auditor.plugin import (
-    Array,
-    Cost,
-    NotApplicable,
-    PluginParameters,
-    Reconstruction,
-    RowAttack,
-    UnpairedRecords,
-    View,
-    register,
-    stream,
-)
+from auditor.plugin import Array, Cost, NotApplicable, PluginParameters, Reconstruction, RowAttack, UnpairedRecords, View, register, stream
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates that the prior and each copy's generator are learnt from."""

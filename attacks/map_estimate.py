@@ -79,7 +79,7 @@ class MaximumAPosteriori(RowAttack):
             return ByAttribute([of_values(view, channel, j, p.estimate == "mode") for j, channel in enumerate(found)])
         if p.prior == "gaussian":
             return _with_normal_prior(view, found, p.estimate)
-        priors = reconstructed_priors(view, found, blocks, p.method, p.bins, None)
+        priors = reconstructed_priors(found, blocks, p.method, p.bins, None)
         return estimated_by_attribute(ESTIMATES[p.prior, p.estimate], found, priors, view.released.count)
 
 

@@ -75,7 +75,7 @@ class TreeEstimate(RowAttack):
             raise NotApplicable("the law of the noise is not known to have one shape across the copies")
         known = found.tree.on if found.predictors is not None else None
         noise = Noise.of(view.combined_variance * law.shape, known)
-        return _OverLeaves(view, found.tree, leaf_posteriors(found.leaves(*view.estimated_moments), found.tree, noise.covariance), noise)
+        return _OverLeaves(view, found.tree, leaf_posteriors(found.leaves(*view.estimated_moments), noise.covariance), noise)
 
 
 class Noise(NamedTuple):
@@ -135,7 +135,7 @@ class LeafPosterior(NamedTuple):
     covariance: Array
 
 
-def leaf_posteriors(leaves: Leaves, tree: RegressionTree, S: Array) -> list[LeafPosterior]:
+def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
     """Return each leaf as a copy with noise of covariance S, shape (N, N), shows it."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(leaves.weight) - leaves.box.log_mass

@@ -108,7 +108,7 @@ class ReconstructedPrior(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with the priors estimated from the coalition's copies."""
         found = channels(view)
-        priors = reconstructed_priors(view, found, blocks, self.parameters.method, self.parameters.bins, None)
+        priors = reconstructed_priors(found, blocks, self.parameters.method, self.parameters.bins, None)
         return estimated_by_attribute(histogram_mean, found, priors, view.released.count)
 
 

@@ -22,7 +22,6 @@ class Csv(Renderer):
 
     name = "csv"
     suffix: ClassVar[str] = ".csv"
-    media_type: ClassVar[str] = "text/csv"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the table; the first column names the audit."""

@@ -34,7 +34,6 @@ class Html(Renderer):
 
     name = "html"
     suffix: ClassVar[str] = ".html"
-    media_type: ClassVar[str] = "text/html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page, one article an audit, and a summary over all when there are several.

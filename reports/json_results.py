@@ -21,7 +21,6 @@ class Json(Renderer):
 
     name = "json"
     suffix: ClassVar[str] = ".json"
-    media_type: ClassVar[str] = "application/json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return one document, or a list of them when there is not exactly one audit."""

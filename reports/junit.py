@@ -25,7 +25,6 @@ class Junit(Renderer):
 
     name = "junit"
     suffix: ClassVar[str] = ".xml"
-    media_type: ClassVar[str] = "application/xml"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document, one test suite an audit."""

@@ -42,7 +42,6 @@ class Latex(Renderer):
 
     name = "latex"
     suffix: ClassVar[str] = ".tex"
-    media_type: ClassVar[str] = "application/x-tex"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the tables of one audit after those of the other."""

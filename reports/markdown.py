@@ -26,7 +26,6 @@ class Markdown(Renderer):
 
     name = "markdown"
     suffix: ClassVar[str] = ".md"
-    media_type: ClassVar[str] = "text/markdown"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the document, one section an audit, after a summary when there are several."""

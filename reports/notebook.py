@@ -26,7 +26,6 @@ class Notebook(Display):
 
     name = "notebook"
     suffix: ClassVar[str] = ".html"
-    media_type: ClassVar[str] = "text/html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""

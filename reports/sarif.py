@@ -35,7 +35,6 @@ class Sarif(Renderer):
 
     name = "sarif"
     suffix: ClassVar[str] = ".sarif"
-    media_type: ClassVar[str] = "application/sarif+json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the log."""

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from auditor.adversary.knowledge import (
-    Estimated,
-    Knowledge,
-    KnownAttributes,
-    KnownRecords,
-    Leaf,
-    PublishedModel,
-    PublishedRules,
-    Split,
-)
+from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownRecords, Leaf, PublishedModel, PublishedRules, Split
 from auditor.adversary.published_rules import published_prior
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError, did_you_mean

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from auditor.numerics.statistics import ranks
+from auditor.numerics.statistics import ranks, standardised
 from auditor.process.deferred import scipy
 from auditor.text.column_names import quoted
 from auditor.types import Array
@@ -159,13 +159,13 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
 
 def _peak(X: Array, Y: Array) -> Array:
     """Return the larger kurtosis of the ranks of each column and its copy, over 3, and at least 1; shape (N,)."""
-    fourth = [np.mean(_standard(_ranks(part)) ** 4, axis=0) for part in (X, Y)]
+    fourth = [np.mean(standardised(_ranks(part)) ** 4, axis=0) for part in (X, Y)]
     return np.asarray(np.maximum(1.0, np.maximum(*fourth) / 3))
 
 
 def z_scores(X: Array, Y: Array) -> Array:
     """Return ``atanh r_j · √(n − 3)`` of every column with its own copy, shape (N,)."""
-    r = np.einsum("ij,ij->j", _standard(X), _standard(Y)) / len(X)
+    r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
     return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(X) - 3)))
 
 
@@ -178,13 +178,8 @@ def _mixed_chance(X: Array, Y: Array) -> float:
 
 def _canonical(X: Array, Y: Array) -> Array:
     """Return the canonical correlations, shape (N,): 1 for a copy that is a rotation."""
-    U, V = (np.linalg.svd(_standard(part), full_matrices=False)[0] for part in (X, Y))
+    U, V = (np.linalg.svd(standardised(part), full_matrices=False)[0] for part in (X, Y))
     return np.asarray(np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12))
-
-
-def _standard(X: Array) -> Array:
-    deviation = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
 
 
 def _differences(X: Array) -> Array:
@@ -198,7 +193,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     n, N = X.shape
     if N < 2 or n < 10 * N:
         return ""
-    x, y = _standard(_ranks(X)), _standard(_ranks(Y))
+    x, y = standardised(_ranks(X)), standardised(_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
     from scipy.optimize import linear_sum_assignment  # a fifth of a second, which every start would pay
 
@@ -207,9 +202,9 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)
     # A rotation mixes columns. One under another's name has that one's deviation and noise, and the others tell no more of it.
     ratio = np.std(X, axis=0)[order] / np.std(Y, axis=0)
-    linear = np.einsum("ij,ij->j", _standard(X)[:, order], _standard(Y)) / n
+    linear = np.einsum("ij,ij->j", standardised(X)[:, order], standardised(Y)) / n
     off = np.minimum(np.abs(best - ratio), np.abs(linear - ratio))
-    mixed = np.sum((np.linalg.svd(_standard(X), full_matrices=False)[0].T @ _standard(Y)) ** 2, axis=0) / n
+    mixed = np.sum((np.linalg.svd(standardised(X), full_matrices=False)[0].T @ standardised(Y)) ** 2, axis=0) / n
     more = mixed - linear**2
     F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
     mixture = scipy.special.fdtrc(N - 1, n - N - 1, F) < MIXTURE
@@ -233,7 +228,7 @@ def _moved(X: Array, Y: Array) -> str:
     """Return by how many rows the copy must be moved to fit; nothing if it fits as it stands, or nowhere."""
     X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
     s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
-    both = [(_standard(x), _standard(y)) for x, y in ((X, Y), (_ranks(X), _ranks(Y)))]
+    both = [(standardised(x), standardised(y)) for x, y in ((X, Y), (_ranks(X), _ranks(Y)))]
     strength = {k: _strength(both, k) for k in range(-farthest, farthest + 1)}
     fits = [k for k in sorted(strength, key=abs) if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()]
     if not fits or fits[0] == 0:

@@ -24,6 +24,7 @@ from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
+from auditor.results.files import located
 from auditor.text.column_names import listed, nearest, quoted
 from auditor.types import Array
 
@@ -89,6 +90,14 @@ def check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -
     if found < rows or (exact and found > rows):
         unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
         raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
+
+
+def copy_file(name: str, base: Path | None) -> Path:
+    """Return where the file of a copy is, its name being relative to the scenario's folder or the current one."""
+    for path in located(name, base):
+        if path.is_file():
+            return path
+    raise AuditorError(f"copies: no such file: {quoted(name)}")
 
 
 def check_joined_by_row(asked: DataUse) -> None:

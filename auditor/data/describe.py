@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,15 +66,13 @@ class Description:
         return self.seen == self.rows
 
 
-def describe(source: str, base: Path | None = None) -> Description:
+def describe(source: str) -> Description:
     """Return what a table holds, the same for the same file every time.
 
     Parameters
     ----------
     source : str
         A file, a folder of parts or a registered source, as a scenario names it.
-    base : Path, optional
-        Where it is looked for before the current folder.
 
     Raises
     ------
@@ -86,7 +83,7 @@ def describe(source: str, base: Path | None = None) -> Description:
     """
     unnamed = 0
     if is_file(source):
-        names, unnamed, pieces = source_pieces(source, base)
+        names, unnamed, pieces = source_pieces(source)
         runs, rows = _sampled(pieces, names)
         coded = coded_columns(Path(pieces[0].path))
     else:

@@ -41,6 +41,7 @@ from auditor.text.column_names import counted, listed, nearest, quoted
 if TYPE_CHECKING:
     from auditor.data.streamed.codes import FileCodes
 
+
 class _Raw(NamedTuple):
     """Selected columns as they were found."""
 
@@ -317,7 +318,7 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
     return next((notes for path in found if (notes := reading.notes_of(path))), [])
 
 
-def source_pieces(source: str, base: Path | None = None) -> tuple[tuple[str, ...], int, list[Piece]]:
+def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     """Return the columns of a file or a folder of parts, the number of those that have no name, and the pieces that hold its records.
 
     Raises
@@ -325,12 +326,12 @@ def source_pieces(source: str, base: Path | None = None) -> tuple[tuple[str, ...
     DataError
         It cannot be read, or has no column that can be asked for.
     """
-    path = _found(source, {}, base)[0]
+    path = _found(source, {}, None)[0]
     known = reading.header(path)
     named = [name for name in known if name]
     if not named:
         raise DataError(f"{path.name}: no column has a name")
-    names, pieces = _pieces(source, named, None, {}, base)
+    names, pieces = _pieces(source, named, None, {}, None)
     return names, len(known) - len(named), pieces
 
 

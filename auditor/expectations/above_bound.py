@@ -21,7 +21,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from auditor.expectations.base import Expectation, Judgement, copies_released, selector
+from auditor.expectations.base import Expectation, Judgement, measured
 from auditor.expectations.metric import LEVEL, ROUNDING, measured_at
 from auditor.numerics.statistics import Z_95, holm, one_sided
 from auditor.registry import register
@@ -44,14 +44,12 @@ class AboveBound(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell that has a bound."""
-        copies = copies_released(evidence)
-        errors = [r for r in evidence.measurements if selector(self.parameters, ERROR, copies)(r) and r.status == "ok"]
         bounds = {_key(group[0]): pooled(group)[0] for metric in (FLOOR, CEILING) for group in
                   cells(r for r in evidence.measurements if r.metric == metric and r.status == "ok").values()}  # fmt: skip
         rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
         told = {(str(release.sweep), release.scheme, *who) for release in evidence.releases for who in release.facts.get("told", ())}
         found = list[Side]()
-        for group in cells(errors).values():
+        for group in measured(evidence, self.parameters, ERROR):
             first, where = group[0], (str(group[0].sweep), group[0].scheme)
             copies_alone = not in_clear(first.knowledge) and (*where, first.attack, first.knowledge) not in told
             found += _sides(group, bounds, rows[where], copies_alone)

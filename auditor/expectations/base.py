@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -13,7 +13,7 @@ from auditor.errors import AuditorError, PluginError
 from auditor.process.containment import contained
 from auditor.registry import Plugin, PluginParameters
 from auditor.results.evidence import Evidence
-from auditor.results.records import ExpectationRecord, Measurement, Verdict
+from auditor.results.records import ExpectationRecord, Measurement, Verdict, cells
 from auditor.scenario.read_coalitions import parse_coalitions
 
 Names = str | list[str]
@@ -37,6 +37,7 @@ class Expectation(Plugin):
     needs_pooling: ClassVar[bool] = False
     """Whether the engine must gather ``Pooling`` evidence."""
     needs_metrics: ClassVar[tuple[str, ...]] = ()
+    """Metrics that must be measured, beside the one that a parameter ``metric`` names."""
 
     class Parameters(Filter):
         """The filter only."""
@@ -135,6 +136,18 @@ def selector(
         )
 
     return selected
+
+
+def measured(evidence: Evidence, filters: Filter, metric: str, pooled_only: bool = False) -> list[list[Measurement]]:
+    """Return the cells that a filter selects and that were measured, each the records of its replicates; as for ``selector``."""
+    selected = selector(filters, metric, copies_released(evidence), pooled_only)
+    return list(cells(record for record in evidence.measurements if selected(record) and record.status == "ok").values())
+
+
+def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
+    """Return whether a filter by ``scheme`` and ``sweep`` covers the releases of a scheme at a sweep point; without such fields it does."""
+    sweep = getattr(filters, "sweep", None) or {}
+    return _among(scheme, getattr(filters, "scheme", None)) and all(point.get(path) == value for path, value in sweep.items())
 
 
 def _coalition_matches(record: Measurement, coalition: Any, copies: dict[tuple[str, str], int], pooled_only: bool) -> bool:

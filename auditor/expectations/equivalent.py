@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.base import Expectation, Filter, Judgement, measured
 from auditor.expectations.metric import at_bound
 from auditor.numerics.statistics import holm, one_sided, quantile
 from auditor.registry import register
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells, describe, pooled
+from auditor.results.records import Measurement, describe, pooled
 
 LEVEL = 0.05
 POWER = 0.8
@@ -43,16 +43,10 @@ class Equivalent(Expectation):
         margin: float = Field(gt=0, description="largest difference that counts as none, in the metric's unit")
         together: bool = Field(False, description="test the mean over all levels, and not each level by itself")
 
-    @property
-    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The metric that must be measured."""
-        return (str(self.parameters.metric),)
-
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every pair of cells at equal levels."""
         p = self.parameters
-        selected = selector(p, p.metric, copies_released(evidence))
-        groups = cells(r for r in evidence.measurements if selected(r) and r.status == "ok").values()
+        groups = measured(evidence, p, p.metric)
         first, second = ({_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes)
         pairs = [(first[key], second[key]) for key in first if key in second]
         if not pairs:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers
 from auditor.numerics.statistics import holm
 from auditor.registry import register
 from auditor.results.evidence import Evidence
@@ -32,7 +32,7 @@ class MarginalIsUniform(Expectation):
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        tests = [(release.scheme, *test) for release in evidence.releases if self._covers(release.scheme, release.sweep)
+        tests = [(release.scheme, *test) for release in evidence.releases if covers(self.parameters, release.scheme, release.sweep)
                  for test in release.facts.get("marginal", ())]  # fmt: skip
         usable = [test for test in tests if test[4] > 0]
         if not usable:
@@ -49,8 +49,3 @@ class MarginalIsUniform(Expectation):
         if len(usable) < len(tests):
             return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", least)
         return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {finding}", least, alpha)
-
-    def _covers(self, scheme: str, sweep: dict[str, object]) -> bool:
-        wanted = self.parameters.sweep or {}
-        schemes = listed(self.parameters.scheme)
-        return (not schemes or scheme in schemes) and all(sweep.get(path) == value for path, value in wanted.items())

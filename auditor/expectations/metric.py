@@ -15,13 +15,13 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, measured, worst
 from auditor.expectations.guarantees import as_drawn
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base
-from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, cells, describe, mean_theory, pooled, uncertainty
+from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, describe, mean_theory, pooled, uncertainty
 
 LEVEL = 0.05
 ROUNDING = 1e-9
@@ -76,19 +76,13 @@ class MetricBound(Expectation):
         """The metric, its bounds, and the filter."""
 
     @property
-    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The metric that must be measured."""
-        return (self.parameters.metric,)
-
-    @property
     def metric(self) -> str:
         """The metric bounded."""
         return str(self.parameters.metric)
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell."""
-        selected = selector(self.parameters, self.metric, copies_released(evidence), self.pooled_only)
-        groups = list(cells(record for record in evidence.measurements if selected(record) and record.status == "ok").values())
+        groups = measured(evidence, self.parameters, self.metric, self.pooled_only)
         low, high = self.parameters.limits()
         bound = [low, high] if low is not None and high is not None else low if low is not None else high
         if not groups:
@@ -205,11 +199,6 @@ class CollusionGain(MetricBound):
     def metric(self) -> str:
         """The metric bounded."""
         return "collusion_gain"
-
-    @property
-    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Measured always."""
-        return ()
 
     class Parameters(Bounds):
         """Bounds on the gain, and the filter; without `coalition` every coalition of two copies or more."""

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.base import Expectation, Filter, Judgement, measured
 from auditor.expectations.ranking import judge_pairs
 from auditor.registry import register
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, cells
+from auditor.results.records import Measurement
 
 
 @register
@@ -43,17 +43,11 @@ class Monotone(Expectation):
                 raise ValueError("between must go from a smaller to a larger swept value")
             return self
 
-    @property
-    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The metric that must be measured."""
-        return (str(self.parameters.metric),)
-
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every step of every line: one scheme, attack, knowledge, coalition and attribute."""
         p = self.parameters
-        selected = selector(p, p.metric, copies_released(evidence))
         lines: dict[str, list[tuple[float, Sequence[Measurement]]]] = {}
-        for group in cells(r for r in evidence.measurements if selected(r) and r.status == "ok").values():
+        for group in measured(evidence, p, p.metric):
             x = group[0].sweep.get(p.against)
             if isinstance(x, (int, float)) and (p.between is None or p.between[0] <= x <= p.between[1]):
                 lines.setdefault(_line(group[0], p.against), []).append((x, group))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, listed, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, covers, worst
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -37,9 +37,7 @@ class NeighbourCoin(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every release the filter covers."""
         p = self.parameters
-        schemes, sweep = listed(p.scheme), p.sweep or {}
-        drawn = [coin for release in evidence.releases
-                 if (not schemes or release.scheme in schemes) and all(release.sweep.get(path) == v for path, v in sweep.items())
+        drawn = [coin for release in evidence.releases if covers(p, release.scheme, release.sweep)
                  for coin in release.facts.get("drawn", ()) if coin.copy == p.copy_number]  # fmt: skip
         if not drawn:
             return Judgement("undecided", f"copy {p.copy_number} is not drawn between two others in any release covered")

@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, selector, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, covers, selector, worst
 from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
@@ -105,12 +105,8 @@ class NoCollusionGain(Expectation):
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         """Yield what pooling buys, for every release and coalition that the filter covers."""
         wanted = None if self.parameters.coalition is None else parse_coalitions(self.parameters.coalition)
-        schemes, sweep = self.parameters.scheme, self.parameters.sweep
-        names = [schemes] if isinstance(schemes, str) else schemes
         for release in evidence.releases:
-            if names is not None and release.scheme not in names:
-                continue
-            if sweep is not None and any(release.sweep.get(path) != value for path, value in sweep.items()):
+            if not covers(self.parameters, release.scheme, release.sweep):
                 continue
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):

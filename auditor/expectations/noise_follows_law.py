@@ -15,7 +15,7 @@ import math
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, listed
+from auditor.expectations.base import Expectation, Filter, Judgement, Share, covers
 from auditor.numerics.statistics import holm
 from auditor.process.deferred import scipy
 from auditor.registry import register
@@ -43,7 +43,7 @@ class NoiseFollowsLaw(Expectation):
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        covered = [release for release in evidence.releases if self._covers(release)]
+        covered = [release for release in evidence.releases if covers(self.parameters, release.scheme, release.sweep)]
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
         tests = [(release, test) for release in covered for test in release.law if test.statistic not in passed_over]
         if not tests:
@@ -66,10 +66,6 @@ class NoiseFollowsLaw(Expectation):
             return Judgement("undecided", why, least, level)
         why = f"{len(tests)} statistics ({count:,} tests) agree with the stated law; {coarsest.departure} of {hidden:.2g} would show"
         return Judgement("holds", f"{why}; the least likely is {finding}", least, level)
-
-    def _covers(self, release: ReleaseEvidence) -> bool:
-        schemes, sweep = listed(self.parameters.scheme), self.parameters.sweep or {}
-        return (not schemes or release.scheme in schemes) and all(release.sweep.get(path) == value for path, value in sweep.items())
 
 
 def _finding(release: ReleaseEvidence, test: LawTest) -> str:

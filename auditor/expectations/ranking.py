@@ -10,12 +10,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector, worst
+from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, measured, worst
 from auditor.expectations.metric import ROUNDING
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
-from auditor.results.records import Measurement, Verdict, cells, describe, pooled, uncertainty
+from auditor.results.records import Measurement, Verdict, describe, pooled, uncertainty
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 
@@ -49,8 +49,7 @@ class Ranking(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every pair of neighbours in the order, in every cell where both were measured."""
-        selected = selector(self.parameters, self.parameters.metric, copies_released(evidence))
-        groups = list(cells(r for r in evidence.measurements if selected(r) and r.status == "ok").values())
+        groups = measured(evidence, self.parameters, self.parameters.metric)
         pairs = [pair for low, high in zip(self.parameters.order[:-1], self.parameters.order[1:], strict=True)
                  for pair in self._pairs(groups, low, high, copies_released(evidence))]  # fmt: skip
         if not pairs:
@@ -196,17 +195,11 @@ class GrowthRate(Expectation):
                 raise ValueError("needs a bound: at-least or at-most")
             return self
 
-    @property
-    def needs_metrics(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The metric that must be measured."""
-        return (str(self.parameters.metric),)
-
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict on the least-squares slope, scheme by scheme and line by line; the worst decides."""
         p = self.parameters
-        selected = selector(p, p.metric, copies_released(evidence))
         lines: dict[str, list[tuple[float, float]]] = {}
-        for group in cells(r for r in evidence.measurements if selected(r) and r.status == "ok").values():
+        for group in measured(evidence, p, p.metric):
             record = group[0]
             x = record.sweep.get(p.against)
             value = float(np.median([r.value for r in group if r.value is not None]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from auditor.expectations.base import listed
+from auditor.expectations.base import covers
 from auditor.results.evidence import Statement
 from auditor.results.records import ExpectationRecord
 
@@ -31,14 +31,9 @@ def undecided(record: ExpectationRecord, expectation: Statement, missing: Sequen
         Its filter by ``scheme`` and ``sweep`` says which tasks it speaks of; without such fields it speaks of all.
     missing : sequence of Missing
     """
-    lacking = sum(_covers(expectation.parameters, task) for task in missing)
+    lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
     if not lacking:
         return record
     tasks = "1 task that it covers is" if lacking == 1 else f"{lacking} tasks that it covers are"
     so_far = f"; so far: {record.status}: {record.why}" if record.status != "undecided" else ""
     return record.model_copy(update={"status": "undecided", "why": f"the audit was stopped: {tasks} missing{so_far}"})
-
-
-def _covers(filters: Any, task: Missing) -> bool:
-    schemes, sweep = listed(getattr(filters, "scheme", None)), getattr(filters, "sweep", None) or {}
-    return (not schemes or task.scheme in schemes) and all(task.point.get(path) == value for path, value in sweep.items())

@@ -29,6 +29,11 @@ WIDEST = 1e5
 """Ratio of two attributes' deviations up to which eigenvalues of their covariance itself are right to 1e-6 in either's own unit."""
 
 
+def is_diagonal(K: Array) -> bool:
+    """Whether a matrix of shape (N, N) is 0 off its diagonal."""
+    return not (K - np.diag(np.diag(K))).any()
+
+
 def widely_scaled(K: Array) -> NDArray[np.bool_]:
     """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding.
 

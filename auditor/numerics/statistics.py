@@ -47,6 +47,12 @@ def ranks(values: Array) -> Array:
     return found
 
 
+def standardised(X: Array) -> Array:
+    """Return each column with mean 0 and variance 1, shape (n, N); zeros where all values are equal."""
+    deviation = X.std(axis=0)
+    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+
+
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
     return standard(np.column_stack([ranks(column) for column in X.T]))

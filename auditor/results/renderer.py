@@ -25,7 +25,6 @@ class Renderer(Plugin):
     kind = "renderer"
     suffix: ClassVar[str] = ".txt"
     """File ending of what it makes."""
-    media_type: ClassVar[str] = "text/plain"
 
     def __init_subclass__(cls, **options: Any) -> None:
         """See to it that every renderer, whoever wrote and whoever calls it, is given what may leave the owner's machine, and no more."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from auditor.audit.base.release import Workspace
 from auditor.audit.base.request import Conclusion, Share
@@ -26,8 +26,6 @@ from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
-
-T = TypeVar("T")
 
 TASKS_PER_PASS = 256
 """A table in its files is gone through in at most so many shares: five for each of fifty workers."""
@@ -140,17 +138,17 @@ class Checkpoint:
             kept = {scheme: step.jobs[scheme].storable(parts) for scheme, parts in found.items() if not isinstance(parts, str)}
             self.begun.keep(step.name, {self.places[scheme]: each for scheme, each in kept.items() if each is not None})
 
-    def concluded(self, scheme: int, name: str, kind: Any, conclude: Callable[[], T]) -> T:
-        """Return what was kept under a name, or conclude it and keep that: aggregates that the task's result will hold as they are."""
-        if self.begun is None:
-            return conclude()
-        encode, decode = codec(kind)
-        with suppress(CodecError, TypeError, ValueError, RecursionError):
-            known: T = decode(self.begun.read(self.places[scheme], name))
-            return known
-        found = conclude()
-        self.begun.keep(name, {self.places[scheme]: encode(found)})
-        return found
+    def known(self, scheme: int, name: str, kind: Any) -> Any:
+        """Return the aggregates that were kept under a name; None where there are none, or none that make sense."""
+        if self.begun is not None:
+            with suppress(CodecError, TypeError, ValueError, RecursionError):
+                return codec(kind)[1](self.begun.read(self.places[scheme], name))
+        return None
+
+    def note(self, scheme: int, name: str, kind: Any, found: Any) -> None:
+        """Keep aggregates under a name, which the task's result will hold as they are."""
+        if self.begun is not None:
+            self.begun.keep(name, {self.places[scheme]: codec(kind)[0](found)})
 
 
 def passed(steps: Sequence[PassTask], crew: Crew, checkpoint: Checkpoint) -> Generator[Found, None, None]:
@@ -218,7 +216,10 @@ def shared_out(task: Task, crew: Crew, checkpoint: Checkpoint) -> Share:
             yield from parts(job, number)
         else:
             name = f"pass-{number}"
-            yield checkpoint.concluded(task.scheme, name, conclusion.kind, lambda: conclusion.of(added_up(job, parts(job, number))))
+            if (found := checkpoint.known(task.scheme, name, conclusion.kind)) is None:
+                found = conclusion.of(added_up(job, parts(job, number)))
+                checkpoint.note(task.scheme, name, conclusion.kind, found)
+            yield found
 
     return share
 

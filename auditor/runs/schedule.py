@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,7 +24,6 @@ from auditor.data.table import Table
 from auditor.process.containment import contained
 from auditor.process.environment import one_thread
 from auditor.process.memory import keep_freed_memory
-from auditor.results.codec import CodecError, codec
 from auditor.runs.checkpoint import Unfinished
 from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
 from auditor.runs.plan import line_of
@@ -148,19 +148,21 @@ def _with_gains(
     """Yield place and result of each task, with what trees gain of its copies, which steps beside them find out."""
     apart = {task.scheme: {step.number: NOTHING for step in gains if step.task.scheme == task.scheme} for task in tasks}
     ready = [replace(task, attempts={**task.attempts, **apart[task.scheme]}) for task in tasks]
-    gained = {task.scheme: list[Attempt | None]() for task in tasks}
+    left, gained = Counter(step.task.scheme for step in gains), defaultdict[int, list[Attempt | None]](list)
     audited = dict[int, list[ReleaseAudit]]()
     with closing(attempted(gains, ready, crew, checkpoint)) as outcomes:
         for number, found in outcomes:
             finished(number)
             if number < len(gains):
-                gained[gains[number].task.scheme].append(found)
+                scheme = gains[number].task.scheme
+                gained[scheme].append(found)
+                left[scheme] -= 1
             else:
                 audited[number - len(gains)] = found
-            for place in [place for place in audited if len(gained[tasks[place].scheme]) == len(apart[tasks[place].scheme])]:
-                audits, parts = audited.pop(place), [part for part in gained[tasks[place].scheme] if part is not None]
-                failed = len(parts) < len(apart[tasks[place].scheme])  # it will again, and the audit says why
-                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(parts) for audit in audits]
+            for place in [place for place in audited if not left[tasks[place].scheme]]:
+                audits, parts = audited.pop(place), gained[tasks[place].scheme]
+                failed = None in parts  # it will again, and the audit says why
+                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(filter(None, parts)) for audit in audits]
 
 
 def _step(step: AttemptTask | Task) -> Any:
@@ -232,13 +234,9 @@ def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, 
 
     Those without a fault are kept: what an attempt comes to are figures that the task's result will hold as they are.
     """
-    encode, decode = codec(Attempt)
-    begun, places, left = checkpoint.begun, checkpoint.places, list[int]()
+    left = list[int]()
     for place, step in enumerate(steps):
-        kept = None if begun is None else begun.read(places[step.task.scheme], step.name)
-        try:
-            known = decode(kept)
-        except (CodecError, TypeError, ValueError, RecursionError):
+        if (known := checkpoint.known(step.task.scheme, step.name, Attempt)) is None:
             left.append(place)
         else:
             yield place, known
@@ -249,6 +247,6 @@ def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, 
                 yield len(steps) + number - len(left), found
                 continue
             step = steps[left[number]]
-            if begun is not None and found is not None and not found.measurements.where(status="failed").any():
-                begun.keep(step.name, {places[step.task.scheme]: encode(found)})
+            if found is not None and not found.measurements.where(status="failed").any():
+                checkpoint.note(step.task.scheme, step.name, Attempt, found)
             yield left[number], found

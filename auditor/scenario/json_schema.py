@@ -63,12 +63,12 @@ def _optional(item: JSON) -> JSON:
 
 def _named(name: str, properties: JSON, required: list[str]) -> JSON:
     """Return the schema of ``{name: estimated, rows: 400}``, which says the same as ``{estimated: {rows: 400}}``."""
-    return {
-        "type": "object",
-        "required": ["name", *required],
-        "additionalProperties": False,
-        "properties": {"name": {"const": name}, **properties},
-    }
+    return _object(["name", *required], {"name": {"const": name}, **properties})
+
+
+def _object(required: list[str], properties: JSON) -> JSON:
+    """Return the schema of a mapping that may have these keys and no others."""
+    return {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
 
 
 def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
@@ -153,21 +153,20 @@ def _data(definitions: JSON) -> JSON:
     path = {"type": "string", "pattern": r"\.([cC][sS][vV]|[pP][aA][rR][qQ][uU][eE][tT])$|[/\\]"}
     choices: list[JSON] = [
         {"anyOf": [{"enum": registry.names("source")}, path]},
-        {"type": "object", "required": ["source"], "additionalProperties": False, "properties": {"source": path, **common}},
+        _object(["source"], {"source": path, **common}),
     ]
     for name in registry.names("source"):
         schema = _parameters("source", name, definitions)
         properties = {"source": {"const": name}, **common, **schema.get("properties", {})}
-        required = ["source", *schema.get("required", [])]
-        choices.append({"type": "object", "required": required, "additionalProperties": False, "properties": properties})
+        choices.append(_object(["source", *schema.get("required", [])], properties))
     return {"anyOf": choices}
 
 
 def _bins() -> JSON:
     count = {"type": "integer", "minimum": 1}
     edges = {"type": "array", "items": {"type": "number"}, "minItems": 2}
-    return {"anyOf": [{"type": "object", "required": [rule], "additionalProperties": False, "properties": {rule: argument}}
-                      for rule, argument in (("equal-width", count), ("quantile", count), ("edges", edges))]}  # fmt: skip
+    rules = {"equal-width": count, "quantile": count, "edges": edges}
+    return {"anyOf": [_object([rule], {rule: argument}) for rule, argument in rules.items()]}
 
 
 def _model(definitions: JSON) -> list[JSON]:
@@ -182,10 +181,7 @@ def _model(definitions: JSON) -> list[JSON]:
     node: JSON = {"$ref": "#/$defs/regression-tree"}
     split = {"split": {"type": "string"}, "at": number, "below": node, "above": node}
     leaf = {"mean": number, "variance": positive, "share": share}
-    definitions["regression-tree"] = {
-        "anyOf": [{"type": "object", "required": required, "additionalProperties": False, "properties": properties}
-                  for required, properties in ((list(split), split), (["mean", "variance"], leaf))]
-    }  # fmt: skip
+    definitions["regression-tree"] = {"anyOf": [_object(list(split), split), _object(["mean", "variance"], leaf)]}
     fitted: JSON = {"predictors": {"anyOf": [{"type": "string"}, names]}}
     forms: list[tuple[JSON, JSON]] = [
         (fitted, {"depth": {"type": "integer", "minimum": 1, "maximum": MOST_SPLITS}}),
@@ -193,8 +189,7 @@ def _model(definitions: JSON) -> list[JSON]:
           "intercept": number, "residual-variance": positive}, {}),
         ({"tree": node}, {}),
     ]  # fmt: skip
-    return [{"type": "object", "required": ["target", "rows", *own], "additionalProperties": False, "properties": {**common, **own, **more}}
-            for own, more in forms]  # fmt: skip
+    return [_object(["target", "rows", *own], {**common, **own, **more}) for own, more in forms]
 
 
 def _rules() -> JSON:
@@ -203,46 +198,34 @@ def _rules() -> JSON:
     names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
     rule = {
-        "type": "object",
-        "required": ["then"],
-        "additionalProperties": False,
-        "properties": {"if": values, "then": {**values, "minProperties": 1}, "confidence": share, "support": share},
+        **_object(["then"], {"if": values, "then": {**values, "minProperties": 1}, "confidence": share, "support": share}),
         "dependentRequired": {"confidence": ["support"], "support": ["confidence"]},
     }
-    tree = {
-        "type": "object",
-        "required": ["target", "predictors", "depth"],
-        "additionalProperties": False,
-        "properties": {"target": name, "predictors": names, "depth": {"type": "integer", "minimum": 1}},
-    }
+    branches = {"target": name, "predictors": names, "depth": {"type": "integer", "minimum": 1}}
+    tree = _object([*branches], branches)
     return {"margins": {"type": "array", "items": names, "minItems": 1}, "if-then": {"type": "array", "items": rule, "minItems": 1},
             "tree": tree, "known": names}  # fmt: skip
 
 
 def _knowledge(definitions: JSON) -> JSON:
     count: JSON = {"type": "integer", "minimum": 1}
-    estimated: JSON = {
-        "type": "object",
-        "required": ["rows"],
-        "additionalProperties": False,
-        "properties": {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}},
-    }
+    estimated = _object(["rows"], {"rows": {"type": "integer", "minimum": 2}, "structure": {"enum": ["scheme", "none"]}})
     names = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     arguments: dict[str, JSON] = {"estimated": estimated, "known-attributes": names}
     choices: list[JSON] = [{"enum": ["perfect", "uniform-prior"]}]
     for kind in KINDS:
         if kind == "model":
             for form in _model(definitions):
-                choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: form}})
+                choices.append(_object([kind], {kind: form}))
                 choices.append(_named(kind, form["properties"], form["required"]))
         elif kind == "rules":
             either = {"anyOf": [{"required": [key]} for key in ("margins", "if-then", "tree")]}
             inside = {"type": "object", "additionalProperties": False, "properties": _rules(), **either}
-            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: inside}})
+            choices.append(_object([kind], {kind: inside}))
             choices.append({**_named(kind, _rules(), []), **either})
         elif kind not in ("perfect", "uniform-prior"):
             argument = arguments.get(kind, count)
-            choices.append({"type": "object", "required": [kind], "additionalProperties": False, "properties": {kind: argument}})
+            choices.append(_object([kind], {kind: argument}))
             named = "attributes" if kind == "known-attributes" else "count"
             inner: JSON = argument["properties"] if kind == "estimated" else {named: argument}
             needed: list[str] = ["rows"] if kind == "estimated" else [*inner]
@@ -261,12 +244,10 @@ def _attack(definitions: JSON) -> JSON:
 def _coalition() -> JSON:
     copies = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1}
     count = {"type": "integer", "minimum": 1}
-    objects = [{"type": "object", "required": [key], "additionalProperties": False, "properties": {key: argument}}
-               for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
-    objects += [_named(key, {key if key == "copies" else "count": argument}, [key if key == "copies" else "count"])
-                for key, argument in (("copies", copies), ("first", count), ("random", count))]  # fmt: skip
-    bare = {"type": "object", "required": ["name"], "additionalProperties": False, "properties": {"name": {"enum": list(NAMED)}}}
-    return {"anyOf": [{"enum": list(NAMED)}, copies, bare, *objects]}
+    kinds = {"copies": ("copies", copies), "first": ("count", count), "random": ("count", count)}
+    objects = [_object([key], {key: argument}) for key, (_, argument) in kinds.items()]
+    objects += [_named(key, {field: argument}, [field]) for key, (field, argument) in kinds.items()]
+    return {"anyOf": [{"enum": list(NAMED)}, copies, _object(["name"], {"name": {"enum": list(NAMED)}}), *objects]}
 
 
 def _measure() -> JSON:
@@ -277,7 +258,7 @@ def _measure() -> JSON:
         inner = dict.fromkeys(options, option)
         mapping: JSON = {"type": ["object", "null"], "additionalProperties": False, "properties": inner}
         argument: JSON = {"anyOf": [mapping, number, {"type": "array", "items": {"anyOf": [number, mapping]}}]}
-        choices.append({"type": "object", "required": [name], "additionalProperties": False, "properties": {name: argument}})
+        choices.append(_object([name], {name: argument}))
         choices.append(_named(name, inner, []))
     return {"anyOf": choices}
 

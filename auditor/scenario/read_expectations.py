@@ -115,8 +115,8 @@ def _expectation_class(name: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _check_metrics(path: Path, where: dict[str, Any], expectation: Any, problems: Problems, audited: Audited) -> None:
-    named = where.get("metric")
-    if isinstance(named, str) and not metrics.is_metric(named := metrics.RENAMED.get(named, named)):
+    named = getattr(expectation.parameters, "metric", None)
+    if isinstance(where.get("metric"), str) and not metrics.is_metric(str(named)):
         problems.add((*path, "metric"), f"is not a known metric: {named!r}{did_you_mean(named, metrics.METRICS)}")
         return
     for metric in {*expectation.needs_metrics, *([named] if isinstance(named, str) else [])}:

@@ -95,10 +95,7 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     if not isinstance(argument, dict):
         raise KnowledgeError([(path, f"must be {{rows: r}}; got {shown(argument)}")])
     rows, structure = whole(argument.get("rows")), argument.get("structure", "scheme")
-    wrong: list[tuple[Path, str]] = [
-        ((*path, key), f"is not a known field{did_you_mean(key, ('rows', 'structure'))}")
-        for key in argument if key not in ("rows", "structure")
-    ]  # fmt: skip
+    wrong = _unknown(argument, ("rows", "structure"), path)
     if "rows" not in argument and not wrong:
         wrong.append((path, "must be {rows: r}; rows is required"))
     if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
@@ -123,9 +120,7 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
     """
     if not isinstance(argument, dict):
         raise KnowledgeError([(path, f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}")])
-    wrong: list[tuple[Path, str]] = [
-        ((*path, key), f"is not a known field{did_you_mean(key, MODEL_FIELDS)}") for key in argument if key not in MODEL_FIELDS
-    ]
+    wrong = _unknown(argument, MODEL_FIELDS, path)
     target, on, rows, known = argument.get("target"), argument.get("predictors"), whole(argument.get("rows")), argument.get("known", False)
     stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
     needed = ("target", "rows", *(() if stated or "tree" in argument else ("predictors",)))
@@ -261,12 +256,17 @@ def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]])
 
 def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
     """Note fields of a node that are unknown, missing, or no numbers where they should be."""
-    unknown = [key for key in node if key not in fields]
-    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in unknown]
+    unknown = _unknown(node, fields, path)
+    wrong += unknown
     wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
     for key in (key for key in ("at", "mean", "variance", "share") if key in fields and key in node):
         if not _is_number(node[key]):
             wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
+
+
+def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[tuple[Path, str]]:
+    """Return what is wrong with fields that there are not."""
+    return [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in node if key not in fields]
 
 
 def _is_number(value: Any) -> bool:
@@ -284,9 +284,7 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
     fields = ("margins", "if-then", "known", "tree")
     if not isinstance(argument, dict):
         raise KnowledgeError([(path, f"must be {{margins: [[names]]}}, {{if-then: [rules]}} or {{tree: {{…}}}}; got {shown(argument)}")])
-    wrong: list[tuple[Path, str]] = [
-        ((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in argument if key not in fields
-    ]
+    wrong = _unknown(argument, fields, path)
     if not argument.keys() & {"margins", "if-then", "tree"}:
         wrong.append((path, "must name what was published: margins, rules under if-then, or a tree"))
     margins, stated, known = (argument.get(key, []) for key in fields[:3])
@@ -312,7 +310,7 @@ def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | 
     if not isinstance(tree, dict):
         wrong.append((path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}"))
         return None
-    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in tree if key not in fields]
+    wrong += _unknown(tree, fields, path)
     wrong += [((*path, key), "is required") for key in fields if key not in tree]
     if len(wrong) > before:
         return None
@@ -335,7 +333,7 @@ def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | 
     if not isinstance(rule, dict):
         wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
         return None
-    wrong += [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in rule if key not in fields]
+    wrong += _unknown(rule, fields, path)
     when, then = rule.get("if", {}), rule.get("then", {})
     for key, part in (("if", when), ("then", then)):
         stated = isinstance(part, dict) and all(isinstance(value, str | int | float) for value in part.values())

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, read_copy
+from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, copy_file, read_copy
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
@@ -33,11 +33,10 @@ from auditor.field_paths import format_path
 from auditor.numerics.blocks import block_head, row_blocks
 from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
-from auditor.results.files import located
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
-from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import Key, MadeCopies, Sampler, Scheme, TableMoments, table_moments
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -118,7 +117,7 @@ class Published(Scheme):
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
             )
-        for note in (*chain.from_iterable(map(notes_of, map(self._find, self.parameters.copies))), *common.notes):
+        for note in (*chain.from_iterable(map(notes_of, self._paths)), *common.notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
@@ -136,13 +135,17 @@ class Published(Scheme):
         copies = list(self._read(table.whole))
         return [copy.cells for copy in copies] if table.cut is not None or any(copy.order is not None for copy in copies) else []
 
+    @property
+    def _paths(self) -> list[Path]:
+        return [copy_file(name, self.base) for name in self.parameters.copies]
+
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
-        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in map(self._find, self.parameters.copies)]
+        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self._paths]
         return remembered((tuple(stamps), self.parameters.key, table.fingerprint()), lambda: common_part(table, list(copies)))
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
-        for name in self.parameters.copies:
-            yield read_copy(self._find(name), table, self.parameters.key, exact, why)
+        for path in self._paths:
+            yield read_copy(path, table, self.parameters.key, exact, why)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return the law that is stated, or None."""
@@ -183,13 +186,8 @@ class Published(Scheme):
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        return _Files([self.table.cut_out(copy.values) for copy in self._read(self.table.whole)])
-
-    def _find(self, name: str) -> Path:
-        for path in located(name, self.base):
-            if path.is_file():
-                return path
-        raise AuditorError(f"copies: no such file: {quoted(name)}")
+        made = [self.table.cut_out(copy.values) for copy in self._read(self.table.whole)]
+        return MadeCopies(made[existing:], row_blocks(*made[0].shape))
 
 
 def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:
@@ -237,17 +235,3 @@ def _check_law(law: dict[str, Any]) -> None:
         raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
     if not scheme.adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")
-
-
-class _Files:
-    """Hands out the rows of copies that are in memory."""
-
-    def __init__(self, copies: Sequence[Array]) -> None:
-        self._copies = copies
-        self._bounds = row_blocks(*copies[0].shape)
-
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        a, b = self._bounds[index]
-        for target, copy in zip(out[existing:], self._copies[existing:], strict=True):
-            target[...] = copy[a:b]

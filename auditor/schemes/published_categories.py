@@ -26,7 +26,7 @@ from pydantic import Field, field_validator
 from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY, check_joined_by_row
+from auditor.data.copies import JOIN_REMEDY, check_joined_by_row, copy_file
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
@@ -35,7 +35,6 @@ from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.results.files import located
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
@@ -181,13 +180,7 @@ class PublishedCategories(UniformScheme):
 
     @property
     def _paths(self) -> list[Path]:
-        return [self._find(name) for name in self.parameters.copies]
-
-    def _find(self, name: str) -> Path:
-        for path in located(name, self.base):
-            if path.is_file():
-                return path
-        raise AuditorError(f"copies: no such file: {quoted(name)}")
+        return [copy_file(name, self.base) for name in self.parameters.copies]
 
 
 _read: dict[Any, list[Codes]] = {}

@@ -9,9 +9,9 @@ import numpy as np
 
 from auditor.data.record_law import NORMAL, RecordLaw
 from auditor.data.source import Source
+from auditor.numerics.statistics import standardised
 from auditor.process.deferred import pd
 from auditor.testing.contract import SEED, check_plugin, made, nothing_else_raised, require
-from auditor.types import Array
 
 ROWS = 60
 LAW_ROWS = 4000
@@ -93,10 +93,10 @@ def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
     names, n = [str(name) for name in frame.columns], len(frame)
     lacking = [] if law.normal else [name for name in names if name not in law.shapes]
     require(cls, "a law", not lacking, f"expected a shape of every attribute, or of none if jointly normal; found none of {lacking}")
-    values = _standardised(frame.to_numpy(dtype=np.float64))
+    values = standardised(frame.to_numpy(dtype=np.float64))
     shapes = [NORMAL] * len(names) if law.normal else [law.shapes[name] for name in names]
     if law.normal:  # so is every sum of attributes then
-        values, shapes, names = np.column_stack([values, _standardised(values.sum(axis=1))]), [*shapes, NORMAL], [*names, "their sum"]
+        values, shapes, names = np.column_stack([values, standardised(values.sum(axis=1))]), [*shapes, NORMAL], [*names, "their sum"]
     for name, shape, column in zip(names, shapes, values.T, strict=True):
         x, share = np.sort(column), np.arange(n + 1) / n
         reach = MOST_DEVIATIONS * (1.0 + np.abs(x)) / np.sqrt(n)  # mean and deviation are the sample's, and move a steep law a lot
@@ -106,11 +106,6 @@ def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
     after = float(np.abs((values[1:] * values[:-1]).sum(axis=0)).max() / np.sqrt(n))
     for what, found in (("attributes", apart), ("records", after)):
         require(cls, "follows its law", found < MOST_DEVIATIONS, f"expected independent {what}, found a correlation of {found:.1f}/√n")
-
-
-def _standardised(values: Array) -> Array:
-    spread = values.std(axis=0)
-    return np.asarray((values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _labels(cls: type[Source], source: Source, frame: pd.DataFrame) -> None:

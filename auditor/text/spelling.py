@@ -11,8 +11,8 @@ LONGEST = 100
 """Letters of a name that are looked at; what is longer is no name that somebody mistyped."""
 
 
-def closest(name: object, known: Iterable[str], most: int = 2) -> list[str]:
-    """Return the valid names at the least distance, capitals apart; those with the same letters and the same beginning come first.
+def closest(name: object, known: Iterable[str]) -> list[str]:
+    """Return the valid names at the least distance, capitals apart: two at most, those with the same letters and beginning first.
 
     Parameters
     ----------
@@ -20,8 +20,6 @@ def closest(name: object, known: Iterable[str], most: int = 2) -> list[str]:
         What was written.
     known : iterable of str
         What would have been valid.
-    most : int
-        How many to return at most.
 
     Examples
     --------
@@ -40,7 +38,7 @@ def closest(name: object, known: Iterable[str], most: int = 2) -> list[str]:
         if distance <= best:
             best = distance
             found.append(((distance, unlike, -_common(wanted, folded), other), other))
-    return [other for key, other in sorted(found) if key[0] == best][:most]
+    return [other for key, other in sorted(found) if key[0] == best][:2]
 
 
 def slips(a: str, b: str) -> int:

@@ -9,18 +9,7 @@ from auditor.results.renderer import clean
 from reports.figures.curves import coalition_map, curves
 from reports.figures.figures import braces, number, plus_minus
 from reports.figures.reading import Reading, Setting
-from reports.figures.series import (
-    FIGURE_HEADERS,
-    ROWS,
-    ChartData,
-    Choices,
-    Options,
-    cells,
-    columns,
-    setting_cells,
-    setting_headers,
-    values,
-)
+from reports.figures.series import FIGURE_HEADERS, ROWS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
 from reports.figures.spreads import Spread, spreads
 from reports.figures.units import data_unit
 

@@ -159,6 +159,11 @@ def percent(share: float) -> str:
     return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Write names one after the other: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def times(ratio: float) -> str:
     """Write a factor: ``2.4 times``, ``830 times``, ``over a million times``."""
     if not math.isfinite(ratio) or ratio >= 1e6:

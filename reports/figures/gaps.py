@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from auditor.results.renderer import clean
-from reports.figures.figures import clipped
+from reports.figures.figures import clipped, listed
 from reports.figures.matrix import MatrixRow
 from reports.figures.reading import Gap, Reading
 
@@ -62,7 +62,7 @@ def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
 def _place_text(states: Sequence[str], schemes: Sequence[str]) -> str:
     """Write a place: ``(knowledge: perfect and estimated(rows=400)) against rotation, k-anonymity``."""
     states, schemes = ([clipped(name, 60) for name in names] for names in (states, schemes))
-    return f"{f'(knowledge: {_listed(states)}) ' if states else ''}against {_listed(schemes)}"
+    return f"{f'(knowledge: {listed(states)}) ' if states else ''}against {listed(schemes)}"
 
 
 def without_figures(attack: str | None, places: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str:
@@ -112,7 +112,3 @@ def unmeasured_text(count: int) -> str:
 def given_text(states: str) -> str:
     """Say whose figures are over some attributes only."""
     return f"Figures of {clean(states)} are over the attributes that were not given in clear."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]])) if names else ""

@@ -23,8 +23,8 @@ class Guesses(NamedTuple):
         Share of the records guessed right by the coalition, and by its best member alone (None where that was not measured).
     blind : float
         Share guessed right without any copy, by always naming the most frequent value.
-    truth, truth_single : Figure
-        Probability given to a record's true value, likewise.
+    truth : Figure
+        Probability given to a record's true value.
     bits : Figure or None
         Information on a record, in bits.
     """
@@ -33,7 +33,6 @@ class Guesses(NamedTuple):
     single: Figure | None
     blind: float
     truth: Figure
-    truth_single: Figure | None
     bits: Figure | None
 
     @property
@@ -77,4 +76,4 @@ def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> G
     copy = () if alone is None else alone.coalition
     blind = right[coalition].value - beyond.value
     bits = reading.figures(setting, BITS).get(coalition)
-    return Guesses(right[coalition], right.get(copy), blind, truth[coalition], truth.get(copy), bits)
+    return Guesses(right[coalition], right.get(copy), blind, truth[coalition], bits)

@@ -6,7 +6,7 @@ in them can reach an expression.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -57,11 +57,9 @@ def title_of(control: str) -> list[str]:
 class Options:
     """Numbers the options of a control in order of first appearance."""
 
-    def __init__(self, name: str, label: str, known: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, label: str) -> None:
         self.name, self.label = name, label
         self.numbers: dict[str, int] = {}
-        for text in known:
-            self(text)
 
     def __call__(self, text: str) -> int:
         """Return a text's number, the next one where it is new."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.figures.figures import Figure, clipped, percent, spelled, with_error
+from reports.figures.figures import Figure, clipped, listed, percent, spelled, with_error
 from reports.figures.guesses import Guesses
 from reports.figures.reading import EVERYTHING, Setting, floor
 from reports.figures.severity import Severity, severity
@@ -108,7 +108,7 @@ class Verdict:
         """The severity to an adversary who was given attributes, where that is worse than to those who were not."""
         if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
             return ""
-        who = say.listed([clipped(name, 30) for name in self.given.names])
+        who = listed([clipped(name, 30) for name in self.given.names])
         return f", {self.given.severity.word} to whoever knows {who}"
 
     @property

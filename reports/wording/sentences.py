@@ -60,11 +60,6 @@ def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: s
     ]  # fmt: skip
 
 
-def listed(names: Sequence[str]) -> str:
-    """Write names one after the other: ``a, b and c``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def share(shown: Figure | None) -> str:
     """Write a normalized error as a percentage of the variance with its error bar."""
     if shown is None:

@@ -23,7 +23,7 @@ CROSSED = stated(Split("x", 0.2, Leaf(-1, 0.25, 0.6), Split("z", -0.3, Leaf(0, 0
 
 def estimate(tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray) -> np.ndarray:
     moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree)
-    return posterior_mean(y, leaf_posteriors(moments.leaves(mean, K), tree, S), tree)
+    return posterior_mean(y, leaf_posteriors(moments.leaves(mean, K), S), tree)
 
 
 def llse(mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -125,7 +125,7 @@ def test_known_predictors_leave_the_leafs_variance_and_a_copy_of_the_target_its_
     # noise of 2 in the known, so of 1 in the target's
     np.testing.assert_allclose(noise.off(np.array([[3.0, 5.0]]), np.array([[1.0]])), [[1, 4]])
     y = np.array([[1.0, 2.0], [-1.0, 2.0]])
-    found = in_known_leaves(y, leaf_posteriors(leaves, tree, noise.covariance), tree)
+    found = in_known_leaves(y, leaf_posteriors(leaves, noise.covariance), tree)
     np.testing.assert_allclose(found[:, 1], [(1 * 0.5 + V * 2) / (V + 0.5), (-1 * 0.5 + V * 2) / (V + 0.5)], atol=1e-6)
 
 

@@ -12,7 +12,8 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import KnownPairs
 from auditor.adversary.knowledge import KnownRecords
-from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test, pair_counts
+from auditor.audit.categorical.marginal_test import gap_of_chances
+from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
 from auditor.audit.categorical.posterior_measures import growth_bound, largest_retention_for_growth, worst_growth
 from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.counts.code_blocks import CodeBlock
@@ -39,6 +40,11 @@ def law_of(levels, pi, multilevel=True):
 
 def column(size, rows, seed=14):
     return np.minimum(np.random.default_rng(seed).geometric(0.4, rows) - 1, size - 1)
+
+
+def pair_counts(x, y, size):
+    """Return how many records show each pair of values, shape (s, s)."""
+    return np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
 
 
 def drawn(x, size, levels, seed, scheme="uniform-multilevel", replacement="prior", **parameters):
@@ -131,7 +137,7 @@ def test_uniform_replacements_said_to_be_the_table_s_own_are_found(size):
     _, copies = drawn(x, size, LEVELS, 1, replacement="uniform")
     law = plugin.channel(LEVELS, size)
     assert least(compared(x, law, copies)) <= 1e-6
-    assert marginal_test(pair_counts(x, copies[0], size), LEVELS[0], law.pi)[0] <= 1e-6
+    assert chi_square(pair_counts(x, copies[0], size), transition_matrix(LEVELS[0], size, law.pi))[0] <= 1e-6
     _, own = drawn(x, size, LEVELS, 1)  # and the other way round
     assert least(compared(x, UniformLaw(LEVELS, size, True), own)) <= 1e-6
 
@@ -146,7 +152,7 @@ def test_honest_replacements_are_left_alone(scheme, size):
         plugin, copies = drawn(x, size, (0.5, 0.2, 0.5, 0.9, 0.0, 1.0), seed, scheme)
         law = plugin.channel((0.5, 0.2, 0.5, 0.9, 0.0, 1.0), size)
         assert least(compared(x, law, copies)) > 1e-4
-        assert marginal_test(pair_counts(x, copies[1], size), 0.2, law.pi)[0] > 1e-4
+        assert chi_square(pair_counts(x, copies[1], size), transition_matrix(0.2, size, law.pi))[0] > 1e-4
 
 
 def test_honest_copies_with_values_that_are_never_drawn_are_left_alone_and_others_found():
@@ -191,7 +197,7 @@ def test_segments_agree_no_more_often_than_the_bound_says():
 def test_distance_from_the_law_has_mean_0():
     x = column(5, 500)
     pi = np.bincount(x, minlength=5) / 500
-    made = [marginal_gap(pair_counts(x, drawn(x, 5, (0.4,), seed)[1][0], 5), 0.4, pi) for seed in range(100)]
+    made = [gap_of_chances(pair_counts(x, drawn(x, 5, (0.4,), seed)[1][0], 5), transition_matrix(0.4, 5, pi)) for seed in range(100)]
     gaps, errors = np.array(made).T
     assert abs(gaps.mean()) < 4 * errors.mean() / 10
 

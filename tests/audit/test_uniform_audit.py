@@ -6,7 +6,8 @@ import pytest
 from scipy.stats import kstest
 
 import auditor
-from auditor.audit.categorical.marginal_test import marginal_gap, marginal_test, pair_counts
+from auditor.audit.categorical.marginal_test import gap_of_chances
+from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
 from auditor.data.load import load_table
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
@@ -14,7 +15,12 @@ from auditor.registry import _plugins, get, register
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme
 from auditor.schemes.replacement.draws import Draws
-from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+
+
+def pair_counts(x, y, size):
+    """Return how many records show each pair of values, shape (s, s)."""
+    return np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
 
 
 def scenario(**changes):
@@ -166,11 +172,11 @@ def test_marginal_test_has_uniform_p_values_and_rejects_another_level():
     p_values = []
     for seed in range(300):
         copies = get("scheme", "uniform")().copies(x, 6, Key(seed, "u"))
-        p_values.append(marginal_test(pair_counts(x, copies.ask(0.4), 6), 0.4)[0])
+        p_values.append(chi_square(pair_counts(x, copies.ask(0.4), 6), transition_matrix(0.4, 6))[0])
     assert kstest(p_values, "uniform").pvalue > 1e-4
-    assert marginal_test(pair_counts(x, copies.copy(1), 6), 0.5)[0] < 1e-6
-    assert marginal_test(pair_counts(x, x, 6), 1.0)[0] == 1.0
-    assert marginal_test(pair_counts(x, (x + 1) % 6, 6), 1.0)[0] == 0.0
+    assert chi_square(pair_counts(x, copies.copy(1), 6), transition_matrix(0.5, 6))[0] < 1e-6
+    assert chi_square(pair_counts(x, x, 6), transition_matrix(1.0, 6))[0] == 1.0
+    assert chi_square(pair_counts(x, (x + 1) % 6, 6), transition_matrix(1.0, 6))[0] == 0.0
 
 
 # -- data -------------------------------------------------------------------------------------------------------------------
@@ -388,9 +394,9 @@ def test_bounds_that_are_no_probabilities_are_refused(options):
 def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right():
     rng = np.random.default_rng(1)
     x = rng.choice(5, 2000, p=[0.4, 0.3, 0.2, 0.0995, 0.0005]).astype(np.uint8)
-    made = [marginal_gap(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5), 0.4) for seed in range(300)]
+    made = [gap_of_chances(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5), transition_matrix(0.4, 5)) for seed in range(300)]
     gaps, errors = np.array(made).T
     assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(300)
     # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed law: 5 of them
     assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
-    assert marginal_gap(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5), 0.4)[0] > 10 * errors.mean()
+    assert gap_of_chances(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5), transition_matrix(0.4, 5))[0] > 10 * errors.mean()

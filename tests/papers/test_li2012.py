@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import auditor
 from attacks.llse import llse_error, llse_weights
 from auditor.schemes.base.additive import implied_level_covariance
-from auditor.schemes.base.noise_law import KroneckerNoise, earliest_is_sufficient
+from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.corner_wave import CornerWave
 from tests.tiers import every_pair
 
@@ -141,7 +141,7 @@ def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorit
         least = min(MISSION_LEVELS[copy - 1] for copy in copies)
         error = llse_error(K_X, law.of(copies)) / np.outer(deviations, deviations)
         np.testing.assert_allclose(error, least / (1 + least) * K_X / np.outer(deviations, deviations), rtol=0, atol=1e-12)
-        assert earliest_is_sufficient(law, copies)
+        assert one_suffices(makes_useless(law), copies)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, PluginError
 from auditor.schemes.base.additive import ORIGINAL, Step, check_plan, implied_level_covariance
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, earliest_is_sufficient
+from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.plans import bridge_plan
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave, conditional_gaussian, on_demand_plan, parallel_plan
@@ -227,22 +227,22 @@ def test_theorem_5_independent_increments_make_min(arrivals):
 def test_theorem_1_independent_if_and_only_if_covariance_is_the_lower_level(covariance):
     """Theorem 1, levels 0.25 < 1, jointly Gaussian: ``Z_1`` and ``Z_2 − Z_1`` independent iff ``Cov(Z_1, Z_2) = σ_1²``."""
     law = KroneckerNoise(np.array([[0.25, covariance], [covariance, 1.0]]), np.eye(2))
-    assert earliest_is_sufficient(law, [1, 2]) == (covariance == 0.25)
+    assert one_suffices(makes_useless(law), [1, 2]) == (covariance == 0.25)
 
 
 def test_a_law_with_max_for_min_is_refused():
-    assert not earliest_is_sufficient(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1)), [1, 2])
+    assert not one_suffices(makes_useless(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1))), [1, 2])
 
 
 def test_dense_law_of_a_salary_does_not_hide_a_leak_of_age():
     """Fresh noise for age, shared for salary, whose variance is 10⁸ times larger."""
     shared, fresh = np.array([[1.0, 1.0], [1.0, 1.0]]), np.eye(2)
     K = np.kron(shared, np.diag([0.0, 1e10])) + np.kron(fresh, np.diag([1.0, 0.0]))
-    assert not earliest_is_sufficient(DenseNoise(K, 2), [1, 2])
+    assert not one_suffices(makes_useless(DenseNoise(K, 2)), [1, 2])
 
 
 def test_a_loud_copy_does_not_hide_fresh_noise_in_two_quiet_ones():
-    assert not earliest_is_sufficient(KroneckerNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1)), [1, 2, 3])
+    assert not one_suffices(makes_useless(KroneckerNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1))), [1, 2, 3])
 
 
 @given(levels=any_levels, data=st.data())
@@ -250,8 +250,8 @@ def test_a_loud_copy_does_not_hide_fresh_noise_in_two_quiet_ones():
 def test_corollary_1_by_law_any_copies_in_any_scale(levels, data):
     law = KroneckerNoise(minimum(levels), np.diag([1.0, 1e10]))
     members = data.draw(st.sets(st.integers(1, len(levels)), min_size=1))
-    assert earliest_is_sufficient(law, sorted(members))
-    assert earliest_is_sufficient(DenseNoise(law.covariance, 2), sorted(members))
+    assert one_suffices(makes_useless(law), sorted(members))
+    assert one_suffices(makes_useless(DenseNoise(law.covariance, 2)), sorted(members))
 
 
 def test_errata_15_as_printed_is_not_symmetric():

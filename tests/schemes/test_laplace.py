@@ -17,7 +17,7 @@ from auditor.audit.drawn_law.chosen_rows import rows_of
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.errors import AuditorError
 from auditor.schemes.base.additive import implied_level_covariance
-from auditor.schemes.base.noise_law import earliest_is_sufficient
+from auditor.schemes.base.noise_law import makes_useless, one_suffices
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.laplace import Laplace, LaplaceMultilevel, bridge, increment
 
@@ -191,8 +191,8 @@ def test_a_million_draws_of_increments_and_of_bridges_follow_the_law():
 
 def test_least_perturbed_copy_suffices_by_law_in_one_process_and_not_among_independent_ones():
     X = table()
-    assert earliest_is_sufficient(copies_of(LaplaceMultilevel(), X, LEVELS)[1], (1, 2, 3, 4))
-    assert not earliest_is_sufficient(copies_of(Laplace(), X, LEVELS)[1], (1, 2))
+    assert one_suffices(makes_useless(copies_of(LaplaceMultilevel(), X, LEVELS)[1]), (1, 2, 3, 4))
+    assert not one_suffices(makes_useless(copies_of(Laplace(), X, LEVELS)[1]), (1, 2))
 
 
 def test_released_copies_lie_on_a_grid_and_share_as_many_cells_as_the_law_says():

@@ -10,8 +10,8 @@ import auditor
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
-from auditor.schemes import masking
 from auditor.schemes.base.scheme import TableMoments
+from auditor.schemes.masking import multiplicative_noise
 from auditor.schemes.masking.condensation import drawn_alike
 from auditor.schemes.masking.groups import in_deviations, mdav, means, nearest_to_random, runs
 from auditor.schemes.masking.multiplicative_noise import factors
@@ -120,9 +120,9 @@ def test_linear_attacks_go_by_the_law_and_those_by_densities_do_not_apply():
 
 def test_factors_other_than_those_stated_are_found_out(monkeypatch):
     check_scheme(get("scheme", "multiplicative-noise"), {"logs": True})
-    drawn = masking.multiplicative_noise.factors
+    drawn = multiplicative_noise.factors
     for wrong in (lambda level, *more: drawn(1.1 * level, *more), lambda level, shape, *more: drawn(level, (shape[0], 1), *more)):
-        monkeypatch.setattr(masking.multiplicative_noise, "factors", wrong)
+        monkeypatch.setattr(multiplicative_noise, "factors", wrong)
         with pytest.raises(ContractError, match="follows its law"):
             check_scheme(get("scheme", "multiplicative-noise"))
 

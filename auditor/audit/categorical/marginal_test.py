@@ -8,40 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.process.deferred import scipy
-from auditor.schemes.replacement.law import transition_matrix
-from auditor.types import Array, Codes
+from auditor.types import Array
 
 LEAST_EXPECTED = 5.0
 """Cells that expect fewer records are pooled: the statistic would not follow its law there."""
 
 
-def pair_counts(x: Codes, y: Codes, size: int) -> NDArray[np.intp]:
-    """Return how many records show each pair of values in two columns of codes, shape (s, s)."""
-    return np.bincount(x.astype(np.intp) * size + y, minlength=size * size).reshape(size, size)
-
-
-def marginal_test(counts: NDArray[np.integer[Any]], level: float, pi: Array | None = None) -> tuple[float, int]:
-    """Return p-value and degrees of freedom of the test that a copy has the law ``T(p)`` given the originals.
+def test_of_chances(counts: NDArray[np.integer[Any]], share: Array) -> tuple[float, int]:
+    """Return p-value and degrees of freedom of the test that a copy shows each value with the chances stated of it.
 
     Parameters
     ----------
     counts : ndarray of shape (s, s)
         Records by original (row) and released value (column).
-    level : float
-        ``p``.
-    pi : ndarray of shape (s,), optional
-        ``π``, what replacements are drawn from; uniform where none is given.
+    share : ndarray of shape (s, s)
+        The chance of each released value by original, as ``T(p)``.
 
     Notes
     -----
-    Counts of (x, y) against ``n_x T(p)[x, y]``; cells that expect fewer than five records are pooled, the diagonal ones and the others
+    Counts of (x, y) against ``n_x T[x, y]``; cells that expect fewer than five records are pooled, the diagonal ones and the others
     apart. An outcome that the law makes impossible gives p = 0; too few records to test anything give p = 1 and 0 degrees.
     """
-    return test_of_chances(counts, transition_matrix(level, len(counts), pi))
-
-
-def test_of_chances(counts: NDArray[np.integer[Any]], share: Array) -> tuple[float, int]:
-    """Return the same of any transition matrix, shape (s, s)."""
     if (counts[share <= 0] > 0).any():
         return 0.0, 1
     expected = counts.sum(axis=1, keepdims=True) * share
@@ -53,8 +40,8 @@ def test_of_chances(counts: NDArray[np.integer[Any]], share: Array) -> tuple[flo
     return float(scipy.special.chdtrc(degrees, statistic)), degrees
 
 
-def marginal_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | None = None) -> tuple[float, float]:
-    """Return how far a copy's law given the originals is from ``T(p)``, and its standard error if it is that law; see the test.
+def gap_of_chances(counts: NDArray[np.integer[Any]], t: Array) -> tuple[float, float]:
+    """Return how far what a copy shows is from the chances stated of it, and the standard error of that if it has them; see the test.
 
     Notes
     -----
@@ -62,11 +49,6 @@ def marginal_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | Non
     ``Σ_y c(c − 1)/(n(n − 1)) − 2 Σ_y (c/n) T[x, y] + Σ_y T[x, y]²`` for the n records of value x, c of which show y. Its variance is then
     ``2 tr Σ² / (n(n − 1))`` with ``Σ = diag(t) − t tᵀ``. Values of one record tell nothing; (0, 0) when all are such.
     """
-    return gap_of_chances(counts, transition_matrix(level, len(counts), pi))
-
-
-def gap_of_chances(counts: NDArray[np.integer[Any]], t: Array) -> tuple[float, float]:
-    """Return the same of any transition matrix, shape (s, s)."""
     counts = counts.astype(np.float64)
     n = counts.sum(axis=1)
     met = np.where(n >= 2, n, 0.0)

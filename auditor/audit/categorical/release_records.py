@@ -14,11 +14,7 @@ from auditor.audit.categorical.cell_records import Bar, Cell
 from auditor.audit.categorical.estimated_records import estimated_records
 from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.marginal_test import gap_of_chances, test_of_chances
-from auditor.audit.categorical.posterior_measures import (
-    growth_bound,
-    largest_retention_for_breach,
-    largest_retention_for_growth,
-)
+from auditor.audit.categorical.posterior_measures import growth_bound, largest_retention_for_breach, largest_retention_for_growth
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.pooling.categorical import CoalitionMatching, MatchingGains, MatchingJob, gains_of

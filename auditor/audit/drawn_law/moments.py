@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import some_copies
 from auditor.numerics.moments import Moments
@@ -56,13 +55,10 @@ class Whitening(NamedTuple):
         ``W``.
     null : ndarray of shape (m, k)
         Combinations that have no noise by law, of coordinates brought to unit variance.
-    silent : ndarray of shape (k,)
-        Coordinates that have none at all.
     """
 
     rows: Array
     null: Array
-    silent: NDArray[np.bool_]
 
 
 def whitening(K: Array) -> Whitening:
@@ -76,7 +72,7 @@ def whitening(K: Array) -> Whitening:
         rows = np.zeros((part.shape[1], len(K)))
         rows[:, loud] = part.T / deviation[loud]
         parts.append(rows)
-    return Whitening(parts[0], parts[1], deviation == 0)
+    return Whitening(*parts)
 
 
 def factors(law: NoiseLaw) -> tuple[Array, Array]:

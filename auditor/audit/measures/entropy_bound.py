@@ -32,7 +32,7 @@ from auditor.audit.measures.entropy import entropy, information, noise_entropy
 from auditor.data.record_law import NORMAL, RecordLaw, RecordShape
 from auditor.errors import NotApplicable
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, regression
+from auditor.numerics.linear_algebra import EPS, Pencil, in_own_units, is_diagonal, regression
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array, Coalition
@@ -85,7 +85,7 @@ def least_errors(records: RecordLaw, attributes: Sequence[str], K_X: Array, law:
     noises = [law.density_at(1.0, j) for j in range(len(attributes))]
     if any(noise.on_lattice for noise in noises):
         raise NotApplicable("noise on a lattice tells what lies below its unit of values that are on none")
-    if law.distribution != "gaussian" and not _diagonal(law.shape):
+    if law.distribution != "gaussian" and not is_diagonal(law.shape):
         raise NotApplicable(f"{law.distribution} noise that is correlated between attributes is not {law.distribution} in any one of them")
     K, r = given_others(K_X) if records.normal else np.diag(K_X), given_others(law.shape)
     found = np.empty((len(coalitions), len(attributes)))
@@ -126,16 +126,12 @@ def given_others(K: Array) -> Array:
     >>> given_others(np.array([[1.0, 0.6], [0.6, 1.0]])).round(12)
     array([0.64, 0.64])
     """
-    if _diagonal(K):
+    if is_diagonal(K):
         return np.diag(K)
     C, size = in_own_units(K)
     values, vectors = np.linalg.eigh(C)
     precision = (vectors**2 / np.clip(values, len(K) * EPS, None)).sum(axis=1)
     return np.asarray(np.where(np.diag(K) > 0, size**2 / precision, 0.0))
-
-
-def _diagonal(K: Array) -> bool:
-    return not (K - np.diag(np.diag(K))).any()
 
 
 class _Told:

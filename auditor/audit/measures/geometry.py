@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.base.records import CellContext, scheme_record
+from auditor.audit.base.records import CellContext
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.records import Measurement
@@ -32,12 +32,8 @@ def geometry_records(
 ) -> list[Measurement]:
     """Return what every copy keeps."""
     x, copies = _sample(blocks, seed)
-    found = []
-    for number, y in enumerate(copies, start=1):
-        for metric, value in kept(x, y).items():
-            record = scheme_record(context, metric, value)
-            found.append(record._replace(coalition=(number,), levels=context.levels_of((number,))))
-    return found
+    every = ((number, kept(x, y).items()) for number, y in enumerate(copies, start=1))
+    return [context.record(metric, (number,), value) for number, figures in every for metric, value in figures]
 
 
 def _sample(blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed: int) -> tuple[Array, list[Array]]:

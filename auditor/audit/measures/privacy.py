@@ -27,6 +27,7 @@ from auditor.data.table import Table
 from auditor.errors import NotApplicable
 from auditor.numerics.blocks import block_head
 from auditor.numerics.combination import best_unbiased_combination
+from auditor.numerics.linear_algebra import is_diagonal
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar, Measurement
 from auditor.scenario.model import Scenario
@@ -193,7 +194,7 @@ def entropy_records(context: CellContext, table: Table, law: NoiseLaw | None, co
     """Return entropy privacy and its loss for every coalition: figures of the copies, whatever attack and knowledge."""
     if not isinstance(law, KroneckerNoise):
         return _withheld_entropies(context, coalitions, "needs the law of the noise, of one shape across the copies")
-    if law.distribution == "uniform" and (law.shape - np.diag(np.diag(law.shape))).any():
+    if law.distribution == "uniform" and not is_diagonal(law.shape):
         reason = "uniform noise that is correlated between attributes is not uniform in any one of them"
         return _withheld_entropies(context, coalitions, reason)
     # What is known of a single copy is not lost with a coalition that has no such figure.

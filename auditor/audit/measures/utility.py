@@ -198,10 +198,8 @@ def utility_records(context: CellContext, scenario: Scenario, table: Table, copi
     assert use is not None
     if any(copy.shape != table.values.shape for copy in copies):
         why = "needs copies with the original's columns"
-        empty = _record(context, 1, "utility_mean_error", 0.0, None)
         everybody = tuple(range(1, len(copies) + 1))
-        levels = context.levels_of(everybody)
-        return [empty._replace(coalition=everybody, levels=levels, value=None, status="not-applicable", reason=why)]
+        return [context.record("utility_mean_error", everybody, status="not-applicable", reason=why)]
     records = []
     for number, copy in enumerate(copies, start=1):
         for name, value in statistics_kept(table.values, copy).items():

@@ -17,7 +17,7 @@ from pydantic import Field
 from auditor.errors import AuditorError, PluginError
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import block_rows
-from auditor.numerics.linear_algebra import correlation, widely_scaled
+from auditor.numerics.linear_algebra import correlation, is_diagonal, widely_scaled
 from auditor.numerics.random_streams import Rng, stream
 from auditor.numerics.row_kernels import SumOfProducts, add_scaled
 from auditor.registry import PluginParameters
@@ -299,9 +299,8 @@ class _Root:
 
     def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
         self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
-        diagonal = np.diag(K_0)
-        self._scale = np.sqrt(np.clip(diagonal, 0.0, None))
-        self._diagonal = not (K_0 - np.diag(diagonal)).any()
+        self._scale = np.sqrt(np.clip(np.diag(K_0), 0.0, None))
+        self._diagonal = is_diagonal(K_0)
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
         # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
         self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))

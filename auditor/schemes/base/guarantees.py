@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.combination import best_unbiased_combination
-from auditor.numerics.linear_algebra import EPS
+from auditor.numerics.linear_algebra import EPS, is_diagonal
 from auditor.schemes.base.largest_change import Length, combined_noise, largest_length
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, makes_useless, one_suffices, psd_root
@@ -92,11 +92,11 @@ class Guarantees:
         levels, kind = self.counted(copies), self.law.distribution
         if min(levels) <= 0.0 or (np.diag(self.law.shape) <= 0.0).any():
             return _nothing(NO_NOISE)
-        if not self.law.one_process and not _diagonal(self.law.level_covariance):
+        if not self.law.one_process and not is_diagonal(self.law.level_covariance):
             return _nothing(UNSTATED)
         if kind == "uniform":
             return self._uniform(levels)
-        if not _diagonal(self.law.shape):
+        if not is_diagonal(self.law.shape):
             return _nothing(UNSTATED)
         return self._values(levels)
 
@@ -206,10 +206,6 @@ def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
     else:
         pure = change * math.sqrt(2.0) / noise.std  # Δ/b
     return pure, mu, geometric_rho(pure, rate)
-
-
-def _diagonal(K: Array) -> bool:
-    return not (K - np.diag(np.diag(K))).any()
 
 
 def _nothing(note: str) -> Guarantee:

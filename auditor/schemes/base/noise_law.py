@@ -27,6 +27,9 @@ from auditor.numerics.moments import attribute_index, neighbours, square
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
 from auditor.types import Array
 
+UNCORRELATED = 1e-9
+"""Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly the same
+the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels)."""
 BITS = 8
 """Roundings that a stated covariance may have gone through."""
 
@@ -270,42 +273,19 @@ def undo_root(K: Array) -> Array:
     return np.asarray(np.linalg.pinv(psd_root(K) / size[:, None], rcond=1e-5) / size)
 
 
-def earliest_is_sufficient(law: NoiseLaw, copies: Sequence[int], tolerance: float = 1e-9) -> bool:
-    """Whether one of the copies makes all the others of a coalition useless, by the law alone.
-
-    Parameters
-    ----------
-    law : NoiseLaw
-        The law of all copies.
-    copies : sequence of int
-        The coalition, by copy number.
-    tolerance : float
-        As of ``makes_useless``.
-    """
-    return one_suffices(makes_useless(law, tolerance), copies)
-
-
 def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
     """Whether some copy of a coalition makes every other useless, by a table that ``makes_useless`` made."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
 
 
-def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
+def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     """Return, for each pair of copies, whether the first makes the second useless to whoever holds both, shape (M, M).
 
     With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j says that ``Z_j − Z_b`` is uncorrelated with, hence
     independent of, ``Z_b`` and ``X``: every other copy is ``Y_b`` plus noise of its own, and *no* attack, linear or not, gains
     from it (li2012, Theorems 1, 2 and 4, and Corollary 1). Of other noise the covariance cannot tell: the answer is then no, unless the law
     says that the copies are one process with independent increments, of which the least perturbed copy makes every other useless.
-
-    Parameters
-    ----------
-    law : NoiseLaw
-        The law of all copies.
-    tolerance : float
-        Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly
-        the same the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels).
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:
@@ -322,7 +302,7 @@ def makes_useless(law: NoiseLaw, tolerance: float = 1e-9) -> NDArray[np.bool_]:
     gaps = np.abs(blocks - own[:, :, None, :])
     apart = variance[:, None] - 2.0 * np.einsum("abcb->acb", blocks) + variance[None]
     rounding = BITS * EPS * np.maximum(deviation[None], deviation[:, None])
-    size = deviation[:, :, None, None] * (tolerance * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
+    size = deviation[:, :, None, None] * (UNCORRELATED * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
     # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) then: a «law» in which it is negative, as with max for min, is none.
-    quieter = (deviation[:, None] <= deviation[None] * (1.0 + tolerance)).all(axis=2)
+    quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)
     return np.asarray((gaps <= size).all(axis=(1, 3)) & quieter)

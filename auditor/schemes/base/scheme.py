@@ -175,6 +175,19 @@ class Sampler(Protocol):
         """
 
 
+class MadeCopies:
+    """A sampler that hands out rows of new copies that are in memory; those that are out already are left as they are."""
+
+    def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
+        self._copies, self._bounds = copies, bounds
+
+    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
+        """Write the copies of one block of rows; see ``Sampler``."""
+        a, b = self._bounds[index]
+        for number, copy in enumerate(self._copies, start=existing):
+            out[number][...] = copy[a:b]
+
+
 class Scheme(Plugin):
     """A way of making copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
 

@@ -4,28 +4,9 @@ Uses ``auditor.schemes.base``, and ``auditor.schemes.replacement`` where categor
 common; how a copy without a law is attacked is not known here: see ``auditor.adversary``.
 """
 
-from auditor.schemes.masking import (
-    condensation,
-    data_swapping,
-    micro_aggregation,
-    multiplicative_noise,
-    pram,
-    rank_swapping,
-    resampling,
-    rounding,
-    sampling,
-    top_coding,
-)
+from importlib import import_module
 
-__all__ = [
-    "condensation",
-    "data_swapping",
-    "micro_aggregation",
-    "multiplicative_noise",
-    "pram",
-    "rank_swapping",
-    "resampling",
-    "rounding",
-    "sampling",
-    "top_coding",
-]
+from auditor.process.plugin_packages import modules_in
+
+for _module in modules_in(__name__, __path__):
+    import_module(_module)  # each registers its scheme

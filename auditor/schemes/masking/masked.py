@@ -16,7 +16,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
-from auditor.schemes.base.scheme import Key, Scheme, TableMoments
+from auditor.schemes.base.scheme import Key, MadeCopies, Scheme, TableMoments
 from auditor.text.column_names import counted
 from auditor.types import Array
 
@@ -38,7 +38,7 @@ class MaskedScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: what is done to a value hangs on the values."""
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> MaskedSampler:
+    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> MadeCopies:
         """Return what masks the table, and hands out copies ``existing + 1 … M`` block by block.
 
         Raises
@@ -51,7 +51,7 @@ class MaskedScheme(Scheme):
         self._check_rows(self.table, levels[existing:])
         streams = [stream(key.seed, "masked", key.scheme, key.replicate, copy) for copy in range(existing + 1, len(levels) + 1)]
         made = [self.mask(self.table.values, level, rng) for level, rng in zip(levels[existing:], streams, strict=True)]
-        return MaskedSampler(made, row_blocks(self.table.rows, self.table.width))
+        return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table that the scheme cannot mask at any level."""
@@ -62,19 +62,6 @@ class MaskedScheme(Scheme):
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
             raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
-
-
-class MaskedSampler:
-    """Hands out the rows of copies that are in memory; those that are out already are left as they are."""
-
-    def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
-        self._copies, self._bounds = copies, bounds
-
-    def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
-        """Write the copies of one block of rows; see ``Sampler``."""
-        a, b = self._bounds[index]
-        for number, copy in enumerate(self._copies, start=existing):
-            out[number][...] = copy[a:b]
 
 
 def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
