@@ -85,7 +85,7 @@ def describe(source: str) -> Description:
     if is_file(source):
         names, unnamed, pieces = source_pieces(source)
         runs, rows = _sampled(pieces, names)
-        coded = coded_columns(Path(pieces[0].path))
+        coded = coded_columns(pieces[0].path)
     else:
         runs, coded = [source_frame(source)], frozenset()
         rows = len(runs[0])

@@ -47,10 +47,11 @@ def ranks(values: Array) -> Array:
     return found
 
 
-def standardised(X: Array) -> Array:
-    """Return each column with mean 0 and variance 1, shape (n, N); zeros where all values are equal."""
+def standardised(X: Array, least: float = 0.0) -> Array:
+    """Return each column with mean 0 and variance 1, shape (n, N); of one with a deviation up to ``least`` what it is off its mean."""
+    X = X - X.mean(axis=0)
     deviation = X.std(axis=0)
-    return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+    return np.asarray(X / np.where(deviation > least, deviation, 1.0))
 
 
 def standard_ranks(X: Array) -> Array:
@@ -58,11 +59,9 @@ def standard_ranks(X: Array) -> Array:
     return standard(np.column_stack([ranks(column) for column in X.T]))
 
 
-def standard(X: Array) -> Array:
-    """Return columns with mean 0 and variance 1; of one that is constant, but for rounding, what it is off by."""
-    X = X - X.mean(axis=0)
-    deviation = X.std(axis=0)
-    return np.asarray(X / np.where(deviation > 1e-9, deviation, 1.0))
+def standard(shares: Array) -> Array:
+    """Return columns of ranks, from 0 to 1, with mean 0 and variance 1; as good as zeros where all are equal but for rounding."""
+    return standardised(shares, 1e-9)
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:

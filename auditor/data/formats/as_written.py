@@ -36,9 +36,9 @@ def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
     return [cell for frame in frames_as_written(files, [column]) for cell in frame[column].tolist()]
 
 
-def coded_columns(path: Path) -> frozenset[str]:
+def coded_columns(file: str) -> frozenset[str]:
     """Return the columns of a file of text among whose first cells is a whole number with a zero before it, as codes have: ``04109``."""
-    if not is_text(path):
+    if not is_text(path := Path(file)):
         return frozenset()
     with reading.reader_errors(path):
         names = reading.csv_head(path).names
