@@ -122,14 +122,15 @@ def _pool(workers: int) -> Executor:
 def _done(pool: Executor, work: Callable[[T], R], tasks: Mapping[int, T]) -> Numbered[R]:
     places: dict[Future[R], int] = {}
     try:
-        with copying(), _without_signals():
-            for place, task in tasks.items():
-                places[pool.submit(work, task)] = place
+        try:
+            with copying(), _without_signals():
+                for place, task in tasks.items():
+                    places[pool.submit(work, task)] = place
+        except BlockingIOError:  # of starting processes alone: a task's own is its own
+            raise WorkersLost("the system starts no more processes; try fewer --workers") from None
         for future in as_completed(list(places)):
             result = future.result()
             yield places.pop(future), result  # forgotten here, so that nobody keeps it
-    except BlockingIOError:
-        raise WorkersLost("the system starts no more processes; try fewer --workers") from None
     finally:
         if places:
             _kill(pool)
