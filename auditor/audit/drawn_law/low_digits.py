@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from itertools import combinations, groupby
 from typing import Any, NamedTuple
 
@@ -295,7 +294,7 @@ def _at_decimals(columns: Sequence[Column], values: Array, weights: Mapping[int,
 
 
 def _swept(columns: Sequence[Column], values: Array, weights: Mapping[int, Sequence[Weight]]) -> Iterator[Largest]:
-    wave, lengths = np.empty(GRID, dtype=np.complex64), np.empty(GRID, dtype=np.float32)
+    wave, lengths, turns = np.empty(GRID, dtype=np.complex64), np.empty(GRID, dtype=np.float32), _turns()
     for column, c in zip(columns, values, strict=True):
         told, span = [weight for weight in weights[column.place] if weight.k == 1], np.ptp(c)
         first, last = math.ceil(span), int(min(GRID // 2 - 1, column.finest * span))  # a wave of f s has f s · span cycles
@@ -305,7 +304,7 @@ def _swept(columns: Sequence[Column], values: Array, weights: Mapping[int, Seque
         for w, some in _sums(told, max(1, MOST_SWEPT // len(columns))):
             wave.fill(0.0)
             np.add.at(wave, place, w)
-            own = np.abs(_transformed(wave), out=lengths)
+            own = np.abs(_transformed(wave, turns), out=lengths)
             up, down = own[first : last + 1], own[GRID - last : GRID - first + 1]
             rising, falling = int(up.argmax()), int(down.argmax())
             largest, cycles = max((float(up[rising]), first + rising), (float(down[falling]), last - falling))
@@ -318,7 +317,7 @@ def _laid(place: Array) -> Indices:
     return p * (GRID // SPLIT) + q
 
 
-def _transformed(wave: NDArray[np.complex64]) -> NDArray[np.complex64]:
+def _transformed(wave: NDArray[np.complex64], turns: NDArray[np.complex64]) -> NDArray[np.complex64]:
     """Return the Fourier transform of a wave laid in rows (``_laid``), which is used up.
 
     It is made in two steps (Cooley and Tukey 1965): with ``n = p + a q``, ``k = b r + s`` and ``e(x) = exp(−2πi x)``,
@@ -326,12 +325,14 @@ def _transformed(wave: NDArray[np.complex64]) -> NDArray[np.complex64]:
     all of them take less time than the long one, and less still where other programs use the caches that processors share.
     """
     inner = scipy.fft.fft(wave.reshape(SPLIT, -1), axis=1, overwrite_x=True)
-    inner *= _turns()
+    inner *= turns
     return np.asarray(scipy.fft.fft(inner, axis=0, overwrite_x=True)).ravel()
 
 
-@cache
 def _turns() -> NDArray[np.complex64]:
-    """Return ``e(p s / ab)``, shape (a, b)."""
-    turns = np.outer(np.arange(SPLIT), np.arange(GRID // SPLIT))
-    return np.asarray(np.exp(-2j * np.pi / GRID * turns), dtype=np.complex64)
+    """Return ``e(p s / ab)``, shape (a, b); made anew each time, as one that stayed would hold all memory that was freed before it."""
+    angle = (-2.0 * np.pi / GRID * np.outer(np.arange(SPLIT), np.arange(GRID // SPLIT))).astype(np.float32)
+    turns = np.empty(angle.shape, dtype=np.complex64)
+    np.cos(angle, out=turns.real)
+    np.sin(angle, out=turns.imag)
+    return turns
