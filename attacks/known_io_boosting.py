@@ -59,7 +59,7 @@ class KnownInputOutputBoosting(RowAttack):
 
     name = "known-io-boosting"
     attack_kind = "with records"
-    cost = Cost(0.03, 7e-6)
+    cost = Cost(0.03, 7e-6, 100 * 2**20)
     reference = "friedman2001; liu2008, section 4.1"
     families = KnownInputOutputRegression.families
     knowledge = (KnownRecords.name,)

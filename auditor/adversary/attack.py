@@ -21,10 +21,19 @@ from auditor.types import Array
 
 
 class Cost(NamedTuple):
-    """Seconds that a core takes for an attribute, as measured once: to be fitted to one coalition's copies, and of each row learnt from."""
+    """What an attack takes, as measured once.
+
+    Attributes
+    ----------
+    fit, row : float
+        Seconds of a core for an attribute: to be fitted to one coalition's copies, and for each row learnt from.
+    memory : int
+        Bytes beside its numbers, as of a library that it imports.
+    """
 
     fit: float
     row: float
+    memory: int = 0
 
 
 class Attack(Plugin):

@@ -27,7 +27,7 @@ LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
 TREES_GROWN, TREE_BYTES = 20 * 2**20, 350
 """Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 120 to 350)."""
-ATTACKS_ON_ROWS, FITTED_COLUMN = 30 * 2**20, 350_000
+ATTACKS_ON_ROWS, FITTED_COLUMN = 22 * 2**20, 350_000
 """Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
 attributes of 4 coalitions to 100 of 4 and 2 of 101: within 1.0 to 1.5, together with all else)."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
@@ -67,7 +67,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     tried = list(tries(here, use, copies))
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     learns = here.utility is not None or here.measure("geometry") is not None
-    memory = LOADED + LEARNERS * learns + _numeric_memory(here, table, use, copies, tried)
+    imported = max((attack.cost.memory for attack, *_ in tried), default=0)
+    memory = LOADED + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
     results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
@@ -88,7 +89,7 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, t
     maps = MAPS * 8 * N * M * N * max((needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0)
     linear_rows = CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
     on_rows = max((needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0)
-    each_row = 3 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
+    each_row = 4 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     rows = TABLES * n * N * 8
     if table.streamed:
