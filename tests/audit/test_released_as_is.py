@@ -186,3 +186,13 @@ def test_odd_columns_have_nothing_kept_and_raise_nothing():
         for y in (x, x[::-1], -0.5 * x, np.zeros(len(x))):
             for step in (1.0, np.nan):
                 assert 0.0 <= kept(x, y, step) <= 1.0
+
+
+@pytest.mark.parametrize(("off", "found"), [(1e-6, True), (1e-4, True), (0.0, True), (None, False)])
+def test_continuous_values_that_are_off_by_next_to_nothing_were_kept(off, found):
+    rng = np.random.default_rng(4)
+    x = np.exp(rng.normal(10.0, 1.0, 3_000))
+    y = x + 2.0 * x.std() * rng.normal(size=3_000)
+    if off is not None:
+        y[:600] = x[:600] * (1.0 + off * rng.normal(size=600))
+    assert (kept(x, y, np.nan) > 0.1) == found

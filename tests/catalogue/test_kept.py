@@ -120,6 +120,7 @@ def nobody_elses(place):
     place.chmod(0o600)
 
 
+# What is asked is who owns a file and who may write to it, by Unix's numbers: Windows has none, and nothing is kept there on their word.
 @pytest.mark.skipif(os.name == "nt", reason="owners and modes are Unix's")
 @pytest.mark.parametrize(
     "spoil",

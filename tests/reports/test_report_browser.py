@@ -34,6 +34,7 @@ pytestmark = [
     # A browser is no Python package: a plain machine cannot install it. `.ci/run` does, and there nothing here is skipped.
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"),
 ]
+# axe-core is a package of npm's, which a plain machine may not have; `.ci/run` installs it.
 needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]

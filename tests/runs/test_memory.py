@@ -56,8 +56,12 @@ def folder(tmp_path_factory) -> Path:
     return path
 
 
+# A process's own peak is told by Linux alone: what is asked of children by `getrusage` is the largest of all that ran before.
+needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@needs_proc
 @pytest.mark.parametrize("case", CASES)
 def test_predicted_and_measured(folder, command, monkeypatch, case):
     held, attacks, coalitions, measures, expect = (*CASES[case], "")[:5]
@@ -99,7 +103,7 @@ def codes(tmp_path_factory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@needs_proc
 @pytest.mark.parametrize("case", CODED)
 def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case):
     held, data, coalitions, expect = CODED[case]
@@ -109,7 +113,7 @@ def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case)
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@needs_proc
 def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkeypatch):
     """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
     some, five_times = (
@@ -145,7 +149,7 @@ KINDS = {
 
 
 @pytest.mark.slow_after_first
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+@needs_proc
 @pytest.mark.parametrize("kind", KINDS)
 def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, command, kind):
     rows, width, copies, coalitions, attacks, knowledge = (*KINDS[kind], "perfect")[:6]

@@ -88,8 +88,9 @@ def parts(n: int, most: int | None = None) -> list[slice]:
 def followed(x: Array, y: Array) -> Indices | None:
     """Return ``p``, shape (n,), by the differences ``d`` of the column, or sum of all, that has most of one; None where none has."""
     n, size = len(x), np.abs(x).max(axis=0)
-    weights = 1.0 / (np.where(size > 0, size, 1.0) * np.arange(1, x.shape[1] + 1))
-    both = [sum(part[:, j] * weight for j, weight in enumerate(weights)) for part in (x, y)]  # bit for bit the same of the same cells
+    weights = 1.0 / (np.where(size > 1e-300, size, 1.0) * np.arange(1, x.shape[1] + 1))
+    with np.errstate(over="ignore"):
+        both = [sum(part[:, j] * weight for j, weight in enumerate(weights)) for part in (x, y)]  # bit for bit the same of the same cells
     q, rules, most = np.arange(n), np.empty(0, dtype=np.intp), FOLLOWED
     for of_x, of_y in (*zip(x.T, y.T, strict=True), both):
         order = of_y.argsort(kind="stable")

@@ -41,6 +41,8 @@ HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
 NEAREST, BESIDE = 64, 8
 """Records that tell how many are hit by chance: by their distance, and on either side by their cells."""
+WIDER = 1.0, 2.0**7, 2.0**14
+"""Times single precision, how near a continuous value counts as kept: one that is off by a millionth is known as well."""
 TOO_MANY, FEWEST_KEPT = 5.0, 6
 """Deviations of ``C − μ``, of variance 4 μ + 1 with what μ itself is off by, and hits, from which on values were kept."""
 
@@ -115,8 +117,12 @@ def kept(x: Array, y: Array, step: float) -> float:
     >>> [round(kept(x[0], np.where(np.arange(1_000) < some, x[0], x[0] + x[1]), np.nan), 3) for some in (0, 20)]
     [0.0, 0.02]
     """
+    return max(_kept(x, y, within(x, step) * wider) for wider in (WIDER if np.isnan(step) else WIDER[:1]))
+
+
+def _kept(x: Array, y: Array, reach: Array) -> float:
     _, which, counts = np.unique(x, return_inverse=True, return_counts=True)
-    reach, free = within(x, step), (counts[which] < max(2.0, HEAPED * len(x))) & (x != 0)
+    free = (counts[which] < max(2.0, HEAPED * len(x))) & (x != 0)
     left = np.abs(y - x)
     hit = free & (left <= reach)
     if hit.sum() < FEWEST_KEPT:
