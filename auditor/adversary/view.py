@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -151,7 +152,8 @@ class View(Informed):
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
-        vars(kept)["_within"] = self, neighbours(attribute_index(places, self.width))
+        # weakly, as this view keeps that one: a circle would hold both until the collector comes
+        vars(kept)["_within"] = weakref.ref(self), neighbours(attribute_index(places, self.width))
         return kept
 
     @cached_property
@@ -168,8 +170,9 @@ class View(Informed):
     def held_covariance(self) -> Array:
         """Covariance of these copies, divisor r − 1, shape (kN, kN): of all that are held it serves every coalition."""
         if (within := vars(self).get("_within")) is not None:  # not a field: a view that others make of this one is within none
-            whole, places = within
-            return np.asarray(whole.held_covariance[square(places)])
+            whole, places = within[0](), within[1]
+            if whole is not None:
+                return np.asarray(whole.held_covariance[square(places)])
         return self.held.covariance(max(1, self.held.count - 1))
 
     @property

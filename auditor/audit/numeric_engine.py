@@ -207,7 +207,7 @@ class Session:
         """Return the outcome of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
         scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
-        opened.gathered.shares_asked = False
+        opened.gathered.shares.asked = False
         if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
             found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
             return Attempt(Measurements.of(found), [])
@@ -226,7 +226,7 @@ class Session:
         if not np.isfinite(errors.distortion.value).all():
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
-        told = opened.gathered.shares_asked
+        told = opened.gathered.shares.asked
         paired = paired_gains(cell, context, [(place, needed[place]) for place in wanted], errors.paired)
         table = error_records(context, *cell, needed, wanted, errors)
         fresh = opened.law is None or opened.law.tells_spread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import auditor
+from auditor.adversary.view import View
+from auditor.audit.attempts.opened import Opened
+from auditor.audit.base.release import Release
+from auditor.audit.numeric.views import Gathered
 from auditor.data.streamed import rows as streamed
 from auditor.runs import tables
 from tests.programs import python
@@ -146,6 +152,32 @@ KINDS = {
     "400 copies, moments estimated": (20_000, 2, 400, "singles, prefixes, all", "llse", "{estimated: {rows: 1000}}"),
     "200 attributes, moments estimated": (20_000, 200, 3, "subsets", "llse, pca-filter", "{estimated: {rows: 1000}}"),
 }
+
+
+SEVERAL = """
+data: {source: cps, columns: [age, salary], rows: 300, bin: {salary: {quantile: 4}}}
+schemes:
+  - {name: corner-wave, levels: [0.3, 0.6]}
+  - {name: uniform-multilevel, levels: [0.5, 0.3]}
+knowledge: [perfect, {estimated: {rows: 100}}]
+coalitions: [subsets]
+attacks: [llse, posterior, map-estimate]
+measures: [within]
+expect: [no-collusion-gain: {scheme: corner-wave}]
+"""
+
+
+def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
+    """In a sweep of many the collector comes too late: each left circle kept a release's moments, hundreds of megabytes in all."""
+    (tmp_path / "audit.yaml").write_text(SEVERAL)
+    gc.collect()
+    gc.disable()
+    try:
+        auditor.run(tmp_path / "audit.yaml")
+        left = {type(each).__name__ for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)}
+    finally:
+        gc.enable()
+    assert not left
 
 
 @pytest.mark.slow_after_first

@@ -83,12 +83,19 @@ class Opened:
             release.seconds = gathered.seconds
         return cls(scenario, release, gathered, coalitions, pooling)
 
-    @cached_property
+    @property
     def by_record(self) -> Opened:
-        """The release for tests that suppose every record's noise to be drawn afresh: of noise that follows on its innovations."""
+        """The release for tests that suppose every record's noise to be drawn afresh: of noise that follows on its innovations.
+
+        Not kept where it is this one: what refers to itself lives on until the collector comes, and this holds all moments.
+        """
+        return self if self.law is None or self.law.serial is None else self._innovations
+
+    @cached_property
+    def _innovations(self) -> Opened:
         law = self.law
-        if law is None or law.serial is None:
-            return self
+        assert law is not None
+        assert law.serial is not None
         release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
         return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows), again={})

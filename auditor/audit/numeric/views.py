@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -82,6 +83,21 @@ class ReleasedCopies:
         return range(1, len(self.numbers) + 1) if self.joint else ()
 
 
+class Shares:
+    """Which values a table has, with their shares, for whoever asks; ``asked`` notes it, until it is put to False again.
+
+    Views hold this and not what made them: a circle would keep all moments of a release until the collector comes.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table, self.asked = table, False
+
+    def __call__(self, column: int) -> tuple[Array, Array]:
+        """Return the values of an attribute, and the share of records that has each."""
+        self.asked = True
+        return self._table.shares(column)
+
+
 class Gathered:
     """One release's moments, and the view of each adversary.
 
@@ -106,8 +122,8 @@ class Gathered:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
         What original and copies say of the noise of copies from files; to be set before any view is asked for.
-    shares_asked : bool
-        Whether an attack has asked which values the table has, since this was last put to False.
+    shares : Shares
+        Through which attacks ask which values the table has.
     """
 
     def __init__(self, copies: ReleasedCopies, rows: RowSelection, stripes: Iterable[Stripe] | None = None, late: bool = False) -> None:
@@ -120,7 +136,7 @@ class Gathered:
         self.runs = [whole.runs[number] for number in sorted(whole.runs)] or self.groups
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
-        self.shares_asked = False
+        self.shares = Shares(copies.table)
 
     @property
     def law(self) -> NoiseLaw | None:
@@ -138,7 +154,7 @@ class Gathered:
                 knowledge=knowledge,
                 law=self.law,
                 centre=copies.moments.mean,
-                released=Awaited(lambda: self._released_alone(knowledge))
+                released=Awaited(partial(_released_alone, copies, self.rows, knowledge))
                 if self._late
                 else self._of_copies(Moments.merge(self.seen(knowledge))),
                 given=self._given(knowledge),
@@ -150,7 +166,7 @@ class Gathered:
     def _given(self, knowledge: Knowledge) -> Given:
         """Return what this knowledge gives beside the copies."""
         if isinstance(knowledge, (Perfect, KnownAttributes)):
-            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self._shares)
+            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self.shares)
         chosen = self._chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING
@@ -192,21 +208,9 @@ class Gathered:
             tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
         return TreeMoments(copies, tree, of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None)
 
-    def _shares(self, column: int) -> tuple[Array, Array]:
-        self.shares_asked = True
-        return self.copies.table.shares(column)
-
     def _of_copies(self, moments: Moments) -> Moments:
         """Return the moments of the copies as released, without the original."""
         return seen(self.copies.transformed, moments).of_copies(self.copies.stacked, self.copies.table.width)
-
-    def _released_alone(self, knowledge: Knowledge) -> Moments:
-        """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
-        copies = self.copies
-        if not copies.joint:
-            return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
-        blocks = self.rows.seen(knowledge, copies.blocks)
-        return Moments.merge(of_rows(held, copies.moments.mean, copies.moments.deviation) for _, x, held in blocks() if len(x))
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows whose copies an adversary has, by row group."""
@@ -224,6 +228,14 @@ class Gathered:
     def parts(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of ``[X, Y_1 … Y_M]`` over each part that chosen rows were dealt into, each a random sample of the table."""
         return self._chosen[key_of(knowledge)].folds
+
+
+def _released_alone(copies: ReleasedCopies, rows: RowSelection, knowledge: Knowledge) -> Moments:
+    """Return the moments of the copies, without the original, over the rows whose copies an adversary has."""
+    if not copies.joint:
+        return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
+    blocks = rows.seen(knowledge, copies.blocks)
+    return Moments.merge(of_rows(held, copies.moments.mean, copies.moments.deviation) for _, x, held in blocks() if len(x))
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
