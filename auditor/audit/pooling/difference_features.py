@@ -18,7 +18,7 @@ decimals of copies too fine for the noise to leave anything of the record's in t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -74,8 +74,10 @@ def _first_decimal(deviations: Array) -> Array:
     return np.where(np.isfinite(least), 10.0 ** np.floor(np.log10(np.where(np.isfinite(least), least, 1.0) / 4.0)), 1.0)
 
 
-def _decimals(values: Array, unit: Array) -> Array:
+def _decimals(values: Array, unit: Array) -> NDArray[np.float16]:
     """Return what is left of values after whole units, in steps of 1/1024; 0 in columns too large for a double to hold that.
+
+    Half precision holds such steps exactly, and these are most of all columns that are kept.
 
     What division rounds grows with the value, so a value on a grid coarser than the unit would show its size there, and with it the best
     copy's. Moved up by more than what is rounded, equal remainders fall in one step.
@@ -84,7 +86,7 @@ def _decimals(values: Array, unit: Array) -> Array:
     rounded = 4.0 * np.finfo(np.float64).eps * np.abs(parts).max(axis=0)
     parts += rounded
     parts -= np.floor(parts)  # exact, as the remainder of a division by 1 is, in a fifth of its time
-    return np.where(rounded < 1.0 / 4096.0, np.floor(parts * 1024.0), 0.0) / 1024.0
+    return (np.where(rounded < 1.0 / 4096.0, np.floor(parts * 1024.0), 0.0) / 1024.0).astype(np.float16)
 
 
 def whitened(values: Array) -> Array:
@@ -119,11 +121,13 @@ class Differences:
         later = [*copies[1:], steps[0], *far]
         unit = np.tile(_first_decimal(np.vstack([noise, *(step.std(axis=0) for step in steps)])), len(later))
         shown = np.hstack(later)
-        decimals = [_decimals(shown, unit * 10.0**-k) for k in range(DECIMALS)]
-        decimals += [_decimals(drawn, np.full(drawn.shape[1], 10.0**-k)) for k in range(1, DECIMALS)]
-        columns = self._series, np.abs(self._series), *self._together(noise.size), *decimals
-        self._columns = np.concatenate([part.T for part in columns])
-        self._bins = [_bins(column) for column in self._columns]
+        decimals = chain(
+            (_decimals(shown, unit * 10.0**-k) for k in range(DECIMALS)),
+            (_decimals(drawn, np.full(drawn.shape[1], 10.0**-k)) for k in range(1, DECIMALS)),
+        )
+        parts = chain((self._series, np.abs(self._series)), self._together(noise.size), decimals)
+        self._columns = [column for part in parts for column in np.ascontiguousarray(part.T)]
+        self._bins = [_bins(column.astype(np.float64, copy=False)) for column in self._columns]
         few = self.steps[:, : MOST_BITS // 2]
         self._halves = np.hstack([_halved(few, 0.0), _halved(np.abs(few), 0.6745)])
         few = self.steps[:, :MOST_PAIRED]
@@ -169,7 +173,7 @@ class Differences:
             here = bins[rows].astype(np.intp)
             score = max(_spread(np.stack([np.bincount(here, t, BINS) for t in targets]), np.bincount(here, minlength=BINS)))
             if score > BY_BINS:
-                yield Found(score, column)
+                yield Found(score, column.astype(np.float64, copy=False))
 
     def _waves(self, targets: Array, rows: NDArray[np.bool_]) -> Iterator[Found]:
         for d in self._series.T:
