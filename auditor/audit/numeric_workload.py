@@ -67,7 +67,7 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     tried = list(tries(here, use, copies))
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     learns = here.utility is not None or here.measure("geometry") is not None
-    imported = max((attack.cost.memory for attack, *_ in tried), default=0)
+    imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     memory = LOADED + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
     results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))

@@ -43,11 +43,14 @@ def test_equals_a_naive_transcription_of_the_protocol(n: int, N: int, p: int, me
 
 def test_an_adversary_that_sees_few_rows_filters_with_what_they_say() -> None:
     X = two_levels(400, 8, 2, 100.0, 1.0)
-    release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=3)
-    few = auditor.attack("spectral-filter", release, knowledge={"estimated": {"rows": 30}})
-    every = auditor.attack("spectral-filter", release, knowledge={"estimated": {"rows": 400}})
-    np.testing.assert_allclose(every.values, auditor.attack("spectral-filter", release).values, atol=1e-9)
-    assert few.distortion > every.distortion
+    saved = []
+    for seed in range(12):  # noise follows on the table's last bits too, and these on the machine: one release proves nothing
+        release = auditor.perturb(X, "independent", [1.0], noise={"variance": 25.0}, seed=seed)
+        few = auditor.attack("spectral-filter", release, knowledge={"estimated": {"rows": 30}})
+        every = auditor.attack("spectral-filter", release, knowledge={"estimated": {"rows": 400}})
+        np.testing.assert_allclose(every.values, auditor.attack("spectral-filter", release).values, atol=1e-9)
+        saved.append(few.distortion - every.distortion)
+    assert np.mean(saved) > 3 * np.std(saved, ddof=1) / np.sqrt(len(saved))
 
 
 def test_without_an_eigenvalue_beyond_the_bound_the_estimate_is_the_mean() -> None:

@@ -137,11 +137,11 @@ def _assign(
 ) -> None:
     """Give every target a row of its own, and note which is right; ``sought`` are the targets' values and rows."""
     wanted, targets = sought
-    parts = [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)]
-    likeness = np.concatenate(parts, axis=1)
+    likeness = np.concatenate([next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)], axis=1)
     # In an order of their own: of rows that are as likely the solver prefers the first, and targets stand in the order of rows.
     order = stream(seed, "assignment").permutation(likeness.shape[1])
-    _, given = scipy.optimize.linear_sum_assignment(likeness[:, order], maximize=True)
+    likeness = likeness[:, order]
+    _, given = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
     naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
 
 
