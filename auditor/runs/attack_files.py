@@ -29,7 +29,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import plugin_errors
+from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located, writing
@@ -72,7 +72,7 @@ class Request:
     parameters: Mapping[str, Any] | None = None
 
 
-@plugin_errors()
+@with_plugin_errors
 def attack_files(asked: Request) -> Any:
     """Return what the attack makes of all copies together, and how far it is from the original.
 
