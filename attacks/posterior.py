@@ -240,7 +240,8 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
         return np.asarray(estimate / estimate.sum())
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
-        before, q = q, q * (T @ (frequency / (q @ T)))
+        shown = q @ T  # 0 where nothing that is left makes a value, which then was not shown either
+        before, q = q, q * (T @ np.divide(frequency, shown, out=np.zeros_like(shown), where=shown > 0))
         if np.abs(q - before).max() <= SMALL_STEP:
             break
     return np.asarray(q / q.sum())

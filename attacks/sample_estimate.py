@@ -147,7 +147,8 @@ def weighed_covariance(from_records: Array, m: int, from_copies: Array, n: int, 
     own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))  # of few records all may be the same
     total = own + np.diag(Sigma_r)
     precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2  # of the copies, in units of 1/2K²
-    share = np.divide(precision, precision + m - 1, out=np.ones_like(total), where=precision + m > 1)
+    records = m - 1  # added as one number: a sum that rounding left below precision would be a share above 1
+    share = np.divide(precision, precision + records, out=np.ones_like(total), where=precision + records > 0)
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
     return np.asarray(np.outer(a, a) * from_records + np.outer(b, b) * from_copies)
 

@@ -31,7 +31,7 @@ def attack(
 
     All copies are pooled. What is rebuilt is written only where --output asks for it: it may be as secret as the original.
     """
-    from auditor.runs.attack_files import Request, attack_files, described, write_estimate
+    from auditor.runs.attack_files import Request, attack_files, check_output, described, write_estimate
 
     warn_of_broken_plugins()
     stated: Any = None if scheme is None else value_of(scheme, "--scheme")
@@ -39,8 +39,10 @@ def attack(
         name, copies, original, stated, numbers(",".join(levels)) if levels else (), None if columns is None else columns.split(","),
         value_of(knowledge, "--knowledge"), seed, dict(override(change) for change in changes),
     )  # fmt: skip
+    if output is not None:
+        check_output(asked, output)
     with one_line_warnings():
         found = attack_files(asked)
     tell(described(asked, found))
     if output is not None:
-        say(f"written: {write_estimate(asked, found, output)}")
+        say(f"written: {write_estimate(found, output)}")

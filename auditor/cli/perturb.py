@@ -51,7 +51,7 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @click.command()
 @click.argument("data")
 @click.option("--scheme", help="A registered scheme.")
-@click.option("--levels", multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable).")
+@click.option("--levels", multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable); a rotation has none.")
 @click.option("--epsilon", metavar="E,E,...", help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.")
 @click.option("--gaussian-dp", metavar="M,M,...", help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.")
 @click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
@@ -98,6 +98,7 @@ def perturb(
     """
     from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
     from auditor.runs.finished_copies import Treatment
+    from auditor.runs.perturb import make_plugin
 
     warn_of_broken_plugins()
     if append is not None:
@@ -105,24 +106,26 @@ def perturb(
         _append(data, append, earlier, seed, missing, forms, key, repeats)
         return
     _refuse_given(OF_A_BATCH, "goes with --append")
-    if scheme is None or output is None or not (levels or epsilon or gaussian_dp):
-        needed = (("--scheme", scheme), ("--levels", levels or epsilon or gaussian_dp), ("--output", output))
-        lacking = next(name for name, given in needed if not given)
+    parameters = dict(override(change) for change in changes)
+    given = levels or epsilon or gaussian_dp
+    own = list(make_plugin("scheme", scheme, parameters).default_levels()) if scheme is not None and not given else []
+    if scheme is None or output is None or not (given or own):
+        needed = (("--scheme", scheme), ("--levels", given or own), ("--output", output))
+        lacking = next(name for name, value in needed if not value)
         raise AuditorError(f"missing option {lacking}; or --append for records that belong to a release")
     if keep is not None and keep_rest:
         raise AuditorError("--keep names columns and --keep-rest keeps all there are; one of the two")
     selection = None if columns is None else _names(columns)
     unchanged: Any = "rest" if keep_rest else _names(keep or "")
-    parameters = dict(override(change) for change in changes)
     stated = {name: text for name, text in (("epsilon", epsilon), ("gaussian-dp", gaussian_dp)) if text is not None}
-    if len(stated) + bool(levels) != 1 or bool(stated) != bool(spans):
+    if len(stated) + bool(levels or own) != 1 or bool(stated) != bool(spans):
         raise AuditorError("give --levels, or one of --epsilon and --gaussian-dp with --bounds of every column to perturb")
     if stated:
         (currency, text), *_ = stated.items()
         kept = numbers(text, f"--{currency}")
         asked, parameters, selection = _sized(data, scheme, parameters, currency, kept, spans, selection, rows, missing)
     else:
-        asked = numbers(",".join(levels))
+        asked = own or numbers(",".join(levels))
     treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
     with one_line_warnings():
         written = write_copies(data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment)

@@ -17,6 +17,8 @@ that stands in the plugin's source code as it is, since no value can have got in
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import re
 import signal
@@ -26,11 +28,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
 
 from auditor.errors import AuditorError, NotApplicable, PluginFailed, StorageError, WorkersLost
 from auditor.process.interrupt import SIGNALS, CtrlC, strike
 from auditor.text.safe_text import clean
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 OURS = frozenset({"auditor", "attacks", "reports"})
 """Packages whose messages hold no original value, by a rule that tests keep."""
@@ -112,8 +117,6 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 def plugin_errors() -> Iterator[None]:
     """Raise what a plugin's code raises as an `AuditorError`, for callers who asked for one thing: it cannot end their program.
 
-    A decorator too, of whatever a Python caller asks for.
-
     Raises
     ------
     AuditorError
@@ -132,6 +135,26 @@ def plugin_errors() -> Iterator[None]:
         yield
     if failure.error is not None:
         raise failure.error from None  # its context holds the message that is withheld
+
+
+def with_plugin_errors(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate what a Python caller asks for with ``plugin_errors``; a call that lacks an argument is a TypeError, and no plugin's doing.
+
+    Examples
+    --------
+    >>> with_plugin_errors(lambda x: x)()
+    Traceback (most recent call last):
+    TypeError: missing a required argument: 'x'
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        signature.bind(*arguments, **named)
+        with plugin_errors():
+            return function(*arguments, **named)
+
+    return call
 
 
 # -- what is put back ------------------------------------------------------------------------------------------------------

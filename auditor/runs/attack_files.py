@@ -29,7 +29,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
-from auditor.process.containment import plugin_errors
+from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.files import located, writing
@@ -72,7 +72,7 @@ class Request:
     parameters: Mapping[str, Any] | None = None
 
 
-@plugin_errors()
+@with_plugin_errors
 def attack_files(asked: Request) -> Any:
     """Return what the attack makes of all copies together, and how far it is from the original.
 
@@ -101,9 +101,11 @@ def attack_files(asked: Request) -> Any:
 
 
 def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
-    table = _original(asked)
     copies = [str(Path(name).expanduser()) for name in asked.copies]
     scheme = make_plugin("scheme", "published", {"copies": copies, **({} if law is None else {"law": law})})
+    plugin, knows = make_plugin("attack", asked.attack, asked.parameters or {}).form(), knowledge_of(asked.knowledge)
+    plugin.check(scheme.family, knows)
+    table = _original(asked)
     if law is not None:
         scheme.check_levels(asked.levels)
     scheme.check_table(table, DataUse(asked.original))
@@ -112,8 +114,6 @@ def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
         if np.isnan(copy).any():
             lacking = "has missing cells; a scenario with the scheme `published` audits what all copies have in full"
             raise AuditorError(f"{Path(name).name}: {lacking}")
-    plugin, knows = make_plugin("attack", asked.attack, asked.parameters or {}).form(), knowledge_of(asked.knowledge)
-    plugin.check(scheme.family, knows)
     moments = table_moments(table)
     stated = scheme.law(tuple(asked.levels), moments)
     used = _estimated(table, moments, arrays) if stated is None else stated
@@ -210,20 +210,24 @@ def described(asked: Request, found: Any) -> str:
     return "\n".join(lines)
 
 
-def write_estimate(asked: Request, found: Any, output: str) -> Path:
-    """Write the reconstruction, record by record, to a file that its owner alone can read.
+def check_output(asked: Request, output: str) -> None:
+    """Refuse a file that a reconstruction cannot be written to, before there is one.
 
     Raises
     ------
     AuditorError
-        The file cannot be written, or is the original or one of the copies.
+        It is of no kind that is written, or is the original or one of the copies.
     """
-    path = Path(output)
     read = [place.resolve() for name in (*asked.copies, *([asked.original] if is_file(asked.original) else [])) for place in located(name)]
-    if path.suffix not in SUFFIXES:
+    if Path(output).suffix not in SUFFIXES:
         raise AuditorError(f"{output}: a reconstruction is written as {' or '.join(SUFFIXES)}")
-    if path.resolve() in read:
+    if Path(output).resolve() in read:
         raise AuditorError(f"{output}: is one of the files that were read, and would be written over; choose another with --output")
+
+
+def write_estimate(found: Any, output: str) -> Path:
+    """Write the reconstruction, record by record, to a file that its owner alone can read."""
+    path = Path(output)
     with writing(path), TableFiles([path]) as files:
         files.append(0, pd.DataFrame(found.values))
     return path

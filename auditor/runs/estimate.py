@@ -28,7 +28,7 @@ from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
-from auditor.process.containment import plugin_errors
+from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
 from auditor.runs import perturb_categories as categories
 from auditor.runs.perturb import Release, make_plugin
@@ -98,7 +98,7 @@ class Estimate:
         return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
 
 
-@plugin_errors()
+@with_plugin_errors
 def attack(
     name: str,
     release: Release,

@@ -20,7 +20,7 @@ from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
 from auditor.numerics.random_streams import Seed
-from auditor.process.containment import plugin_errors
+from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.runs import perturb_categories as categories
@@ -64,7 +64,7 @@ class Release:
     bounds: Bounds = field(default_factory=dict, repr=False)
     """By how much one record may change, by column, where that was stated."""
 
-    @plugin_errors()
+    @with_plugin_errors
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return a release with new copies appended; those that are out already are shared, untouched.
 
@@ -84,7 +84,7 @@ class Release:
         made = by_engine(RELEASED, self.scheme)
         return made(self.scheme, self.original, self.copies, every, seed, self.state, self.first_batch, self.bounds)
 
-    @plugin_errors()
+    @with_plugin_errors
     def append(self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse") -> Release:
         """Return a release with a batch of new records appended to every copy; no old record is drawn again.
 
@@ -152,9 +152,9 @@ class Release:
         return table_moments(self._table)
 
 
-@plugin_errors()
+@with_plugin_errors
 def perturb(
-    X: Microdata, scheme: str, levels: Any, seed: int | None = None, *, bounds: Mapping[str, Sequence[float]] | None = None,
+    X: Microdata, scheme: str, levels: Any = None, seed: int | None = None, *, bounds: Mapping[str, Sequence[float]] | None = None,
     **parameters: Any,
 ) -> Release:  # fmt: skip
     """Make perturbed copies of a table.
@@ -166,7 +166,7 @@ def perturb(
         else as observed. Of a DataFrame its ``category`` columns are perturbed together, if it has any, and the others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
-    levels : list of float, or mapping
+    levels : list of float, or mapping; left out for schemes that have none, as ``"rotation"``
         Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
         as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``. Or what each copy guarantees alone, ``{"epsilon": [1, 0.5]}`` or
         ``{"gaussian-dp": [1, 0.5]}``, or its noise's size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
@@ -202,6 +202,8 @@ def perturb(
     >>> release.extend([0.4], seed=8).levels
     (0.25, 0.5, 0.4)
     """
+    if levels is None:
+        levels = make_plugin("scheme", scheme, parameters).default_levels() or None
     asked = _parsed(levels)
     if asked.currency is not None and issubclass(registry.get("scheme", scheme), AdditiveScheme):
         parameters.setdefault("noise", CURRENCIES[asked.currency])

@@ -78,6 +78,16 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
     return entries
 
 
+def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -> str:
+    """Return why `all` finds no attack, and what attacks on these schemes need to know."""
+    families = {registry.get("scheme", use.name).family for use in schemes}
+    attacks: list[type[Attack]] = [registry.get("attack", name) for name in registry.names("attack")]
+    needed = sorted({known for attack in attacks if attack.families & families for known in attack.knowledge})
+    stated, against = (" or ".join(dict.fromkeys(item.name for item in items)) for items in (knowledge, schemes))
+    use = f", whose attacks use {' or '.join(needed)}" if needed else ""
+    return f"must include one that applies: none can use {stated} knowledge against {against}{use}"
+
+
 def untried(scenario: Scenario) -> list[str]:
     """Return the attacks, by name, that apply to a scenario that attacks at all, and that it leaves out."""
     every = every_attack(scenario.schemes, scenario.knowledge, categories=bool(scenario.data.bins or scenario.data.categorical))

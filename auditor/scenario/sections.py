@@ -17,7 +17,7 @@ from auditor.scenario.read_expectations import Audited, read_expectations
 from auditor.scenario.read_key import with_shared_key
 from auditor.scenario.read_knowledge import read_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
-from auditor.scenario.read_plugins import EVERY, every_attack, read_attacks, read_coalitions, read_schemes
+from auditor.scenario.read_plugins import EVERY, every_attack, none_applies, read_attacks, read_coalitions, read_schemes
 from auditor.scenario.read_sweep import read_sweep
 from auditor.scenario.swept_expectations import read_judged
 
@@ -59,6 +59,10 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         every = every_attack(schemes, knowledge, categories=data is not None and bool(data.bins or data.categorical))
         items = asked if isinstance(asked, list) else [asked]
         fields["attacks"] = [entry for item in items for entry in (every if item == EVERY else [item])]
+        if not fields["attacks"]:
+            del fields["attacks"]
+            if schemes and knowledge:  # else these are to be mended first
+                problems.add(("attacks",), none_applies(schemes, knowledge))
     attacks = read_attacks(fields, problems)
     measures = read_measures(fields, problems)
     utility = parse_utility(fields["utility"], problems) if "utility" in fields else None

@@ -169,6 +169,8 @@ def test_covariances_of_records_and_of_copies_are_weighed_as_they_are_known_by_h
     one = np.ones((1, 1))
     np.testing.assert_allclose(weighed_covariance(one, 11, 3 * one, 10, one), 0.8 + 0.2 * 3)
     np.testing.assert_allclose(weighed_covariance(0 * one, 1, 3 * one, 10, one), 3.0)
+    for variance in np.linspace(0.001, 2.0, 50):  # one record says nothing of a variance, whatever rounding does to the copies' share
+        np.testing.assert_allclose(weighed_covariance(0 * one, 1, variance * one, 40, one), variance)
 
 
 # -- noise of other laws ------------------------------------------------------------------------------------------------

@@ -400,3 +400,9 @@ def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right
     # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed law: 5 of them
     assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
     assert gap_of_chances(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5), transition_matrix(0.4, 5))[0] > 10 * errors.mean()
+
+
+@pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 20}}, {"known-records": 20}], ids=str)
+def test_of_one_copy_there_are_no_pairs_and_nothing_fails(knowledge):
+    result = auditor.run(scenario(schemes=[{"name": "uniform-multilevel", "levels": [0.5]}], coalitions="pairs", knowledge=[knowledge]))
+    assert (result.exit_status, {record.metric for record in result.measurements if record.coalition}) == (0, set())

@@ -100,6 +100,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Re
         (("llse", "copy-1.csv", "-o", "nofolder/x.csv"), "cannot be written (No such file or directory)"),
         (("llse", "other.csv"), "none of the original's columns"),
         (("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"), "attacked from Python, or by a scenario"),
+        (("posterior", "copy-1.csv", "--columns", "name"), "posterior attacks uniform perturbation"),
     ],
 )
 def test_what_cannot_be_is_one_message(files: auditor.Release, command, arguments: tuple[str, ...], shown: str) -> None:  # type: ignore[no-untyped-def]
@@ -112,6 +113,12 @@ def test_what_cannot_be_is_one_message(files: auditor.Release, command, argument
     assert (status, shown in err) == (2, True), err
     assert "Traceback" not in err
     assert err.startswith("error: ") or err.startswith("warning: ")
+
+
+@pytest.mark.parametrize("output", ["x.xlsx", "copy-1.csv"])
+def test_a_file_that_is_not_to_be_written_is_refused_before_anything_is_computed(files: auditor.Release, command, output: str) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = command("attack", "llse", "copy-1.csv", "--original", "people.csv", "-o", output)
+    assert (status, out) == (2, "")
 
 
 def test_no_figure_is_told_of_a_few_private_records(here: Path, command) -> None:  # type: ignore[no-untyped-def]

@@ -50,6 +50,10 @@ def kind(cells, name="x", **options):
         (WORDS, "identifier"),
         ([*WORDS[:-1], WORDS[0]], "free text"),
         ([str(value) for value in CENTS], "unusable"),
+        ([f"${value:,.2f}" for value in CENTS], "unusable"),             # all different, and nobody's identifier
+        ([f"{value} %" for value in CENTS], "unusable"),
+        (["-", *map(str, CENTS[1:])], "unusable"),
+        ([f"E{number}" for number in range(N)], "identifier"),
         ([np.nan] * N, "unusable"),
         ([7.0] * N, "unusable"),
         (["a"] * N, "unusable"),

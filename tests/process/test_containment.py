@@ -416,6 +416,12 @@ def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(kind, mo
     assert how == "an error of ours" or CELL not in shown
 
 
+@pytest.mark.parametrize("wrong", [auditor.perturb, auditor.attack, auditor.perturb(np.eye(3), "corner-wave", [1.0], seed=1).extend])
+def test_a_call_that_lacks_an_argument_is_a_python_caller_s_mistake_and_says_which(wrong):
+    with pytest.raises(TypeError, match="missing a required argument"):
+        wrong()
+
+
 @pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
 @pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
 def test_an_end_that_the_command_line_s_library_knows_is_none(kind, error, command, tmp_path, monkeypatch):

@@ -233,6 +233,11 @@ def test_overrides_change_any_place():
         ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": 0}}]}, "schemes[0].noise.variance must be greater than 0"),
         ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": float("inf")}}]}, "must be a finite number; got inf"),
         ({"attacks": []}, "attacks must name at least one"),
+        (
+            {"schemes": [{"name": "rotation"}], "attacks": "all"},
+            "attacks must include one that applies: none can use perfect knowledge against rotation, "
+            "whose attacks use known-records or known-sample or unmatched-records",
+        ),
         ({"attacks": [{"name": "llse", "power": 3}]}, "attacks[0].power is not a known field"),
         ({"attacks": ["llse", "llse"]}, "attacks[1] repeats attack 'llse'; give one of them an id of its own"),
         ({"knowledge": []}, "knowledge must name at least one"),

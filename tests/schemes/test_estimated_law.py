@@ -137,6 +137,10 @@ def test_the_prior_under_any_matrix_is_the_one_that_made_the_shares(by_likelihoo
     np.testing.assert_allclose(prior_of_chances(1000.0 * q @ T, T, by_likelihood), q, atol=2e-3)
 
 
+def test_a_value_that_is_kept_for_certain_and_not_shown_has_a_prior_of_0():
+    np.testing.assert_allclose(prior_of_chances(np.array([2.0, 0.0, 3.0]), np.eye(3), True), [0.4, 0.0, 0.6])
+
+
 def test_figures_of_the_nearest_law():
     levels = (0.3, 0.6)
     for multilevel in (True, False):

@@ -1,5 +1,7 @@
 """Schemes of official statistics: what they do to a table by hand, what they keep, and that leaks in them are found."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -127,6 +129,19 @@ def test_factors_other_than_those_stated_are_found_out(monkeypatch):
             check_scheme(get("scheme", "multiplicative-noise"))
 
 
+def test_a_flag_is_audited_though_it_is_the_same_wherever_it_is_not_0():
+    table = {"flag": [0, 1] * 6, "x": list(range(1, 13))}
+    document = {
+        "schema": 1,
+        "data": {"source": "inline", "values": table},
+        "schemes": [{"name": "multiplicative-noise", "levels": [1e-6]}],
+        "attacks": ["ndr"],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert auditor.run(document).exit_status == 0
+
+
 def test_theory_of_multiplicative_noise_is_met_over_replicates():
     result = auditor.run({
         "data": {"source": "inline", "values": {"age": people(80)[:, 0].tolist(), "income": people(80)[:, 1].tolist()}}, "seed": 3,
@@ -225,6 +240,18 @@ def test_two_sizes_of_groups_tell_more_than_one():
 def test_a_table_of_fewer_records_than_a_group_is_refused_by_their_number():
     with pytest.raises(AuditorError, match="at least 30 records at level 30; the table has 20"):
         auditor.perturb(people(20), "micro-aggregation", [30], seed=1)
+
+
+@pytest.mark.parametrize("name", ["micro-aggregation", "condensation"])
+def test_an_audit_of_fewer_records_than_a_group_is_refused_before_it_runs(name):
+    document = {
+        "schema": 1,
+        "data": {"source": "inline", "values": {"x": list(range(20))}},
+        "schemes": [{"name": name, "levels": [3, 30]}],
+        "attacks": ["ndr"],
+    }
+    with pytest.raises(AuditorError, match="at least 30 records at level 30; the table has 20"):
+        auditor.run(document)
 
 
 # -- values exchanged --------------------------------------------------------------------------------------------------

@@ -133,3 +133,10 @@ def test_regression_learns_a_rotation_exactly_and_a_noisy_one_up_to_its_noise():
     noisy = attack("known-io-regression", perturb(X, "rotation-noise", [0.1], seed=1), knowledge={"known-records": 100}, coalition=[1])
     assert exact.normalized_error < 1e-12
     assert 0.01 < noisy.normalized_error < 0.3
+
+
+def test_copies_of_a_scheme_without_levels_are_made_without_them():
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    assert perturb(X, "rotation", seed=1, copies=2).levels == (0.0, 0.0)
+    with pytest.raises(AuditorError, match="levels must be a list"):
+        perturb(X, "corner-wave", seed=1)

@@ -132,5 +132,5 @@ class CountJob(Job[Counted]):
         if draw.clear:
             into.known.setdefault(key, []).append((block.x[rows], copies))
             return
-        counts = np.stack([np.bincount(copy, minlength=self.size) for copy in copies])
+        counts = np.array([np.bincount(copy, minlength=self.size) for copy in copies])  # of none, if no coalition holds any
         into.samples[key] = into.samples[key] + counts if key in into.samples else counts

@@ -134,7 +134,8 @@ def moment_tests(
                 float(spread.max() / len(runs)), 1.0, "the variance of the noise's mean over groups of rows, beside the law's, is"),
     ]  # fmt: skip
     if not (excess > 0.0).any():  # one record far out would carry its own noise's tails into the sum
-        tests.append(_normal("correlation with the data", white(parts.cross) / parts.x_size[:, None], n,
+        sizes = np.where(parts.x_size > 0, parts.x_size, np.inf)  # a column that is the same in all these rows is correlated with nothing
+        tests.append(_normal("correlation with the data", white(parts.cross) / sizes[:, None], n,
                              "a correlation of noise and data, in standard errors, is"))  # fmt: skip
     return tests
 

@@ -5,7 +5,7 @@ The first rule that fits decides.
 | kind | rule |
 | --- | --- |
 | unusable | no values, all the same, or more blanks than values |
-| unusable | infinite numbers, numbers written as text, or neither numbers, text, dates nor booleans |
+| unusable | infinite numbers, numbers written as text, also with marks or among text, or neither numbers, text, dates nor booleans |
 | identifier | numbers, all different, that go up evenly from row to row, or fill half of their range or more in any order |
 | identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
 | date | dates by their type, or text that one of `FORMATS` reads in every cell |
@@ -46,6 +46,9 @@ _WORD = re.compile(r"(?:^|[^a-z])(?:id|uid|uuid|guid|ssn|pk)(?:$|[^a-z])", re.IG
 _CAPITAL = re.compile(r"[a-z](?:ID|Id)(?:$|[^a-z])")
 _CODE = re.compile(r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])", re.IGNORECASE)
 """Names of codes: no one adds noise to a postcode, as those next to each other in number need not be so on the map."""
+
+_AMOUNT = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?")
+"""What its owner reads as a number: an identifier that is told by such cells would be a salary."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
 USED = ("number", "date", "category")
@@ -211,6 +214,11 @@ def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict
         return {"kind": "category", "why": "holds text with few different values"}
     if numbers:
         return {"kind": "unusable", "why": "holds numbers written as text"}
+    amounts = text.str.fullmatch(_AMOUNT)
+    if amounts.all():
+        return {"kind": "unusable", "why": "holds numbers with marks that are not read, as of money or per cent: write them without"}
+    if amounts.mean() > MOST_BLANK:
+        return {"kind": "unusable", "why": "holds numbers and some text: leave that blank if it stands for none"}
     if values == len(there):
         return {"kind": "identifier", "why": "is text that is different in every record"}
     return {"kind": "free text", "why": "is text with many different values"}

@@ -38,6 +38,7 @@ class Condensation(MaskedScheme):
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level that is no size of a group."""
         check_sizes(levels, "k, the least size of a group")
+        super().check_levels(levels)
 
     def least_rows(self, levels: Sequence[float]) -> int:
         """Return k."""

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
@@ -53,9 +52,11 @@ class MaskedScheme(Scheme):
         made = [self.mask(self.table.values, level, rng) for level, rng in zip(levels[existing:], streams, strict=True)]
         return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
 
-    def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table that the scheme cannot mask at any level."""
-        self._check_rows(table, self.default_levels())
+    def check_levels(self, levels: Sequence[float]) -> None:
+        """Refuse levels that no scheme can use, or that the table, where it is there, has too few records for."""
+        super().check_levels(levels)
+        if self.table is not None:
+            self._check_rows(self.table, levels)
 
     def _check_rows(self, table: Table, levels: Sequence[float]) -> None:
         least = self.least_rows(levels) if levels else 1
