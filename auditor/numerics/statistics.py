@@ -14,6 +14,15 @@ Z_95 = 1.959963984540054
 """``ndtri(0.975)``: half a 95 % interval, in standard errors; written out for start-up, which SciPy's functions would make longer."""
 
 
+BY_CHANCE = 1e-4
+"""Chance that anything is said to tell of an attribute, or of where a copy's rows stand, where nothing does."""
+
+
+def beyond_chance(looks: float) -> float:
+    """Return how many standard errors none of so many looks at nothing is off, on either side, but for ``BY_CHANCE``."""
+    return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
+
+
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
