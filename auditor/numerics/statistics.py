@@ -78,6 +78,11 @@ def tail(statistic: float, degrees: float = math.inf) -> float:
     return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))
 
 
+def correlation_tail(r: float, n: int) -> float:
+    """Return the chance that a correlation about known means, of n independent pairs of normal values, is r > 0 or more."""
+    return tail(r * math.sqrt((n - 1) / (1.0 - r**2)), n - 1)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values: rejecting where they are ≤ α keeps the family-wise error at α.
 

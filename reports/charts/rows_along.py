@@ -110,8 +110,7 @@ def frontier_data(reading: Reading, leading: Setting | None = None, limit: int =
     """Normalized error against utility, coalition by coalition."""
     choices, figures = Choices(reading, leading), Options("figure", "Utility")
     rows, table = [], []
-    # accuracies first: their direction is the one that "useful" suggests
-    points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
+    points = frontier(reading)
     for point in points[:limit]:
         use = values(point.utility)
         across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}

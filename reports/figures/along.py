@@ -85,7 +85,10 @@ class FrontierPoint(NamedTuple):
 
 
 def frontier(reading: Reading) -> list[FrontierPoint]:
-    """Return every coalition with both a ``utility_*`` figure and a normalized error."""
+    """Return every coalition with both a ``utility_*`` figure and a normalized error, accuracies first, errors and losses after them.
+
+    The direction of accuracies is the one that «useful» suggests.
+    """
     points = []
     for setting, metric, attribute in reading.keys():
         if not metric.startswith(UTILITY) or attribute != EVERYTHING:
@@ -95,4 +98,4 @@ def frontier(reading: Reading) -> list[FrontierPoint]:
             if other[:2] == setting[:2] and (setting.attack is None or setting == other):
                 errors = reading.figures(other)
                 points += [FrontierPoint(metric, other, useful[c], errors[c]) for c in useful if c in errors]
-    return points
+    return sorted(points, key=lambda point: any(word in point.metric for word in ("error", "loss")))

@@ -163,7 +163,7 @@ def by_copies(reading: Reading) -> Section | None:
 
 def useful(reading: Reading) -> Section | None:
     """Privacy against utility: what each coalition's copies are good for, and what they leave unknown."""
-    points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
+    points = frontier(reading)
     setting = shown_of(reading, [point.setting for point in points])
     if setting is None:
         return None
