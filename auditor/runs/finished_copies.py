@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -193,11 +194,9 @@ def _bound(name: str, kind: Stored, text: str, none: float) -> float:
         if days is not None:
             return float(days[0])
     else:
-        try:
+        with suppress(ValueError):
             if not math.isnan(number := float(text)):
                 return number
-        except ValueError:
-            pass
     expected = "a date, as 2020-01-31" if kind in ("date", "time") else "a number"
     raise AuditorError(f"bounds of column {quoted(name)}: each must be {expected}; got {text!r}")
 

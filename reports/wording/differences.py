@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from auditor.results.records import grouped
 from auditor.results.renderer import clean
 from reports.figures.figures import Z95, distinct_texts, number, plus_minus
 
@@ -109,9 +110,7 @@ def basis(comparison: Comparison) -> str:
 
 
 def _rows(changes: Sequence[Change]) -> list[Row]:
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for change in changes:
-        groups.setdefault((change.metric, change.group or change.cell), []).append(change)
+    groups = grouped(((change.metric, change.group or change.cell), change) for change in changes)
     return [_row(group[0], len(group) - 1) for group in groups.values()]
 
 

@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -79,11 +80,9 @@ def text(value: str) -> str:
     ('age', '"no"', '"1e3"', '"a: b"')
     """
     if re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value) and value.lower() not in OLD_TRUTHS:
-        try:
+        with suppress(ScenarioError):
             if scalar(value) == value:
                 return value
-        except ScenarioError:
-            pass
     return visible(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix("\n"))
 
 
