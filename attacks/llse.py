@@ -7,13 +7,10 @@ Weighs each copy by what the others do not say already, and shrinks to the mean 
 | ``H`` | k identities stacked | (kN, N) | li2012 (5) |
 | ``K_Y`` | ``H K_X Hᵀ + K_Z`` | (kN, kN) | li2012, section 3.2 |
 | ``x̂`` | ``mu_X + K_X Hᵀ K_Y⁻¹ (y − H mu_X)`` | (N,) | li2012 (6) |
-| error | ``K_X − K_X Hᵀ K_Y⁻¹ H K_X`` | (N, N) | li2012 (7), first form |
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
 For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a kN×kN solve.
-The first form of (7) holds for singular ``K_X`` and ``K_Z``, where its second form and every inverse fail.
-
 Reference: li2012, section 3.2. Optimal among all attacks for Gaussian data, among linear ones for any. Fails under corner-wave noise to
 gain anything from a second copy; with moments estimated from few rows, its unstructured form gets *worse* with copies.
 """
@@ -25,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.adversary.together import known_together
-from auditor.numerics.combination import Levels, best_unbiased_combination, weights_by_attribute
+from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
     Affine,
@@ -116,17 +113,3 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
         return np.asarray(weights_by_attribute(Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain)[0])
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)
-
-
-def llse_error(K_X: Array, law: NoiseLaw) -> Array:
-    """Return the error covariance ``K_X − K_X Hᵀ K_Y⁺ H K_X``, shape (N, N) (li2012 (7), first form).
-
-    Parameters as for ``llse_weights``. Exact for any table whose covariance is ``K_X`` (divisor n), over the noise alone.
-    """
-    if isinstance(law, KroneckerNoise):
-        _, v = best_unbiased_combination(law.level_covariance)
-        return Pencil.of(K_X, law.shape).error(v)
-    W = llse_weights(K_X, law)
-    lost = np.eye(len(K_X)) - W @ np.tile(np.eye(len(K_X)), (law.copies, 1))
-    V = W @ law.passed_root
-    return np.asarray(lost @ K_X @ lost.T + V @ V.T)  # the same for the best W, and no difference that rounding makes negative
