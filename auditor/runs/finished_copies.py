@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -220,9 +219,7 @@ def blanked(copies: Sequence[pd.DataFrame], blank: pd.DataFrame) -> list[pd.Data
     return [pd.DataFrame({name: copy[name].mask(blank[name].to_numpy(dtype=bool)) for name in copy}) for copy in copies]
 
 
-def filled_categories(
-    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
-) -> CategoricalTable:
+def filled_categories(frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]) -> CategoricalTable:
     """Return categories with each column's commonest value where it is blank, in memory; what that is matters to nobody.
 
     Parameters

@@ -46,7 +46,7 @@ def read_judged(
         point = dict(zip(swept, values, strict=True))
         changed, places = _changed(fields, point)
         for use in read_expectations(changed, Problems(), audited):
-            own = {path: value for path, value in point.items() if any(_touches(place, use.place) for place in places[path])}
+            own = {path: value for path, value in point.items() if any(len(place) == 1 or place[1] == use.place for place in places[path])}
             here = _at(use, own)
             if here is not None:
                 judged.setdefault((use.place, json.dumps(own, default=str)), here)
@@ -95,10 +95,6 @@ def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str
 def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
     """Return the path of those swept before whose place one of these encloses, or is."""
     return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
-
-
-def _touches(place: Path, number: int) -> bool:
-    return len(place) == 1 or place[1] == number
 
 
 def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:

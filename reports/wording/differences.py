@@ -42,16 +42,12 @@ class Part(NamedTuple):
 def parts(comparison: Comparison) -> list[Part]:
     """Return the differences, worst first; empty kinds are left out."""
     made = [
-        _worsened(comparison),
+        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison)),
         Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
         Part("new", "Only in the new audit", [], *_counted(comparison.only_new, comparison.stated_new)),
         Part("missing", "Only in the old audit", [], *_counted(comparison.only_old, comparison.stated_old)),
     ]
     return [part for part in made if part.size]
-
-
-def _worsened(comparison: Comparison) -> Part:
-    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison))
 
 
 def _count_worse(comparison: Comparison) -> int:

@@ -165,7 +165,7 @@ class _Fit:
 
 
 def _least_squares(
-    coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None = None
+    coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None
 ) -> tuple[Maps, NDArray[np.intp]]:
     """Return least-squares maps from copies to originals, and how many coefficients each has, shape (B,)."""
     K, mean = train.covariance(), train.mean

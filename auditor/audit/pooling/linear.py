@@ -113,7 +113,7 @@ def noise_gains(
 
 
 def _noise_shares(
-    Sigma: Array, levels: Array, index: NDArray[np.intp], near: NDArray[np.intp] | None = None
+    Sigma: Array, levels: Array, index: NDArray[np.intp], near: NDArray[np.intp] | None
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return the share of its best copy's noise that each coalition can take off, and by how many differences, shapes (B,).
 
