@@ -7,10 +7,13 @@ Weighs each copy by what the others do not say already, and shrinks to the mean 
 | ``H`` | k identities stacked | (kN, N) | li2012 (5) |
 | ``K_Y`` | ``H K_X Hᵀ + K_Z`` | (kN, kN) | li2012, section 3.2 |
 | ``x̂`` | ``mu_X + K_X Hᵀ K_Y⁻¹ (y − H mu_X)`` | (N,) | li2012 (6) |
+| error | ``K_X − K_X Hᵀ K_Y⁻¹ H K_X`` | (N, N) | li2012 (7), first form |
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
 For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a kN×kN solve.
+The first form of (7) holds for singular ``K_X`` and ``K_Z``, where its second form and every inverse fail.
+
 Reference: li2012, section 3.2. Optimal among all attacks for Gaussian data, among linear ones for any. Fails under corner-wave noise to
 gain anything from a second copy; with moments estimated from few rows, its unstructured form gets *worse* with copies.
 """
