@@ -56,6 +56,11 @@ def ranks(values: Array) -> Array:
     return found
 
 
+def column_ranks(X: Array) -> Array:
+    """Return ``ranks`` of each column, shape (n, N)."""
+    return np.column_stack([ranks(column) for column in X.T])
+
+
 def standardised(X: Array, least: float = 0.0) -> Array:
     """Return each column with mean 0 and variance 1, shape (n, N); of one with a deviation up to ``least`` what it is off its mean."""
     X = X - X.mean(axis=0)
@@ -65,7 +70,7 @@ def standardised(X: Array, least: float = 0.0) -> Array:
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
-    return standard(np.column_stack([ranks(column) for column in X.T]))
+    return standard(column_ranks(X))
 
 
 def standard(shares: Array) -> Array:
