@@ -47,6 +47,7 @@ def worth_keeping(values: Array, variance: float) -> int:
 
     Examples
     --------
+    >>> import numpy as np
     >>> worth_keeping(np.array([400.0, 50.0, 49.0]), 25.0), worth_keeping(np.array([400.0, 60.0]), 25.0)
     (2, 2)
     """
