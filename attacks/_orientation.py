@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from auditor.numerics.statistics import ranks
+from auditor.numerics.statistics import column_ranks, ranks
 from auditor.plugin import Array
 
 SHARES = (np.arange(100) + 0.5) / 100
@@ -111,7 +111,7 @@ def misfit(of_y: Array, of_x: Array) -> float:
 
 def _rank_correlations(X: Array) -> Array:
     """Return Spearman's correlations of columns, shape (N, N); 0 with one that does not vary."""
-    of = np.column_stack([ranks(column) for column in X.T])
+    of = column_ranks(X)
     of -= of.mean(axis=0)
     size = np.sqrt((of**2).sum(axis=0))
     of /= np.where(size > 1e-12, size, 1.0)

@@ -37,6 +37,7 @@ import numpy as np
 from pydantic import Field
 
 from attacks._fitted_map import FittedMap
+from auditor.numerics.linear_algebra import in_own_units
 from auditor.plugin import Array, PluginParameters, register
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
@@ -84,9 +85,8 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
     -----
     With λ = 0 and a singular ``C_yy`` the map of least norm in units of standard deviations.
     """
-    scale = np.sqrt(np.clip(np.diag(C_yy), 0.0, None))
-    scale = np.where(scale > 0, scale, 1.0)
-    s, Q = np.linalg.eigh(C_yy / np.outer(scale, scale))
+    correlations, scale = in_own_units(C_yy)
+    s, Q = np.linalg.eigh(correlations)
     keep = s > len(s) * np.finfo(float).eps * max(float(s[-1]), 0.0)
     s, Q = s[keep], Q[:, keep]
     B = (C_xy / scale) @ Q  # covariances with the copies' principal components

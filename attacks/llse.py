@@ -25,7 +25,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.adversary.together import known_together
-from auditor.numerics.combination import Levels, best_unbiased_combination, weights_by_attribute
+from auditor.numerics.combination import Levels, weights_by_attribute
 from auditor.numerics.linear_algebra import EPS, Pencil, regression
 from auditor.plugin import (
     Affine,
@@ -116,17 +116,3 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
         return np.asarray(weights_by_attribute(Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain)[0])
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)
-
-
-def llse_error(K_X: Array, law: NoiseLaw) -> Array:
-    """Return the error covariance ``K_X − K_X Hᵀ K_Y⁺ H K_X``, shape (N, N) (li2012 (7), first form).
-
-    Parameters as for ``llse_weights``. Exact for any table whose covariance is ``K_X`` (divisor n), over the noise alone.
-    """
-    if isinstance(law, KroneckerNoise):
-        _, v = best_unbiased_combination(law.level_covariance)
-        return Pencil.of(K_X, law.shape).error(v)
-    W = llse_weights(K_X, law)
-    lost = np.eye(len(K_X)) - W @ np.tile(np.eye(len(K_X)), (law.copies, 1))
-    V = W @ law.passed_root
-    return np.asarray(lost @ K_X @ lost.T + V @ V.T)  # the same for the best W, and no difference that rounding makes negative

@@ -22,35 +22,22 @@ eigenvalues then cross the bound one by one and bring their noise along, or stay
 
 from __future__ import annotations
 
-from auditor.adversary.single_copy import FilterParameters, sample_filter, sample_filter_bounds
+from auditor.adversary.single_copy import SampleFilter
 from auditor.numerics.random_matrix import noise_edge
-from auditor.plugin import Affine, Array, LinearAttack, Moments, View, register
+from auditor.plugin import Array, register
 
 
 @register
-class SpectralFilter(LinearAttack):
+class SpectralFilter(SampleFilter):
     """Keeps the directions whose variance exceeds what random-matrix theory allows noise (Kargupta et al.)."""
 
     name = "spectral-filter"
     reference = "kargupta2003; liu2008, section 3.2, Protocol 2"
-    assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Wins without knowing the data when a few strong components stand clear of the noise and the rest is negligible; "
         "loses to pca-filter and bayes-estimate when weak components reach the bound, and under coloured noise."
     )
 
-    class Parameters(FilterParameters):
-        """Shrinkage of what is kept, and whether the noise's variance is known."""
-
-    def affine(self, view: View) -> Affine:
-        """Return the projection on the directions beyond the bound, about the copy's own mean."""
-        return sample_filter(view, self.parameters, beyond_noise)
-
-    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return what eigenvalues alone say of the error, summed over attributes."""
-        return sample_filter_bounds(view, self.parameters, beyond_noise, joint)
-
-
-def beyond_noise(values: Array, variance: float, rows: int) -> int:
-    """Return the number of ``λ̂_j > λ_max``, shape of the values (N,)."""
-    return int((values > noise_edge(rows, len(values), variance)).sum())
+    def kept(self, values: Array, variance: float, rows: int) -> int:
+        """Return the number of ``λ̂_j > λ_max``, shape of the values (N,)."""
+        return int((values > noise_edge(rows, len(values), variance)).sum())

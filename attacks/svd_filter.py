@@ -21,43 +21,33 @@ Reference: guo2006; liu2008, section 3.3. Near the best choice of k when rows ar
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from auditor.adversary.single_copy import FilterParameters, sample_filter, sample_filter_bounds
-from auditor.plugin import Affine, LinearAttack, Moments, View, register
+from auditor.adversary.single_copy import SampleFilter
+from auditor.plugin import Array, register
 
 
 @register
-class SVDFilter(LinearAttack):
+class SVDFilter(SampleFilter):
     """Keeps the directions whose variance is at least twice the noise's (Guo, Wu and Li)."""
 
     name = "svd-filter"
     reference = "guo2006; liu2008, section 3.3"
-    assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
     wins = (
         "Picks near the best number of directions when rows are many; with fewer than about six rows an attribute it keeps "
         "pure noise, and it loses to bayes-estimate wherever components are comparable to the noise, and to the copy as it is "
         "under noise shaped like the data."
     )
 
-    class Parameters(FilterParameters):
-        """Shrinkage of what is kept, and whether the noise's variance is known."""
-
-    def affine(self, view: View) -> Affine:
-        """Return the projection on the directions worth their noise, about the copy's own mean."""
-        return sample_filter(view, self.parameters, worth_keeping)
-
-    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return what eigenvalues alone say of the error, summed over attributes."""
-        return sample_filter_bounds(view, self.parameters, worth_keeping, joint)
+    def kept(self, values: Array, variance: float, rows: int) -> int:
+        """Return how many are worth their noise, however many rows there are."""
+        return worth_keeping(values, variance)
 
 
-def worth_keeping(values: NDArray[np.float64], variance: float, _rows: int = 0) -> int:
-    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below, however many rows there are.
+def worth_keeping(values: Array, variance: float) -> int:
+    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below.
 
     Examples
     --------
+    >>> import numpy as np
     >>> worth_keeping(np.array([400.0, 50.0, 49.0]), 25.0), worth_keeping(np.array([400.0, 60.0]), 25.0)
     (2, 2)
     """

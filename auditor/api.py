@@ -10,6 +10,7 @@ from typing import Any
 
 from auditor import registry
 from auditor.errors import AuditorError, StorageError
+from auditor.parameters import is_whole
 from auditor.progress import watched
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
@@ -66,7 +67,7 @@ def run(
     WorkersLost
         Worker processes were killed again and again; what was finished is kept.
     """
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+    if not is_whole(workers, 1):
         raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
     if resume and output is None:
         raise AuditorError("resume needs `output`, the folder where finished work is kept")

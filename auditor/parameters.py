@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -14,6 +15,16 @@ from auditor.errors import did_you_mean
 Path = tuple[str | int, ...]
 
 _KINDS = {str: "text", int: "an integer", float: "a number", bool: "true or false", type(None): "null"}
+
+
+def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
+    """Whether a value is a whole number from ``low`` to ``high``; true and false are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a value is a number; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def whole(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,14 +15,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from auditor.audit.categorical.posterior_measures import retention_for_epsilon
-from auditor.audit.measures.empirical_epsilon import distinguish, empirical_epsilon
+from auditor.audit.measures.empirical_epsilon import Trials, empirical_epsilon
 from auditor.registry import get
+from auditor.schemes.base.scheme import Key
 from benchmarks import FOLDER
 from benchmarks.conftest import Compare
 
 PEER = "multi-freq-ldpy==0.2.5"
 TRIALS, VALUES, EPSILON = 500_000, 25, 1.0
+RETENTION = math.expm1(EPSILON) / (math.expm1(EPSILON) + VALUES)
 PEER_TRIALS = 50_000
 
 
@@ -30,8 +32,7 @@ def test_audit(compare: Compare) -> None:
     rng = np.random.default_rng(1)
 
     def draw() -> list[np.ndarray]:
-        p = retention_for_epsilon(EPSILON, VALUES)
-        return [np.where(rng.random(TRIALS) < p, value, rng.integers(0, VALUES, TRIALS)) for value in (0, 1)]
+        return [np.where(rng.random(TRIALS) < RETENTION, value, rng.integers(0, VALUES, TRIALS)) for value in (0, 1)]
 
     outputs = draw()
     compare(
@@ -83,9 +84,10 @@ def peer() -> Iterator[Callable[[int], float]]:
 
 def test_against_the_peer(compare: Compare, peer: Callable[[int], float]) -> None:
     """Drawing and bounding, by the clock, as the peer is another process; as many trials for both, the peer's time scaled from fewer."""
-    scheme, p = get("scheme", "uniform")(), retention_for_epsilon(EPSILON, VALUES)
+    scheme = get("scheme", "uniform")().started([RETENTION])
+    key = Key(1, "distinguish", 1)
     compare(
         f"drawing and auditing {2 * TRIALS:,} trials, {VALUES} values: how many times faster", PEER.replace("==", " "),
-        lambda: distinguish(scheme, [p], VALUES, TRIALS, seed=1), lambda: peer(PEER_TRIALS), at_least=50.0,
+        lambda: Trials(scheme, [RETENTION], VALUES, TRIALS, key).audit([1], 0.95), lambda: peer(PEER_TRIALS), at_least=50.0,
         figure=lambda work, floor: floor * TRIALS / PEER_TRIALS / work,
     )  # fmt: skip

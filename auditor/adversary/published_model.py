@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.adversary.given import SampleMoments
-from auditor.numerics.linear_algebra import regression
+from auditor.numerics.linear_algebra import regression, symmetric_root
 from auditor.types import Array
 
 
@@ -96,7 +96,7 @@ def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: t
     mu, K = mean.copy(), covariance.copy()
     if predictors is not None:
         mu[O] = predictors[0]
-        K[O] = root(predictors[1]) @ np.linalg.pinv(root(K[np.ix_(O, O)]), rcond=1e-7, hermitian=True) @ K[O]
+        K[O] = symmetric_root(predictors[1]) @ np.linalg.pinv(symmetric_root(K[np.ix_(O, O)]), rcond=1e-7, hermitian=True) @ K[O]
         K[:, O] = K[O].T
         K[np.ix_(O, O)] = predictors[1]
     mu[t] = model.intercept + b @ mu[O]
@@ -105,9 +105,3 @@ def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: t
     K[t, t] = b @ K[t, O] + model.variance
     K[:, t] = K[t]
     return mu, K
-
-
-def root(K: Array) -> Array:
-    """Return the symmetric ``K^½`` of a positive semi-definite matrix, negative eigenvalues taken for 0."""
-    values, V = np.linalg.eigh(K)
-    return np.asarray((V * np.sqrt(np.clip(values, 0.0, None))) @ V.T)

@@ -14,13 +14,14 @@ lost by it. Without a law the copies count alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from auditor.adversary.affine import Affine
+from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Perfect
 from auditor.adversary.view import View
 from auditor.errors import NotApplicable
@@ -119,45 +120,47 @@ def direction_gains(values: Array, kept: int, variance: float | Array, rows: int
     return np.where(np.arange(N) < kept, gains, 0.0)
 
 
-Rule = Callable[[Array, float, int], int]
-"""How many directions are kept, given the eigenvalues from the largest down, the noise's variance and the number of rows."""
+class SampleFilter(LinearAttack):
+    """Projects the coalition's one copy on the first directions of its own spectrum; a subclass says how many of them are kept."""
 
+    assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
 
-def sample_filter(view: View, parameters: FilterParameters, rule: Rule) -> Affine:
-    """Return the projection on the first directions of the coalition's one copy, about its own mean."""
-    rows = view.held.count
-    mean, covariance, values, V = view.spectrum
-    variance = white_variance(view, covariance, values, parameters, rows)
-    gains = direction_gains(values, rule(values, variance, rows), variance, rows, parameters)
-    return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
+    class Parameters(FilterParameters):
+        """Shrinkage of what is kept, and whether the noise's variance is known."""
 
+    @abstractmethod
+    def kept(self, values: Array, variance: float, rows: int) -> int:
+        """Return how many, given the eigenvalues from the largest down, the noise's variance and the number of rows."""
 
-def sample_filter_bounds(view: View, parameters: FilterParameters, rule: Rule, joint: Moments) -> tuple[float, float] | None:
-    """Return bounds on the squared error of ``sample_filter``, summed over attributes; None where it shrinks what it keeps.
+    def affine(self, view: View) -> Affine:
+        """Return the projection on the directions kept, about the copy's own mean."""
+        rows = view.held.count
+        mean, covariance, values, V = view.spectrum
+        variance = white_variance(view, covariance, values, self.parameters, rows)
+        gains = direction_gains(values, self.kept(values, variance, rows), variance, rows, self.parameters)
+        return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
 
-    The upper one is infinite where the filter was learnt from other rows than it is judged on: it knows nothing of those.
+    def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
+        """Return what eigenvalues alone say of the error, summed over attributes; None where it shrinks what it keeps.
 
-    Parameters
-    ----------
-    joint : Moments
-        Of ``[X, Y_1 … Y_k]`` over the rows it is judged on: for the audit alone.
+        The upper bound is infinite where the filter was learnt from other rows than it is judged on: it knows nothing of those.
 
-    Notes
-    -----
-    Source: ``auditor.numerics.eigenvalue_bounds``; the error of the mean, ``(m − mu_X)²``, is in both where the rows are the same.
-    """
-    if parameters.shrinkage == "optimal":
-        return None
-    rows, same = view.held.count, view.held.count == joint.count
-    _, covariance, values, _ = view.spectrum
-    kept = rule(values, white_variance(view, covariance, values, parameters, rows), rows)
-    N, w = view.width, view.weights
-    K, mean = joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N), joint.mean.reshape(len(w) + 1, N)
-    data, noise, copy = (np.einsum("a,aibj,b->ij", v, K, v) for v in (np.r_[1.0, 0.0 * w], np.r_[-w.sum(), w], np.r_[0.0, w]))
-    lambda_X, lambda_R, added = (descending_eigen(part)[0] for part in (data, noise, copy - data))
-    low, high = projection_error_range(lambda_X, lambda_R, added, kept)
-    off = float(((w @ mean[1:] - mean[0]) ** 2).sum())
-    return (low + off, high + off) if same else (low, np.inf)
+        Notes
+        -----
+        Source: ``auditor.numerics.eigenvalue_bounds``; the error of the mean, ``(m − mu_X)²``, is in both where the rows are the same.
+        """
+        if self.parameters.shrinkage == "optimal":
+            return None
+        rows, same = view.held.count, view.held.count == joint.count
+        _, covariance, values, _ = view.spectrum
+        kept = self.kept(values, white_variance(view, covariance, values, self.parameters, rows), rows)
+        N, w = view.width, view.weights
+        K, mean = joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N), joint.mean.reshape(len(w) + 1, N)
+        data, noise, copy = (np.einsum("a,aibj,b->ij", v, K, v) for v in (np.r_[1.0, 0.0 * w], np.r_[-w.sum(), w], np.r_[0.0, w]))
+        lambda_X, lambda_R, added = (descending_eigen(part)[0] for part in (data, noise, copy - data))
+        low, high = projection_error_range(lambda_X, lambda_R, added, kept)
+        off = float(((w @ mean[1:] - mean[0]) ** 2).sum())
+        return (low + off, high + off) if same else (low, np.inf)
 
 
 def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:

@@ -9,7 +9,7 @@ from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
-from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART
+from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART, groups_apart
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -108,7 +108,7 @@ def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequen
     scheme, levels = make_scheme(use, here.base), release_levels(use, here)
     law = None if scheme.has_matrices else scheme.law(levels, table_moments(table).scale)
     pooling = any(judged.expectation.needs_pooling for judged in here.judged)
-    apart = pooling or law is None or not law.tells_spread or d <= KEPT_APART
+    apart = groups_apart(law, pooling) or d <= KEPT_APART
     groups = moment_groups(n, N, d)[-1][-1][0] + 1 if apart else 1
     chosen = any(isinstance(knowledge, (Estimated, KnownRecords)) for _, knowledge, _ in tried)
     again = (FOLDS + REDRAWN) * chosen

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from auditor.numerics.statistics import ranks, standardised
+from auditor.numerics.statistics import column_ranks, standardised
 from auditor.process.deferred import scipy
 from auditor.text.column_names import quoted
 from auditor.types import Array
@@ -131,7 +131,7 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
     n, N = X.shape
     if N == 0 or n < 4:
         return "unclear"
-    ranks = _ranks(X), _ranks(Y)
+    ranks = column_ranks(X), column_ranks(Y)
     strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
     chance = min(2 * N * 2 * scipy.special.ndtr(-strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
     if 2 * chance < UNRELATED:
@@ -159,7 +159,7 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
 
 def _peak(X: Array, Y: Array) -> Array:
     """Return the larger kurtosis of the ranks of each column and its copy, over 3, and at least 1; shape (N,)."""
-    fourth = [np.mean(standardised(_ranks(part)) ** 4, axis=0) for part in (X, Y)]
+    fourth = [np.mean(standardised(column_ranks(part)) ** 4, axis=0) for part in (X, Y)]
     return np.asarray(np.maximum(1.0, np.maximum(*fourth) / 3))
 
 
@@ -193,7 +193,7 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     n, N = X.shape
     if N < 2 or n < 10 * N:
         return ""
-    x, y = standardised(_ranks(X)), standardised(_ranks(Y))
+    x, y = standardised(column_ranks(X)), standardised(column_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
     from scipy.optimize import linear_sum_assignment  # a fifth of a second, which every start would pay
 
@@ -228,7 +228,7 @@ def _moved(X: Array, Y: Array) -> str:
     """Return by how many rows the copy must be moved to fit; nothing if it fits as it stands, or nowhere."""
     X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
     s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
-    both = [(standardised(x), standardised(y)) for x, y in ((X, Y), (_ranks(X), _ranks(Y)))]
+    both = [(standardised(x), standardised(y)) for x, y in ((X, Y), (column_ranks(X), column_ranks(Y)))]
     strength = {k: _strength(both, k) for k in range(-farthest, farthest + 1)}
     fits = [k for k in sorted(strength, key=abs) if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()]
     if not fits or fits[0] == 0:
@@ -255,9 +255,5 @@ def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:
 def _fits(X: Array, Y: Array) -> bool:
     """Whether the copy has the correlations to be expected in every column where they cannot be missed."""
     s = expected(X, Y)
-    z = np.maximum(z_scores(X, Y), z_scores(_ranks(X), _ranks(Y)))
+    z = np.maximum(z_scores(X, Y), z_scores(column_ranks(X), column_ranks(Y)))
     return bool(s.max() >= SURE and (z > s / 2)[s >= SURE].all())
-
-
-def _ranks(X: Array) -> Array:
-    return np.column_stack([ranks(column) for column in X.T])

@@ -34,6 +34,7 @@ from auditor.data.streamed.rows import FileRows
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 from auditor.numerics.random_streams import stream
+from auditor.parameters import is_whole
 from auditor.process.deferred import pd
 from auditor.results.files import located
 from auditor.text.column_names import counted, listed, nearest, quoted
@@ -353,7 +354,7 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
         raise DataError("columns must be a list of at least one column name")
     if columns is not None and not all(isinstance(name, str) for name in columns):
         raise DataError("columns must be a list of names; put a name that looks like a number in quotation marks")
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+    if rows is not None and not is_whole(rows, 2):
         raise DataError(f"rows must be an integer of at least 2; got {rows!r}")
     if missing not in get_args(Missing):
         raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")

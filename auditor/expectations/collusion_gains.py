@@ -16,7 +16,7 @@ import numpy as np
 
 from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
 from auditor.results.evidence import ROW_REDRAWS, TREE_FREEDOM, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
-from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, describe, pooled, uncertainty
+from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, describe, grouped, pooled, uncertainty
 from auditor.types import Coalition
 
 POWER = 0.8
@@ -200,11 +200,7 @@ def trees_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:
     """Gains of the best attack of any kind on categorical copies, replicates averaged one by one."""
     for scheme, coalition, parts, rows in together(pooling):
-        same: dict[tuple[str, Coalition], list[MatchingGain]] = {}
-        for part in parts:
-            for one in part.matching:
-                same.setdefault((one.how, one.copies), []).append(one)
-        if same:
+        if same := grouped(((one.how, one.copies), one) for part in parts for one in part.matching):
             matching = tuple(averaged(group) for group in same.values())
             surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
             largest = max(deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error)
@@ -215,8 +211,6 @@ def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]
 
 def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
     """Yield scheme, coalition, what pooling buys it in every replicate, and rows in all, for each sweep point."""
-    groups: dict[tuple[str, str, Coalition], list[PooledCopies]] = {}
-    for copies in pooling:
-        groups.setdefault((copies.point, copies.scheme, copies.coalition), []).append(copies)
+    groups = grouped(((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling)
     for (_, scheme, coalition), parts in groups.items():
         yield scheme, coalition, [part.pooling for part in parts], sum(part.rows for part in parts)

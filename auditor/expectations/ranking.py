@@ -67,8 +67,6 @@ class Ranking(Expectation):
         by = self.parameters.by
         rest = {field: value for field, value in record._asdict().items()
                 if field in ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute") and field != by}  # fmt: skip
-        if by == "knowledge":
-            rest.pop("knowledge", None)
         return json.dumps(rest, sort_keys=True, default=str)
 
 

@@ -161,7 +161,7 @@ def grain_of_moments(loudest: Array) -> Array:
     return np.asarray(np.sqrt(EPS * (1.0 + loudest)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Levels:
     """The level covariances of coalitions, of any size, among M copies.
 

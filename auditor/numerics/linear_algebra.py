@@ -16,13 +16,20 @@ PROPORTIONAL = 4 * np.finfo(float).eps
 
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
-    """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (N, N) and (N,).
+    """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (..., N, N) and (..., N).
 
     A covariance's eigenvalues hide a small attribute that cannot be beside a large one; its correlations' do not. Rows whose diagonal
     entry is not above 0 are left as they are.
     """
-    root = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
-    return K / np.outer(root, root), root
+    own = np.einsum("...nn->...n", K)
+    root = np.sqrt(np.where(own > 0, own, 1.0))
+    return K / (root[..., :, None] * root[..., None, :]), root
+
+
+def pseudo_inverse(K: Array) -> Array:
+    """Return ``K⁺`` of a covariance, shape (N, N), its attributes brought to one scale first."""
+    correlations, root = in_own_units(K)
+    return np.asarray(np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root))
 
 
 WIDEST = 1e5
@@ -67,6 +74,12 @@ def descending_eigen(K: Array) -> tuple[Array, Array]:
     return values[::-1], vectors[:, ::-1]
 
 
+def symmetric_root(K: Array) -> Array:
+    """Return the symmetric ``K^½`` of a positive semi-definite matrix, shape (N, N), negative eigenvalues taken for 0."""
+    values, vectors = np.linalg.eigh(K)
+    return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+
+
 def correlation(K: Array) -> Array:
     """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
@@ -107,10 +120,8 @@ class Pencil:
         Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
         """
         T = K_X + K_0
-        scale = np.sqrt(np.clip(np.einsum("...nn->...n", T), 0.0, None))  # of no variance at all rounding may leave less than none
-        scale = np.where(scale > 0, scale, 1.0)
-        unit = scale[..., :, None] * scale[..., None, :]
-        both, data = T / unit, K_X / unit
+        both, scale = in_own_units(T)
+        data = K_X / (scale[..., :, None] * scale[..., None, :])
         values, Q = np.linalg.eigh(both)
         keep = values > T.shape[-1] * EPS * np.maximum(values[..., -1:], 0.0)
         first = data[..., :1, 0]
@@ -169,9 +180,8 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
 
     Leading axes, if any, are several regressions at once: (..., N, d) and (..., d, d) give (..., N, d) and (...).
     """
-    scale = np.sqrt(np.clip(np.einsum("...dd->...d", K_y), 0.0, None))
-    scale = np.where(scale > 0, scale, 1.0)
-    values, Q = np.linalg.eigh(K_y / (scale[..., :, None] * scale[..., None, :]))
+    correlations, scale = in_own_units(K_y)
+    values, Q = np.linalg.eigh(correlations)
     keep = values > K_y.shape[-1] * np.finfo(float).eps * np.maximum(values[..., -1:], 0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
     in_basis = (K_xy / scale[..., None, :]) @ Q * inverse[..., None, :]
@@ -208,11 +218,9 @@ def chosen_regressions(
     """
     if less is not None:
         return ranked_regression((K_xy[:, index] - K_xy[:, less]).swapaxes(0, 1), of_differences(K_y, index, less))
-    scale = np.sqrt(np.clip(np.diag(K_y), 0.0, None))
-    scale = np.where(scale > 0, scale, 1.0)
-    C, c = K_y / np.outer(scale, scale), K_xy / scale
+    C, scale = in_own_units(K_y)
     values = np.linalg.eigvalsh(C)
-    chosen, cross = C[index[:, :, None], index[:, None, :]], c[:, index].swapaxes(0, 1)
+    chosen, cross = C[index[:, :, None], index[:, None, :]], (K_xy / scale)[:, index].swapaxes(0, 1)
     if values[0] > WELL_CONDITIONED * values[-1]:
         W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
     else:

@@ -218,11 +218,6 @@ class _Room(threading.local):
 _ROOM = _Room()
 
 
-def forget_room() -> None:
-    """Give a thread's memory for rows side by side back: it is a few megabytes, and kept till the thread ends."""
-    _ROOM.values, _ROOM.laid = np.empty(0), (None, 0)
-
-
 class Stack:
     """Lays rows of tables side by side, ``[x, y_1 … y_M]``, and adds up their moments.
 

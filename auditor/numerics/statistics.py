@@ -14,6 +14,15 @@ Z_95 = 1.959963984540054
 """``ndtri(0.975)``: half a 95 % interval, in standard errors; written out for start-up, which SciPy's functions would make longer."""
 
 
+BY_CHANCE = 1e-4
+"""Chance that anything is said to tell of an attribute, or of where a copy's rows stand, where nothing does."""
+
+
+def beyond_chance(looks: float) -> float:
+    """Return how many standard errors none of so many looks at nothing is off, on either side, but for ``BY_CHANCE``."""
+    return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
+
+
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
@@ -47,6 +56,11 @@ def ranks(values: Array) -> Array:
     return found
 
 
+def column_ranks(X: Array) -> Array:
+    """Return ``ranks`` of each column, shape (n, N)."""
+    return np.column_stack([ranks(column) for column in X.T])
+
+
 def standardised(X: Array, least: float = 0.0) -> Array:
     """Return each column with mean 0 and variance 1, shape (n, N); of one with a deviation up to ``least`` what it is off its mean."""
     X = X - X.mean(axis=0)
@@ -56,7 +70,7 @@ def standardised(X: Array, least: float = 0.0) -> Array:
 
 def standard_ranks(X: Array) -> Array:
     """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
-    return standard(np.column_stack([ranks(column) for column in X.T]))
+    return standard(column_ranks(X))
 
 
 def standard(shares: Array) -> Array:
@@ -67,6 +81,11 @@ def standard(shares: Array) -> Array:
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))
+
+
+def correlation_tail(r: float, n: int) -> float:
+    """Return the chance that a correlation about known means, of n independent pairs of normal values, is r > 0 or more."""
+    return tail(r * math.sqrt((n - 1) / (1.0 - r**2)), n - 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -146,7 +146,5 @@ def _watch(reader: socket.socket) -> None:
 
 
 def _say(text: str) -> None:
-    try:
+    with suppress(OSError):  # nobody listens
         os.write(2, text.encode())
-    except OSError:  # nobody listens
-        pass

@@ -48,7 +48,7 @@ def codec(declared: Any) -> tuple[Convert, Convert]:
     """
     origin, arguments = get_origin(declared), get_args(declared)
     if declared is Any:
-        return _same, _plain
+        return _same, _same  # what ``json`` reads is plain: it cannot be anything else
     if declared in _SCALARS:
         return _scalar(declared)
     if origin is Literal:
@@ -89,11 +89,6 @@ def _scalar(declared: Any) -> tuple[Convert, Convert]:
         return value
 
     return _same, decode
-
-
-def _plain(value: Any) -> Any:
-    """What ``json`` reads is plain; it cannot be anything else."""
-    return value
 
 
 def _one_of(values: tuple[Any, ...]) -> Convert:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -141,22 +142,24 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     ok_after = {key: group for key, group in after.items() if _measured(group)}
     shared = [key for key in ok_before if key in ok_after]
     changes = _changes(shared, ok_before, ok_after)
-    lost = _lost((group, after[key]) for key, group in ok_before.items() if key in after and key not in ok_after)
+    lost = _lost(after[key] for key in ok_before if key in after and key not in ok_after)
     better, broken = _verdicts(old, new)
     exposed = _more_exposed(ok_before, ok_after)
     stated_new, stated_old = _stated(new, old), _stated(old, new)
+    appeared = [group for key, group in after.items() if key not in before]
+    gone = [group for key, group in before.items() if key not in after]
     return Comparison(
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
         broken=[*broken, *map(_lost_text, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost), *exposed],
-        new=[*_distinct(group for key, group in after.items() if key not in before), *stated_new],
-        missing=[*_distinct(group for key, group in before.items() if key not in after), *stated_old],
+        new=[*_distinct(appeared), *stated_new],
+        missing=[*_distinct(gone), *stated_old],
         compared=len(shared),
         old=_called(old),
         now=_called(new),
-        only_new=_counted(group for key, group in after.items() if key not in before),
-        only_old=_counted(group for key, group in before.items() if key not in after),
+        only_new=_counted(appeared),
+        only_old=_counted(gone),
         lost=lost,
         stated_new=stated_new,
         stated_old=stated_old,
@@ -222,15 +225,13 @@ def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
     return found
 
 
-def _lost(pairs: Iterable[tuple[list[Measurement], list[Measurement]]]) -> dict[str, int]:
+def _lost(groups: Iterable[list[Measurement]]) -> dict[str, int]:
     """Count cells that are no longer measured, by who has them and by what became of them."""
-    counts: dict[str, int] = {}
-    for _, now in pairs:
-        first = next((record for record in now if record.status != "ok"), now[0])
-        became = {"failed": "failed", "not-applicable": "not applicable"}.get(first.status, "no value")
-        outcome = f"{_group(first)}: now {became}{f' ({first.reason})' if first.reason else ''}"
-        counts[outcome] = counts.get(outcome, 0) + 1
-    return counts
+    firsts = (next((record for record in now if record.status != "ok"), now[0]) for now in groups)
+    became = {"failed": "failed", "not-applicable": "not applicable"}
+    return dict(Counter(
+        f"{_group(first)}: now {became.get(first.status, 'no value')}{f' ({first.reason})' if first.reason else ''}" for first in firsts
+    ))  # fmt: skip
 
 
 def _lost_text(item: tuple[str, int]) -> str:
@@ -292,11 +293,7 @@ def _group(record: Measurement) -> str:
 
 
 def _counted(groups: Iterable[list[Measurement]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for group in groups:
-        name = _group(group[0])
-        counts[name] = counts.get(name, 0) + 1
-    return counts
+    return dict(Counter(_group(group[0]) for group in groups))
 
 
 def _distinct(groups: Any) -> list[str]:

@@ -331,49 +331,34 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 """Measured for every cell of a numeric table; they cost nothing beyond the moments."""
 
 
-MEASURED_BY = {
-    "within": "within",
-    "exact": "exact",
-    "exact_gain": "exact",
-    "records_within": "records-within",
-    "most_exposed": "records-within",
-    "error_quantile": "error-quantiles",
-    "interval_privacy": "interval-privacy",
-    "localised_width": "interval-privacy",
-    "localised_share": "interval-privacy",
-    "candidates_left": "candidates-left",
-    "entropy_privacy": "entropy-privacy",
-    "privacy_loss": "entropy-privacy",
-    "error_floor": "error-bounds",
-    "error_ceiling": "error-bounds",
-    "dissimilarity": "dissimilarity",
-    "anonymity_k": "anonymity",
-    "anonymity_distinct": "anonymity",
-    "anonymity_entropy": "anonymity",
-    "anonymity_alpha": "anonymity",
-    "anonymity_t": "anonymity",
-    "anonymity_size": "anonymity",
-    "anonymity_recursive": "anonymity",
-    "anonymity_confidence": "anonymity",
-    "anonymity_range": "anonymity",
-    "geometry_distances": "geometry",
-    "geometry_neighbours": "geometry",
-    "geometry_clusters": "geometry",
-    "empirical_epsilon": "empirical-epsilon",
-    "empirical_gaussian_dp": "empirical-epsilon",
-    "belief_gap": "belief-gap",
-    "largest_belief_gap": "belief-gap",
-    "marginal_gap": "marginal-gap",
-    "share_gap": "share-gap",
-    "growth_bound": "delta-growth",
-    "rho_breach": "rho-breach",
-    "history_size": "history-size",
-    "seconds": "seconds",
-    "gaussian_dp": "bounds",
-    "concentrated_dp": "bounds",
-    "epsilon_at_delta": "bounds",
-}
-"""Which entry of ``measures:`` a metric needs; ``bounds`` and ``utility`` are none, but stand in sections of their own."""
+MEASURED = {
+    "within": ("within",),
+    "exact": ("exact", "exact_gain"),
+    "records-within": ("records_within", "most_exposed"),
+    "error-quantiles": ("error_quantile",),
+    "interval-privacy": ("interval_privacy", "localised_width", "localised_share"),
+    "candidates-left": ("candidates_left",),
+    "entropy-privacy": ("entropy_privacy", "privacy_loss"),
+    "error-bounds": ("error_floor", "error_ceiling"),
+    "dissimilarity": ("dissimilarity",),
+    "anonymity": (
+        "anonymity_k", "anonymity_distinct", "anonymity_entropy", "anonymity_alpha", "anonymity_t", "anonymity_size",
+        "anonymity_recursive", "anonymity_confidence", "anonymity_range",
+    ),
+    "geometry": ("geometry_distances", "geometry_neighbours", "geometry_clusters"),
+    "empirical-epsilon": ("empirical_epsilon", "empirical_gaussian_dp"),
+    "belief-gap": ("belief_gap", "largest_belief_gap"),
+    "marginal-gap": ("marginal_gap",),
+    "share-gap": ("share_gap",),
+    "delta-growth": ("growth_bound",),
+    "rho-breach": ("rho_breach",),
+    "history-size": ("history_size",),
+    "seconds": ("seconds",),
+    "bounds": ("gaussian_dp", "concentrated_dp", "epsilon_at_delta"),
+}  # fmt: skip
+"""The metrics that an entry of ``measures:`` measures; ``bounds`` is none, but stands in a section of its own, as ``utility`` does."""
+MEASURED_BY = {metric: entry for entry, found in MEASURED.items() for metric in found}
+"""Which entry of ``measures:`` a metric needs."""
 
 
 def measured_by(name: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from auditor.errors import AuditorError
+from auditor.parameters import is_number
 from auditor.results import tidy
 from auditor.results.measurements import NUMBERS, Measurements
 from auditor.results.metrics import RENAMED
@@ -122,7 +123,7 @@ def _all_finite(value: Any, place: str = "") -> Fault:
             waiting += [(f"{place}.{key}" if place else str(key), item) for key, item in value.items()]
         elif isinstance(value, list):
             waiting += [(f"{place}[{index}]", item) for index, item in enumerate(value)]
-        elif isinstance(value, (int, float)) and not isinstance(value, bool) and not -LARGEST <= value <= LARGEST:
+        elif is_number(value) and not -LARGEST <= value <= LARGEST:
             return f"{_shown(place)} must be a number of at most {LARGEST:g} in size"
     return None
 
@@ -141,7 +142,7 @@ def _text_or_null(value: Any) -> Fault:
 
 
 def _number(value: Any) -> Fault:
-    known = isinstance(value, (int, float)) and not isinstance(value, bool)
+    known = is_number(value)
     return None if known and -LARGEST <= value <= LARGEST else f"must be a number of at most {LARGEST:g} in size"
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+K = TypeVar("K")
+V = TypeVar("V")
 SCHEMA_VERSION = 1
 SCHEMA_VERSION_BESIDE = 2
 """Of a results.json whose measurements are in a file beside it: programs that know of none must not take them for missing."""
@@ -202,6 +204,14 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
             sweep, key = record.sweep, repr(record.sweep)
             text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))
         groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)
+    return groups
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Return the values of each key, both in order of first appearance."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
     return groups
 
 

@@ -6,7 +6,6 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.registry import get
-from auditor.results.files import located, write_atomically
+from auditor.results.files import located, write_atomically, writing
 from auditor.runs.drawn_copies import WRITTEN, Asked, Precision, released_columns
 from auditor.runs.finished_copies import AS_DRAWN, Treatment
 from auditor.runs.perturb import Release, make_plugin
@@ -120,7 +119,7 @@ def written(scheme: Scheme, asked: Asked, paths: Sequence[Path], keep: Sequence[
     if kept is not None:
         parts = _beside(parts, kept, column_names(asked.data))
     first = next(parts)  # what cannot be drawn is refused before a folder is made
-    with writable(paths[0].parent):
+    with writing(paths[0].parent):
         paths[0].parent.mkdir(parents=True, exist_ok=True)
         with TableFiles(paths) as files:
             for part in chain([first], parts):
@@ -140,18 +139,9 @@ def written(scheme: Scheme, asked: Asked, paths: Sequence[Path], keep: Sequence[
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> Path:
     """Write what is stated of a release; return where."""
-    with writable(folder):
+    with writing(folder):
         write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
     return folder / MANIFEST
-
-
-@contextmanager
-def writable(folder: Path) -> Iterator[None]:
-    """Name the folder that something cannot be written to."""
-    try:
-        yield
-    except OSError as error:
-        raise AuditorError(f"{folder}: cannot be written ({error.strerror})") from None
 
 
 def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from auditor.errors import AuditorError, DataError, NotApplicable
 from auditor.numerics.blocks import chunks, row_blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.read_only import readable
+from auditor.parameters import is_number
 from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
 from auditor.runs import perturb_categories as categories
@@ -93,7 +94,7 @@ class Estimate:
         >>> estimate.chances(0.5).shape
         (50,)
         """
-        if isinstance(tolerance, bool) or not isinstance(tolerance, (int, float)) or not 0 < tolerance < np.inf:
+        if not is_number(tolerance) or not 0 < tolerance < np.inf:
             raise AuditorError(f"the tolerance must be a number above 0; got {tolerance!r}")
         return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -193,11 +193,9 @@ def _bound(name: str, kind: Stored, text: str, none: float) -> float:
         if days is not None:
             return float(days[0])
     else:
-        try:
+        with suppress(ValueError):
             if not math.isnan(number := float(text)):
                 return number
-        except ValueError:
-            pass
     expected = "a date, as 2020-01-31" if kind in ("date", "time") else "a number"
     raise AuditorError(f"bounds of column {quoted(name)}: each must be {expected}; got {text!r}")
 
@@ -221,9 +219,7 @@ def blanked(copies: Sequence[pd.DataFrame], blank: pd.DataFrame) -> list[pd.Data
     return [pd.DataFrame({name: copy[name].mask(blank[name].to_numpy(dtype=bool)) for name in copy}) for copy in copies]
 
 
-def filled_categories(
-    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]] = MappingProxyType({})
-) -> CategoricalTable:
+def filled_categories(frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]) -> CategoricalTable:
     """Return categories with each column's commonest value where it is blank, in memory; what that is matters to nobody.
 
     Parameters

@@ -55,8 +55,7 @@ def plan(scenario: Scenario, points: Sequence[dict[str, Any]], shared: bool = Fa
 
 
 def carry_out_all(
-    tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None] = lambda done, total, label: None,
-    begun: Unfinished | None = None,
+    tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None], begun: Unfinished | None
 ) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
     """Yield every task with its result as it is finished; tables in memory first.
 
@@ -66,7 +65,7 @@ def carry_out_all(
     crew : Crew
     advance : callable
         Told how many of how many steps are done, and of one that is under way: steps are begun in order, so the first not done is.
-    begun : Unfinished, optional
+    begun : Unfinished or None
         Where what a pass has found is kept until its tasks are finished, by their places.
     """
     places = {task.identity: place for place, task in enumerate(tasks)}

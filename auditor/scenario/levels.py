@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
-from auditor.parameters import whole
+from auditor.parameters import is_whole, whole
 
 MOST_COPIES = 10_000
 """More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
@@ -145,7 +145,7 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
         raise ValueError(f"needs low ≤ high in {kind}: [low, high]; got [{low:g}, {high:g}]")
     if kind == "log-uniform" and low <= 0:
         raise ValueError(f"needs low > 0 for log-uniform; got {low:g}")
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_COPIES:
+    if not is_whole(count, 1, MOST_COPIES):
         raise ValueError(f"needs count, an integer from 1 to {MOST_COPIES:,}; got {_short(count)}")
     order, out_of = value.get("order"), value.get("out-of", 0)
     if order is not None and order not in ORDERS:

@@ -6,7 +6,7 @@ from typing import Any
 
 from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
 from auditor.errors import did_you_mean
-from auditor.parameters import whole
+from auditor.parameters import is_whole, whole
 from auditor.types import Coalition
 
 
@@ -48,6 +48,6 @@ def _copies(value: Any) -> Coalition:
 
 def _count(kind: str, value: Any) -> int:
     value = whole(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_COALITIONS:
+    if not is_whole(value, 1, MOST_COALITIONS):
         raise ValueError(f"needs a count from 1 to {MOST_COALITIONS:,}, as {{{kind}: 100}}; got {value!r:.60}")
     return value

@@ -14,7 +14,7 @@ from auditor.data.columns.dates import parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean, shortened
-from auditor.parameters import shown, whole
+from auditor.parameters import is_number, is_whole, shown, whole
 from auditor.results.files import located
 from auditor.scenario.problems import Path, Problems
 from auditor.scenario.read_hierarchies import parse_hierarchies
@@ -48,10 +48,10 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         return None
     columns = _columns(value.get("columns"), problems)
     rows = whole(value.get("rows"))
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 2 <= rows <= MOST_ROWS):
+    if rows is not None and not is_whole(rows, 2, MOST_ROWS):
         problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
     first_batch = whole(value.get("first-batch"))
-    if first_batch is not None and (isinstance(first_batch, bool) or not isinstance(first_batch, int) or first_batch < 2):
+    if first_batch is not None and not is_whole(first_batch, 2):
         problems.add(("data", "first-batch"), f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}")
     missing = _one_of("missing", MISSING, value, problems)
     disclosure: Any = _one_of("disclosure", DISCLOSURE, value, problems)
@@ -127,7 +127,7 @@ def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Pro
 
 
 def _is_finite(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, (int, float)) and bool(-1e300 <= value <= 1e300)  # false for NaN
+    return is_number(value) and bool(-1e300 <= value <= 1e300)  # false for NaN
 
 
 def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | None:

@@ -26,7 +26,7 @@ from auditor.adversary.knowledge import (
 )
 from auditor.errors import did_you_mean
 from auditor.field_paths import Path, format_path
-from auditor.parameters import shown, whole
+from auditor.parameters import is_number, is_whole, shown, whole
 from auditor.scenario.fields import split
 from auditor.scenario.problems import Problems
 
@@ -85,7 +85,7 @@ def parse_knowledge(value: Any) -> Knowledge:
     argument = whole(argument)
     if kind is KnownAttributes:
         return _parse_known_attributes(argument, path)
-    if isinstance(argument, bool) or not isinstance(argument, int) or argument < 1:
+    if not is_whole(argument, 1):
         raise KnowledgeError([(path, f"must be a number of records, at least 1; got {shown(argument)}")])
     assert issubclass(kind, KnownRecords)
     return kind(argument)
@@ -98,7 +98,7 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     wrong = _unknown(argument, ("rows", "structure"), path)
     if "rows" not in argument and not wrong:
         wrong.append((path, "must be {rows: r}; rows is required"))
-    if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+    if "rows" in argument and not is_whole(rows, 2):
         wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
     if structure not in ("scheme", "none"):
         wrong.append(((*path, "structure"), f"must be scheme or none; got {shown(structure)}"))
@@ -140,7 +140,7 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
             wrong.append(((*path, "known"), "has nothing to give: the tree has no predictors"))
     elif "depth" in argument and stated:
         wrong.append(((*path, "depth"), "is of a tree, which has no coefficients; leave out the one or the other"))
-    elif "depth" in argument and (isinstance(depth, bool) or not isinstance(depth, int) or not 1 <= depth <= MOST_SPLITS):
+    elif "depth" in argument and not is_whole(depth, 1, MOST_SPLITS):
         wrong.append(((*path, "depth"), f"must be a number of splits, 1 to {MOST_SPLITS}; got {shown(depth)}"))
     if stated and "predictors" in argument:
         wrong.append(((*path, "predictors"), "is said by the coefficients that are stated; leave it out"))
@@ -154,7 +154,7 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
     elif isinstance(on, list) and (len(set(on)) < len(on) or target in on):
         twice = "the target" if target in on else "a column twice"
         wrong.append(((*path, "coefficients" if stated else "predictors"), f"names {twice}; got {shown(on)}"))
-    if "rows" in argument and (isinstance(rows, bool) or not isinstance(rows, int) or rows < 2):
+    if "rows" in argument and not is_whole(rows, 2):
         wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
     if not isinstance(known, bool):
         wrong.append(((*path, "known"), f"must be true or false; got {shown(known)}"))
@@ -270,7 +270,7 @@ def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[
 
 
 def _is_number(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= sys.float_info.max
+    return is_number(value) and abs(value) <= sys.float_info.max
 
 
 def parse_rules(argument: Any, path: Path) -> PublishedRules:
@@ -322,7 +322,7 @@ def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | 
         wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
     elif len(set(on)) < len(on) or target in on:
         wrong.append(((*path, "predictors"), f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}"))
-    if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+    if not is_whole(depth, 1):
         wrong.append(((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}"))
     return None if len(wrong) > before else Tree(target, tuple(on), depth)
 
@@ -354,7 +354,7 @@ def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | 
 def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
     """Return a figure of a rule; None where it is not stated, or where it is no share, which is noted."""
     value = rule.get(key)
-    if key in rule and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 1):
+    if key in rule and (not is_number(value) or not 0 < value <= 1):
         wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))
         return None
     return None if value is None else float(value)

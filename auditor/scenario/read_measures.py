@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.errors import did_you_mean
-from auditor.parameters import shown
+from auditor.parameters import is_number, is_whole, shown
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
 from auditor.scenario.fields import optional_list, split
@@ -114,7 +114,7 @@ def _tolerance(path: Path, item: Any, problems: Problems) -> dict[str, Any]:
 
 
 def _positive(path: Path, value: Any, problems: Problems) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1e9:
+    if not is_number(value) or not 0 < value <= 1e9:
         problems.add(path, f"must be a number above 0; got {shown(value)}")
 
 
@@ -122,7 +122,7 @@ def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> l
     """A quantile further out can betray an outlying record."""
     found = []
     for value in problems.sequence(path, values):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= HIGHEST:
+        if not is_number(value) or not low <= value <= HIGHEST:
             why = "quantiles further out tell of single records"
             problems.add(path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}")
         else:
@@ -147,7 +147,7 @@ def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
             problems.add((*path, "models", place), f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}")
     problems.unique((*path, "models"), [str(name) for name in models], "model")
     folds, test = given.get("folds", 10), given.get("test", "original")
-    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= 1000:
+    if not is_whole(folds, 2, 1000):
         problems.add((*path, "folds"), f"must be an integer from 2 to 1,000; got {shown(folds)}")
         folds = 10
     if test not in ("original", "copy"):

@@ -12,7 +12,7 @@ from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Knowledge
 from auditor.errors import NotApplicable, PluginError, PluginFailed, did_you_mean
-from auditor.parameters import shown
+from auditor.parameters import is_number, shown
 from auditor.process.containment import contained
 from auditor.registry import PluginParameters
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
@@ -219,7 +219,7 @@ def _refusal(scheme: Any, levels: tuple[float, ...]) -> str | None:
 
 
 def _already_out(path: Path, value: Any, problems: Problems) -> float | int:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not (0 <= value < 1 or isinstance(value, int)) or value < 0:
+    if not is_number(value) or not (0 <= value < 1 or isinstance(value, int)) or value < 0:
         problems.add(path, f"must be a number of copies, or a share of them below 1; got {shown(value)}")
         return 0
     return value

@@ -7,7 +7,7 @@ from typing import Any
 
 from auditor.data.request import DataUse
 from auditor.errors import did_you_mean
-from auditor.parameters import shown, whole
+from auditor.parameters import is_whole, shown, whole
 from auditor.results import bibliography
 from auditor.scenario.fields import FIELDS, optional_list
 from auditor.scenario.model import SCENARIO_VERSION, Scenario
@@ -100,7 +100,7 @@ def _text(fields: dict[str, Any], name: str, default: str, problems: Problems) -
 
 def _integer(fields: dict[str, Any], name: str, default: int, low: int, high: int, problems: Problems) -> int:
     value = whole(fields.get(name, default))
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+    if not is_whole(value, low, high):
         limit = f"{high:,}" if high < 2**64 else "2¹²⁸"
         problems.add((name,), f"must be an integer from {low} to {limit}; got {shown(value)}")
         return default

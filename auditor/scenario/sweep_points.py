@@ -6,38 +6,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from auditor.errors import AuditorError, Problem, ScenarioError
-from auditor.field_paths import Path, format_path, parse_path
+from auditor.errors import ScenarioError
+from auditor.field_paths import Path, parse_path
 from auditor.scenario.model import Scenario
 from auditor.scenario.problems import Problems
 from auditor.scenario.sections import assemble
-from auditor.scenario.swept_expectations import of_expectations, overwritten
+from auditor.scenario.swept_expectations import of_expectations, try_values
 from auditor.scenario.yaml.positions import put
 
 
 def check_points(scenario: Scenario, problems: Problems) -> None:
     """Check the scenario at every swept value, so that nothing is refused halfway through a run."""
-    anyway = {(path, message) for path, message, _ in problems.found}
-    before: dict[Path, str] = {}
-    for path, values in scenario.sweep.items():
-        if of_expectations(path):  # looked at where they are read
-            continue
-        places: list[Path] = []
-        for number, value in enumerate(values):
-            found = Problems()
-            try:
-                changed, places = put(without_sweep(scenario.document), [(parse_path(path), value)])
-            except AuditorError as error:
-                problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
-                break
-            assemble(changed, found, scenario.base, scenario.name)
-            new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
-            if new:
-                problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
-        undone = overwritten(before, places)
-        if undone is not None:  # every point would be labelled with a value that it has not
-            problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
-        before |= dict.fromkeys(places, path)
+    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}  # those are tried where they are read
+
+    def read(document: Any, found: Problems) -> None:
+        assemble(document, found, scenario.base, scenario.name)
+
+    try_values(swept, without_sweep(scenario.document), read, problems)
 
 
 def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:

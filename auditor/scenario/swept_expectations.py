@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from itertools import product
 from typing import Any
@@ -46,7 +46,7 @@ def read_judged(
         point = dict(zip(swept, values, strict=True))
         changed, places = _changed(fields, point)
         for use in read_expectations(changed, Problems(), audited):
-            own = {path: value for path, value in point.items() if any(_touches(place, use.place) for place in places[path])}
+            own = {path: value for path, value in point.items() if any(len(place) == 1 or place[1] == use.place for place in places[path])}
             here = _at(use, own)
             if here is not None:
                 judged.setdefault((use.place, json.dumps(own, default=str)), here)
@@ -56,6 +56,12 @@ def read_judged(
 def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: Audited, problems: Problems) -> bool:
     """Note values that make no expectation, and paths that lead nowhere; return whether there are none."""
     noted = len(problems.found)
+    try_values(swept, fields, lambda changed, found: read_expectations(changed, found, audited), problems)
+    return len(problems.found) == noted
+
+
+def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any, Problems], object], problems: Problems) -> None:
+    """Read fields with every swept value in its place, and note what is wrong that was not so already."""
     anyway = {(path, message) for path, message, _ in problems.found}
     before: dict[Path, str] = {}
     for path, values in swept.items():
@@ -63,20 +69,18 @@ def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: A
         for number, value in enumerate(values):
             found = Problems()
             try:
-                changed, found_places = _changed(fields, {path: value})
-                places = found_places[path]
+                changed, places = put(fields, [(parse_path(path), value)])
             except AuditorError as error:
                 problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
                 break
-            read_expectations(changed, found, audited)
+            read(changed, found)
             new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
         undone = overwritten(before, places)
-        if undone is not None:
+        if undone is not None:  # every point would be labelled with a value that it has not
             problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
         before |= dict.fromkeys(places, path)
-    return len(problems.found) == noted
 
 
 def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Path]]]:
@@ -91,10 +95,6 @@ def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str
 def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
     """Return the path of those swept before whose place one of these encloses, or is."""
     return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
-
-
-def _touches(place: Path, number: int) -> bool:
-    return len(place) == 1 or place[1] == number
 
 
 def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:

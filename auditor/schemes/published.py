@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +23,7 @@ from pydantic import Field, ValidationError, field_validator
 from auditor import registry
 from auditor.data.alignment import misaligned
 from auditor.data.common_records import common_part, remembered
-from auditor.data.copies import JOIN_REMEDY, Copy, check_joined_by_row, copy_file, read_copy
+from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
@@ -34,6 +33,7 @@ from auditor.numerics.blocks import block_head, row_blocks
 from auditor.parameters import explain
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
 from auditor.schemes.base.scheme import Key, MadeCopies, Sampler, Scheme, TableMoments, table_moments
@@ -46,19 +46,15 @@ FEWEST_LOOKED_AT = 2_000
 
 
 @register
-class Published(Scheme):
+class Published(FileScheme):
     """Copies from files, made elsewhere: audited as they are, with or without a stated law of their noise."""
 
     name = "published"
     family = "additive"
-    claims = "Whatever its makers say; the audit takes nobody's word."
     assumes = (
         "Each file holds records of the data, row by row or by a `key` column, and columns of theirs: tested unless `aligned` vouches for "
         "it."
     )
-    needs_levels = False
-    makes_copies = False
-    needs_table = True
     adds_noise = True
     level_of_original = 0.0
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
@@ -86,17 +82,12 @@ class Published(Scheme):
                 _check_law(law)
             return law
 
-    def count(self, levels: Sequence[float]) -> int:
-        """Return how many files there are; levels need not be known."""
-        return len(self.parameters.copies)
-
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are neither left out nor one for each copy, or that the stated law cannot have."""
         stated = self._stated()
         if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
-        if levels and len(levels) != len(self.parameters.copies):
-            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        self.check_count(levels)
         check = super().check_levels if stated is None else stated.check_levels
         check(levels)
 
@@ -104,10 +95,7 @@ class Published(Scheme):
         """Refuse copies whose records are not the table's, or lack some that their noise follows on from; warn where nobody can tell."""
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
-        by_row = self.parameters.key is None
-        if by_row:
-            check_joined_by_row(asked)
-        why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
+        by_row, why = self.parameters.key is None, self.check_join(asked)
         copies = list(self._read(table, exact=asked.rows is None, why=why))
         common = self._common(table, copies)
         stated = self._stated()
@@ -117,7 +105,7 @@ class Published(Scheme):
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
             )
-        for note in (*chain.from_iterable(map(notes_of, self._paths)), *common.notes):
+        for note in (*chain.from_iterable(map(notes_of, self.paths)), *common.notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
@@ -135,16 +123,12 @@ class Published(Scheme):
         copies = list(self._read(table.whole))
         return [copy.cells for copy in copies] if table.cut is not None or any(copy.order is not None for copy in copies) else []
 
-    @property
-    def _paths(self) -> list[Path]:
-        return [copy_file(name, self.base) for name in self.parameters.copies]
-
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
-        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self._paths]
+        stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.paths]
         return remembered((tuple(stamps), self.parameters.key, table.fingerprint()), lambda: common_part(table, list(copies)))
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
-        for path in self._paths:
+        for path in self.paths:
             yield read_copy(path, table, self.parameters.key, exact, why)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
@@ -184,9 +168,8 @@ class Published(Scheme):
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
         """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
-        if self.table is None:
-            raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        made = [self.table.cut_out(copy.values) for copy in self._read(self.table.whole)]
+        records = self.audited_table
+        made = [records.cut_out(copy.values) for copy in self._read(records.whole)]
         return MadeCopies(made[existing:], row_blocks(*made[0].shape))
 
 

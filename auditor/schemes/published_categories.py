@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -26,7 +25,7 @@ from pydantic import Field, field_validator
 from auditor.data.code_copies import CodeCopy, read_codes
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable, split
 from auditor.data.columns.record_keys import RecordKeys
-from auditor.data.copies import JOIN_REMEDY, check_joined_by_row, copy_file
+from auditor.data.copies import JOIN_REMEDY
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
 from auditor.data.table import Audited, Table
@@ -35,6 +34,7 @@ from auditor.numerics.blocks import row_blocks
 from auditor.process.deferred import scipy
 from auditor.registry import PluginParameters, register
 from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import Copies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import distribution, never_drawn, parsed
@@ -55,15 +55,11 @@ MOST_GROUPED = 64
 
 
 @register
-class PublishedCategories(UniformScheme):
+class PublishedCategories(FileScheme, UniformScheme):
     """Categorical copies from files, made elsewhere: audited as they are, with a stated law or one estimated from them."""
 
     name = "published-categories"
-    claims = "Whatever its makers say; the audit takes nobody's word."
     assumes = "Each file holds the same records as the data, row by row or by their `key`: tested unless `aligned` vouches for it."
-    needs_levels = False
-    makes_copies = False
-    needs_table = True
     multilevel = False
     reference = "xiao2009, eq. 1"
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
@@ -88,52 +84,44 @@ class PublishedCategories(UniformScheme):
                 parsed(law.get("replacement", "uniform"))
             return law
 
-    def count(self, levels: Sequence[float]) -> int:
-        """Return how many files there are; levels need not be known."""
-        return len(self.parameters.copies)
-
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are neither left out nor a retention probability for each copy."""
         if self.parameters.law is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels, their retention probabilities")
-        if levels and len(levels) != len(self.parameters.copies):
-            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+        self.check_count(levels)
         super().check_levels(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse copies whose records or values are not the table's; warn where nothing shows that rows are in its order."""
-        data, by_row = categories_of(table), self.parameters.key is None
-        if by_row:
-            check_joined_by_row(asked)
+        data, by_row, why = categories_of(table), self.parameters.key is None, self.check_join(asked)
         if note := never_drawn(self._stated_replacements(data)):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
         if self.parameters.law is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
             raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
-        why = "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
-        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped) for path in self._paths]
-        for note in (*chain.from_iterable(map(notes_of, self._paths)), *self._audited(table, copies).notes):
+        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped) for path in self.paths]
+        for note in (*chain.from_iterable(map(notes_of, self.paths)), *self._audited(table, copies).notes):
             warnings.warn(AuditorWarning(note), stacklevel=2)
-        for path, copy in zip(self._paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
+        for path, copy in zip(self.paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
         """Return the records that the original and all copies have, with every answer."""
         data, keys = categories_of(table), self._keys(table)
-        return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self._paths])
+        return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths])
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
         if len(rows) == table.rows:
             return Audited(table)
-        lacking = [f"{path.name} lacks {table.rows - int(copy.full.sum()):,}" for path, copy in zip(self._paths, copies, strict=True)]
+        lacking = [f"{path.name} lacks {table.rows - int(copy.full.sum()):,}" for path, copy in zip(self.paths, copies, strict=True)]
         if len(rows) < FEWEST_RECORDS:
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
             raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
         note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
         notes = [f"{note}; who leaves answers out may have perturbed the others less"]
         data = categories_of(table)
-        telling = [told for path, copy in zip(self._paths, copies, strict=True) if (told := _tells(path.name, data, copy.full))]
+        telling = [told for path, copy in zip(self.paths, copies, strict=True) if (told := _tells(path.name, data, copy.full))]
         return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
 
     def _keys(self, table: Table) -> RecordKeys | None:
@@ -146,41 +134,31 @@ class PublishedCategories(UniformScheme):
 
     def replaced_by(self, size: int) -> Array | None:
         """Return ``π`` as it is stated, shape (s,); None where it is uniform, or nothing is stated."""
-        return self._stated_replacements(categories_of(self._table))
+        return self._stated_replacements(categories_of(self.audited_table))
 
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
     def estimated(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
         """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
-        data, some = categories_of(self._table), slice(None) if rows is None else rows
+        data, some = categories_of(self.audited_table), slice(None) if rows is None else rows
         copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
         return estimated(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return what hands out the files' values in the place of draws."""
-        start, stop = row_blocks(self._table.rows, BLOCK_WIDTH)[key.block]
+        start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
-
-    @property
-    def _table(self) -> Table:
-        if self.table is None:
-            raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
-        return self.table
 
     def held(self) -> list[Codes]:
         """Return all copies of the records that are audited; those of one release stay in memory for the passes that follow."""
-        whole, paths = self._table.whole, self._paths
+        whole, paths = self.audited_table.whole, self.paths
         data = categories_of(whole)
         key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
         if key not in _read:
             _read.clear()
             _read[key] = [read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes for path in paths]
-        return [self._table.cut_out(codes) for codes in _read[key]]
-
-    @property
-    def _paths(self) -> list[Path]:
-        return [copy_file(name, self.base) for name in self.parameters.copies]
+        return [self.audited_table.cut_out(codes) for codes in _read[key]]
 
 
 _read: dict[Any, list[Codes]] = {}

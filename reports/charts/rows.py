@@ -9,12 +9,12 @@ from auditor.results.renderer import clean
 from reports.figures.curves import coalition_map, curves
 from reports.figures.figures import braces, number, plus_minus
 from reports.figures.reading import Reading, Setting
-from reports.figures.series import FIGURE_HEADERS, ROWS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
+from reports.figures.series import FIGURE_HEADERS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
 from reports.figures.spreads import Spread, spreads
 from reports.figures.units import data_unit
 
 
-def collusion_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+def collusion_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
     """Collusion curves: error against the number of copies pooled."""
     choices, rows, table = Choices(reading, leading), [], []
     everything = curves(reading)
@@ -30,7 +30,7 @@ def collusion_data(reading: Reading, leading: Setting | None = None, limit: int 
     return ChartData(columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts)
 
 
-def map_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+def map_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
     """The coalition map: every coalition by size."""
     choices, rows, table = Choices(reading, leading), [], []
     points, left_out = coalition_map(reading, limit)
@@ -45,7 +45,7 @@ def map_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS
     return ChartData(columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several})
 
 
-def distribution_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+def distribution_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
     """Error distributions: share of the records by absolute error, and up to it; in words where all errors are 0."""
     choices, coalition = Choices(reading, leading), Options("coalition", "Coalition")
     rows: list[dict[str, Any]] = []

@@ -11,7 +11,6 @@ from reports.figures.figures import with_error
 from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, unique
 from reports.figures.series import (
     FIGURE_HEADERS,
-    ROWS,
     ChartData,
     Choices,
     Options,
@@ -51,7 +50,7 @@ class _Series:
         return str(setting.knowledge) if self.by_attack else label(self.reading, setting)
 
 
-def sweep_data(reading: Reading, path: str, leading: Setting | None = None, limit: int = ROWS, *, runtime: bool = False) -> ChartData:
+def sweep_data(reading: Reading, path: str, leading: Setting | None, limit: int, *, runtime: bool = False) -> ChartData:
     """Every metric along one swept path; the seconds have a chart of their own (``runtime``)."""
     figures, series = Options("figure", "Metric"), _Series(reading)
     rows: list[dict[str, Any]] = []
@@ -90,7 +89,7 @@ def _axis_value(value: Any) -> Any:
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
 
 
-def measure_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+def measure_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
     """Shares recovered, posteriors and breaches against the number of copies pooled."""
     choices, figures = Choices(reading, leading), Options("figure", "Measure")
     rows, table = [], []
@@ -106,12 +105,11 @@ def measure_data(reading: Reading, leading: Setting | None = None, limit: int = 
     return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts, titles)
 
 
-def frontier_data(reading: Reading, leading: Setting | None = None, limit: int = ROWS) -> ChartData:
+def frontier_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
     """Normalized error against utility, coalition by coalition."""
     choices, figures = Choices(reading, leading), Options("figure", "Utility")
     rows, table = [], []
-    # accuracies first: their direction is the one that "useful" suggests
-    points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
+    points = frontier(reading)
     for point in points[:limit]:
         use = values(point.utility)
         across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}

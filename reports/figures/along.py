@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from reports.figures.figures import Figure
 from reports.figures.matrix import SHOWN_ELSEWHERE, telling
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, best, plain
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, best, by_size, plain
 
 UTILITY = "utility_"
 
@@ -64,15 +64,11 @@ def measure_points(reading: Reading) -> list[MeasurePoint]:
     for setting, metric, attribute in reading.keys():
         if metric in SHOWN_ELSEWHERE or setting.attack is None:
             continue
-        sizes: dict[int, list[Figure]] = {}
-        for coalition, shown in reading.figures(setting, metric, attribute).items():
-            sizes.setdefault(len(coalition), []).append(shown)
+        sizes = by_size(reading.figures(setting, metric, attribute).values())
         points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
-    sizes_at: dict[int, set[int]] = {}
-    for point in points:
-        sizes_at.setdefault(point.setting.point, set()).add(point.size)
+    places = {(point.setting.point, point.size) for point in points}
     # where each sweep point has one size only, the chart along the sweep says all there is
-    return points if any(len(sizes) > 1 for sizes in sizes_at.values()) else []
+    return points if len(places) > len({place for place, _ in places}) else []
 
 
 class FrontierPoint(NamedTuple):
@@ -85,7 +81,10 @@ class FrontierPoint(NamedTuple):
 
 
 def frontier(reading: Reading) -> list[FrontierPoint]:
-    """Return every coalition with both a ``utility_*`` figure and a normalized error."""
+    """Return every coalition with both a ``utility_*`` figure and a normalized error, accuracies first, errors and losses after them.
+
+    The direction of accuracies is the one that «useful» suggests.
+    """
     points = []
     for setting, metric, attribute in reading.keys():
         if not metric.startswith(UTILITY) or attribute != EVERYTHING:
@@ -95,4 +94,4 @@ def frontier(reading: Reading) -> list[FrontierPoint]:
             if other[:2] == setting[:2] and (setting.attack is None or setting == other):
                 errors = reading.figures(other)
                 points += [FrontierPoint(metric, other, useful[c], errors[c]) for c in useful if c in errors]
-    return points
+    return sorted(points, key=lambda point: any(word in point.metric for word in ("error", "loss")))

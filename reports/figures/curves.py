@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reports.figures.figures import Figure
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, lowest
+from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, by_size, lowest
 
 
 class Line(NamedTuple):
@@ -52,14 +52,11 @@ def curves(reading: Reading) -> list[CurvePoint]:
 def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> list[CurvePoint]:
     """Return one collusion curve, by size: over prefixes when all of them were measured, else worst per size."""
     found = reading.figures(setting, ERROR, attribute)
-    sizes: dict[int, list[Figure]] = {}
-    for coalition, figure in found.items():
-        sizes.setdefault(len(coalition), []).append(figure)
     total = reading.copies_of(setting.scheme, setting.point)
     # one after another: all prefixes of thousands of copies together would not fit in memory
     by_prefix = all(tuple(range(1, size + 1)) in found for size in range(1, total + 1))
     points = []
-    for size, group in sorted(sizes.items()):
+    for size, group in sorted(by_size(found.values()).items()):
         shown = found[tuple(range(1, size + 1))] if by_prefix else lowest(group)
         if shown is not None and size > 0:
             mean = math.fsum(one.value for one in group) / len(group)
@@ -98,10 +95,7 @@ def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
 def _thinned(found: list[Figure], limit: int) -> list[Figure]:
     if len(found) <= limit:
         return found
-    sizes: dict[int, list[Figure]] = {}
-    for figure in found:
-        sizes.setdefault(len(figure.coalition), []).append(figure)
-    kept = []
+    kept, sizes = [], by_size(found)
     per_size = max(2, limit // len(sizes))
     for group in sizes.values():
         ordered = sorted(group, key=lambda figure: (figure.value, figure.coalition))

@@ -48,9 +48,13 @@ class Figure(NamedTuple):
 
     def map(self, change: Callable[[float], float]) -> Figure:
         """Return it with its value, interval and closed form changed alike, in order."""
-        ends = (None if each is None else change(each) for each in (self.low, self.high, self.theory))
-        low, high, theory = ends
+        low, high, theory = (None if each is None else change(each) for each in (self.low, self.high, self.theory))
         return self._replace(value=change(self.value), low=low, high=high, theory=theory)
+
+    def turned(self, change: Callable[[float], float]) -> Figure:
+        """Return it changed alike by what turns the order round."""
+        mapped = self.map(change)
+        return mapped._replace(low=mapped.high, high=mapped.low)
 
     @property
     def half(self) -> float | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from auditor.results.records import grouped
 from auditor.results.renderer import clean
 from reports.figures.figures import clipped, listed
 from reports.figures.matrix import MatrixRow
-from reports.figures.reading import Gap, Reading
+from reports.figures.reading import Gap, Reading, unique
 
 
 class Gathered(NamedTuple):
@@ -31,9 +32,7 @@ class Gathered(NamedTuple):
 
 def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
     """Gather gaps by attack and reason, what failed first; otherwise in order of first appearance."""
-    found: dict[tuple[str, str | None, str], list[Gap]] = {}
-    for gap in gaps:
-        found.setdefault((gap.status, gap.attack, gap.reason), []).append(gap)
+    found = grouped(((gap.status, gap.attack, gap.reason), gap) for gap in gaps)
     groups = [Gathered(*key, _places(group), sum(gap.cells for gap in group)) for key, group in found.items()]
     return sorted(groups, key=lambda group: group.status != "failed")
 
@@ -50,12 +49,8 @@ def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], 
 
 def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
     """Turn pairs of scheme and knowledge into products: schemes with the same states of knowledge stand together."""
-    knowledge: dict[str, dict[str, None]] = {}
-    for gap in gaps:
-        knowledge.setdefault(gap.scheme, {})[gap.knowledge or ""] = None
-    same_states: dict[tuple[str, ...], list[str]] = {}
-    for scheme, states in knowledge.items():
-        same_states.setdefault(tuple(states), []).append(scheme)
+    knowledge = grouped((gap.scheme, gap.knowledge or "") for gap in gaps)
+    same_states = grouped((tuple(unique(states)), scheme) for scheme, states in knowledge.items())
     return [([state for state in states if state], schemes) for states, schemes in same_states.items()]
 
 

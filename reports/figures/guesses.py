@@ -58,12 +58,7 @@ def losses(reading: Reading, setting: Setting) -> dict[tuple[int, ...], Figure]:
     """Return what coalitions are ranked and their gains are counted by: the normalized error; for categories ``1 − truth``."""
     if not guesses_categories(reading, setting):
         return reading.figures(setting)
-    return {coalition: _complement(shown) for coalition, shown in reading.figures(setting, TRUTH).items()}
-
-
-def _complement(shown: Figure) -> Figure:
-    low, high, theory = (None if part is None else 1 - part for part in (shown.high, shown.low, shown.theory))
-    return shown._replace(value=1 - shown.value, low=low, high=high, theory=theory)
+    return {coalition: shown.turned(lambda truth: 1 - truth) for coalition, shown in reading.figures(setting, TRUTH).items()}
 
 
 def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:

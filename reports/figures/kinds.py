@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results.model import AuditResult
+from auditor.results.records import grouped
 from reports.figures.figures import Figure
 from reports.figures.guesses import RIGHT, guesses_categories, losses
 from reports.figures.matrix import reference_point
@@ -43,12 +44,9 @@ class Strongest(NamedTuple):
 def strongest_by_kind(reading: Reading) -> list[Strongest]:
     """Return them scheme by scheme at the comparison's sweep point; empty unless attacks of two kinds at least were measured there."""
     names = {plugin.id: plugin.name for plugin in reading.result.plugins if plugin.kind == "attack"}
-    groups: dict[tuple[str, str], list[Setting]] = {}
-    point = reference_point(reading)
-    for setting in reading.settings():
-        kind = reading.result.attack_kinds.get(names.get(setting.attack or "", ""))
-        if kind and setting.point == point:
-            groups.setdefault((setting.scheme, kind), []).append(setting)
+    point, kinds = reference_point(reading), reading.result.attack_kinds
+    of_kind = [(kinds.get(names.get(setting.attack or "", "")), setting) for setting in reading.settings() if setting.point == point]
+    groups = grouped(((setting.scheme, kind), setting) for kind, setting in of_kind if kind)
     found = [_strongest(reading, kind, settings) for (_, kind), settings in groups.items()]
     measured = sorted((row for row in found if row is not None), key=lambda row: reading.schemes.index(row.setting.scheme))
     return measured if len({row.kind for row in measured}) > 1 else []
@@ -58,10 +56,7 @@ def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]
     """Return the attacks left out of kinds that were not tried at all, by kind, and the attacks left out of kinds that were tried."""
     kinds, tried = result.attack_kinds, {plugin.name for plugin in result.plugins if plugin.kind == "attack"}
     had = {kinds.get(name) for name in tried}
-    found: dict[str, list[str]] = {}
-    for name in result.untried:
-        if kinds.get(name) not in had:
-            found.setdefault(kinds.get(name, "of no stated kind"), []).append(name)
+    found = grouped((kinds.get(name, "of no stated kind"), name) for name in result.untried if kinds.get(name) not in had)
     return found, [name for name in result.untried if kinds.get(name) in had]
 
 

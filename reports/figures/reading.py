@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
-from auditor.results.records import cells
+from auditor.results.records import cells, grouped
 from reports.figures.figures import Figure, figure
 from reports.figures.pairing import PAIRS, Replicates, paired_gain
 
@@ -249,13 +249,12 @@ def best(found: Sequence[Figure]) -> Figure:
 
 def floor(shown: Figure) -> float:
     """Return what a figure surely reaches."""
-    transformed = shown._replace(
-        value=-shown.value,
-        low=None if shown.high is None else -shown.high,
-        high=None if shown.low is None else -shown.low,
-        theory=None if shown.theory is None else -shown.theory,
-    )
-    return -ceiling(transformed)
+    return -ceiling(shown.turned(lambda value: -value))
+
+
+def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
+    """Return figures by the number of copies that their coalitions hold."""
+    return grouped((len(shown.coalition), shown) for shown in found)
 
 
 def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:

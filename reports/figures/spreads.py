@@ -6,7 +6,7 @@ import math
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from auditor.results.records import Distribution
+from auditor.results.records import Distribution, grouped
 from reports.figures.figures import Z95
 from reports.figures.reading import ERROR, Reading, Setting, ceiling
 from reports.figures.strongest import EXACT
@@ -57,9 +57,7 @@ def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
     Whole coalitions are left out, so that every scheme and adversary is there for those that stay: first the largest,
     then singles and prefixes, then the rest.
     """
-    groups: dict[tuple[int, ...], list[list[Distribution]]] = {}
-    for records in _cells(reading).values():
-        groups.setdefault(records[0].coalition, []).append(records)
+    groups = grouped((records[0].coalition, records) for records in _cells(reading).values())
     kept: list[Spread] = []
     left, room = 0, limit
     for coalition in sorted(groups, key=_order(max(map(len, groups), default=0))):
@@ -88,11 +86,8 @@ def _order(largest: int) -> Any:
 
 
 def _cells(reading: Reading) -> dict[tuple[Any, ...], list[Distribution]]:
-    groups: dict[tuple[Any, ...], list[Distribution]] = {}
-    for record in reading.result.distributions:
-        key = (reading.point_of(record.sweep), *record[1:5], record.attribute, record.edges)
-        groups.setdefault(key, []).append(record)
-    return groups
+    found = reading.result.distributions
+    return grouped(((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one) for one in found)
 
 
 def _spread(reading: Reading, records: list[Distribution]) -> Spread:

@@ -90,14 +90,12 @@ def _worst(reading: Reading, scheme: str) -> Figure | None:
     return None if setting is None else lowest(losses(reading, setting).values())
 
 
-def gain_of(
-    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str = EVERYTHING
-) -> Figure | None:
+def gain_of(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
     """Return the collusion gain of a coalition: as measured on paired errors, else from the two normalized errors."""
-    measured = reading.figures(setting, GAIN, attribute).get(coalition)
+    measured = reading.figures(setting, GAIN).get(coalition)
     if measured is not None or len(coalition) < 2:
         return measured
-    found = losses(reading, setting) if attribute == EVERYTHING else reading.figures(setting, ERROR, attribute)
+    found = losses(reading, setting)
     pooled, single = found.get(coalition), best_single(found, coalition)
     if pooled is None or single is None or single.value <= 0:
         return None

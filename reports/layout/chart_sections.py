@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
+from auditor.results.records import grouped
 from auditor.results.renderer import clean
 from reports.figures.adversary import label
-from reports.figures.along import SweepPoint, frontier, measure_points, sweep_lines, swept_paths
+from reports.figures.along import FrontierPoint, MeasurePoint, SweepPoint, frontier, measure_points, sweep_lines, swept_paths
 from reports.figures.curves import CurvePoint, Line, curve
 from reports.figures.figures import Figure as Shown
 from reports.figures.figures import braces, clipped, number, with_error
@@ -23,6 +24,7 @@ from reports.figures.strongest import leader
 from reports.figures.units import chart_title, data_unit, metric_title
 from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
+P = TypeVar("P", Spread, MeasurePoint, FrontierPoint)
 SECONDS = "seconds"
 MOST = {TERMINAL: 12, MARKDOWN: 50}
 """Rows of a chart's table; the page and the results file have all."""
@@ -60,6 +62,12 @@ def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
     if lead is not None and any(one == lead._replace(scheme=one.scheme) for one in settings):
         return lead
     return settings[0] if settings else None
+
+
+def told_of(reading: Reading, found: Sequence[P]) -> tuple[Setting | None, list[P]]:
+    """Return ``shown_of``, and what is said of that adversary against every scheme."""
+    setting = shown_of(reading, [one.setting for one in found])
+    return setting, [one for one in found if setting and one.setting == setting._replace(scheme=one.setting.scheme)]
 
 
 def collusion(reading: Reading) -> Section | None:
@@ -104,10 +112,8 @@ def coalitions(reading: Reading) -> Section | None:
     setting = shown_of(reading, [one for one in reading.settings(ERROR) if len(reading.figures(one)) > 1])
     if setting is None:
         return None
-    groups: dict[tuple[int, str], list[Shown]] = {}
-    for name in reading.schemes:
-        for coalition, shown in reading.figures(setting._replace(scheme=name)).items():
-            groups.setdefault((len(coalition), name), []).append(shown)
+    figures = ((name, reading.figures(setting._replace(scheme=name))) for name in reading.schemes)
+    groups = grouped(((len(coalition), name), shown) for name, found in figures for coalition, shown in found.items())
     rows = _by_size(reading, {place: _span(group) for place, group in groups.items()})
     note = "Normalized error of the worst coalition of each size, and how high others go"
     return _section(reading, "map", who(reading, setting), _table(reading, note, "copies", rows, "sizes"))
@@ -128,10 +134,9 @@ def _span(group: list[Shown]) -> str:
 def distributions(reading: Reading) -> Section | None:
     """Which absolute error half and nine tenths of the records stay below."""
     found, _ = spreads(reading, 1)
-    setting = shown_of(reading, [one.setting for one in found])
+    setting, chosen = told_of(reading, found)
     if setting is None:
         return None
-    chosen = [one for one in found if one.setting == setting._replace(scheme=one.setting.scheme)]
     held = {(one.attribute, one.setting.scheme): one for one in chosen}
     attributes = unique(one.attribute for one in chosen)
     rows = [Row(clipped(name, 60), [_quantiles(held.get((name, scheme))) for scheme in reading.schemes]) for name in attributes]
@@ -150,11 +155,9 @@ def _quantiles(spread: Spread | None) -> str:
 def by_copies(reading: Reading) -> Section | None:
     """What an adversary achieves in other terms by the number of copies pooled; of categories, how probable the truth is."""
     points = measure_points(reading)
-    everything = [point for point in points if point.attribute == EVERYTHING] or points
-    setting = shown_of(reading, [point.setting for point in everything])
+    setting, chosen = told_of(reading, [point for point in points if point.attribute == EVERYTHING] or points)
     if setting is None:
         return None
-    chosen = [p for p in everything if p.setting == setting._replace(scheme=p.setting.scheme)]
     metric, attribute = next(((p.metric, p.attribute) for p in chosen if p.metric == TRUTH), (chosen[0].metric, chosen[0].attribute))
     found = {(p.size, p.setting.scheme): with_error(p.shown) for p in chosen if (p.metric, p.attribute) == (metric, attribute)}
     note = f"{metric_title(metric, reading, attribute)} of the coalition of each size that achieves most"
@@ -163,11 +166,9 @@ def by_copies(reading: Reading) -> Section | None:
 
 def useful(reading: Reading) -> Section | None:
     """Privacy against utility: what each coalition's copies are good for, and what they leave unknown."""
-    points = sorted(frontier(reading), key=lambda point: any(word in point.metric for word in ("error", "loss")))
-    setting = shown_of(reading, [point.setting for point in points])
+    setting, chosen = told_of(reading, frontier(reading))
     if setting is None:
         return None
-    chosen = [p for p in points if p.setting == setting._replace(scheme=p.setting.scheme)]
     metric = chosen[0].metric
     found = {(p.utility.coalition, p.setting.scheme): p for p in chosen if p.metric == metric}
 

@@ -235,21 +235,12 @@ class Verdict:
     def _shown_axis(self) -> Axis | None:
         if self.shown is None:
             return None
-        _, shown = self.shown
-        left = 1.0 - shown.value
-        return Axis(
-            "the bar shows the others", "Values shown as they are", say.share(shown), "", len(shown.coalition) == 1, left, None,
-            severity(1.0 - floor(shown)), said="shown as they are",
-        )  # fmt: skip
+        return _axis_of(self.shown[1], "the bar shows the others", "Values shown as they are", "shown as they are")
 
     def _value_axis(self) -> Axis | None:
         if self.believed is None:
             return None
-        found = self.believed
-        return Axis(
-            "the bar shows the doubt left", "Belief in one value", say.share(found), "", len(found.coalition) == 1, 1.0 - found.value, None,
-            severity(1.0 - floor(found)), said="of the way to certainty of one value",
-        )  # fmt: skip
+        return _axis_of(self.believed, "the bar shows the doubt left", "Belief in one value", "of the way to certainty of one value")
 
     def _guess_axis(self) -> Axis | None:
         found = self.guesses
@@ -301,6 +292,12 @@ class Verdict:
             return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
         return "–" if worst is None else f"{worst.worst} {worst.said}".rstrip()
+
+
+def _axis_of(shown: Figure, scale: str, title: str, said: str) -> Axis:
+    """Return the scale of a share that is given away, of which nothing is known of single copies."""
+    alone, grade = len(shown.coalition) == 1, severity(1.0 - floor(shown))
+    return Axis(scale, title, say.share(shown), "", alone, 1.0 - shown.value, None, grade, said=said)
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:

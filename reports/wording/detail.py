@@ -140,7 +140,7 @@ def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell)
 def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixCell) -> str:
     if plugin.kind == "attack":
         shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
-        return f"{_attack_here(shown)} {_known_here(knowledge)}".strip()
+        return f"{_attack_here(shown)} {KNOWN.get(knowledge.partition('(')[0], '')}".strip()
     pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in losses(reading, cell.setting))
     if pooled and len(cell.coalition) == 1:
         return "Its protection holds here: no coalition rebuilds more than this one copy."
@@ -168,10 +168,6 @@ KNOWN = {
     "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
 }
 """How far each state of knowledge grants what an attack assumes to know."""
-
-
-def _known_here(knowledge: str) -> str:
-    return KNOWN.get(knowledge.partition("(")[0], "")
 
 
 def _scheme_here(gain: Figure | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from auditor.results.records import grouped
 from auditor.results.renderer import clean
 from reports.figures.figures import Z95, distinct_texts, number, plus_minus
 
@@ -41,16 +42,12 @@ class Part(NamedTuple):
 def parts(comparison: Comparison) -> list[Part]:
     """Return the differences, worst first; empty kinds are left out."""
     made = [
-        _worsened(comparison),
+        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison)),
         Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
         Part("new", "Only in the new audit", [], *_counted(comparison.only_new, comparison.stated_new)),
         Part("missing", "Only in the old audit", [], *_counted(comparison.only_old, comparison.stated_old)),
     ]
     return [part for part in made if part.size]
-
-
-def _worsened(comparison: Comparison) -> Part:
-    return Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison))
 
 
 def _count_worse(comparison: Comparison) -> int:
@@ -109,9 +106,7 @@ def basis(comparison: Comparison) -> str:
 
 
 def _rows(changes: Sequence[Change]) -> list[Row]:
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for change in changes:
-        groups.setdefault((change.metric, change.group or change.cell), []).append(change)
+    groups = grouped(((change.metric, change.group or change.cell), change) for change in changes)
     return [_row(group[0], len(group) - 1) for group in groups.values()]
 
 

@@ -57,8 +57,9 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
     worst = lowest(found.values())
     assert worst is not None
     errors, numbers = reading.figures(setting), _teller(reading, setting)
+    alone = best_single(found, worst.coalition)
     base = Verdict(
-        scheme, "alone", "", setting, errors.get(worst.coalition), _same_copy(errors, best_single(found, worst.coalition)),
+        scheme, "alone", "", setting, errors.get(worst.coalition), None if alone is None else errors.get(alone.coalition),
         gain_of(reading, setting, worst.coalition), _exposed(reading, setting, worst.coalition),
         label(reading, setting), reading.point_text(setting.point),
         guesses(reading, setting, worst.coalition), _given_more(reading, setting), _disclosed(reading, setting),
@@ -111,10 +112,6 @@ def _teller(reading: Reading, setting: Setting) -> Numbers:
     if guesses_categories(reading, setting):
         return Classes(total, reading, setting)
     return Numbers(total, [clipped(name, 60) for name in sorted(reading.given(setting.knowledge))])
-
-
-def _same_copy(errors: dict[tuple[int, ...], Figure], alone: Figure | None) -> Figure | None:
-    return None if alone is None else errors.get(alone.coalition)
 
 
 def _given_more(reading: Reading, setting: Setting) -> Given | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from auditor.results.records import grouped
 from reports.figures.adversary import label
 from reports.figures.figures import Figure, with_error
 from reports.figures.guesses import losses
@@ -102,10 +103,8 @@ def _figure(cell: MatrixCell) -> str:
 
 
 def _tied(found: dict[tuple[str, str, str], str], scheme: str, winner: MatrixRow) -> list[str]:
-    states: dict[str, list[str]] = {}
-    for knowledge, attack, against in found:
-        if against == scheme and (knowledge, attack) != (winner.knowledge, winner.attack):
-            states.setdefault(attack, []).append(knowledge)
+    others = [who for *who, against in found if against == scheme and who != [winner.knowledge, winner.attack]]
+    states = grouped((attack, knowledge) for knowledge, attack in others)
     return [f"{attack}: {', '.join(known)}" for attack, known in states.items()]
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.llse import llse_error, llse_weights
+from attacks.llse import llse_weights
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from tests.audited import as_audited
+from tests.llse_error import llse_error
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

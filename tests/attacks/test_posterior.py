@@ -17,7 +17,6 @@ from auditor.audit.categorical.posterior_measures import (
     largest_retention_for_breach,
     largest_retention_for_growth,
     quantities,
-    retention_for_epsilon,
     worst_growth,
 )
 from auditor.errors import AuditorError
@@ -132,7 +131,6 @@ def test_largest_admissible_retention_meets_its_bound():
     p, rho_1, rho_2 = largest_retention_for_breach(0.1, 0.5, 50), 0.1, 0.5
     R = UniformLaw((p,), 50, True).odds()
     assert rho_1 * R / (rho_1 * R + 1 - rho_1) == pytest.approx(rho_2)
-    assert UniformLaw((retention_for_epsilon(1.0, 25),), 25, True).epsilon() == pytest.approx(1.0)
 
 
 def test_breaches_go_up_and_down():

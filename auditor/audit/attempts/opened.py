@@ -14,6 +14,7 @@ from auditor.audit.base.release import Release, WhiteRelease, open_release
 from auditor.audit.numeric.error_bars import least_noise
 from auditor.audit.numeric.estimated_noise import estimated_noise
 from auditor.audit.numeric.gather import Stripe
+from auditor.audit.numeric.limits import groups_apart
 from auditor.audit.numeric.redraws import Redraws, seed_of
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.transformed_copies import undone
@@ -171,8 +172,7 @@ class Opened:
 
 def wants_groups(release: Release, law: NoiseLaw | None, pooling: bool) -> bool:
     """Return ``ReleasedCopies.apart``, given the law of the noise in the copies, and whether an expectation asks what pooling buys."""
-    within = law if release.transformed is None else release.transformed.law
-    return pooling or within is None or not within.tells_spread
+    return groups_apart(law if release.transformed is None else release.transformed.law, pooling)
 
 
 def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:

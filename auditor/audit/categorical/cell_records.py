@@ -110,15 +110,12 @@ def cell_records(
             continue
         if metric == "squared_error":
             _add_errors(cell, value, bar, theory, 1 if scores is not None else prior.size)
-            if whole > 0:
-                cell.add("normalized_error", value / whole, bar and bar.times(1.0 / whole),
-                         None if theory is None else theory / whole, bounds=(0.0, math.inf), varies=True)  # fmt: skip
+            _add_share(cell, value, bar, theory, whole)
             continue
         bounds = (0.0, 1.0) if metric in PROBABILITIES else (-math.inf, math.inf)
         cell.add(metric, value, bar, theory, predicate or ALL, bounds, True)
         if metric == "accuracy":
-            mode = float(prior.max())
-            cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, varies=True)
+            _add_beyond(cell, value, bar, theory, prior)
     for name, growth in sums.growth.items():
         theory = worst_growth(prior, odds) if odds is not None and name == "*" else None
         cell.add("delta_growth", growth, None, theory, name)
@@ -134,13 +131,22 @@ def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
 def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None, theory: float | None, shares: Array) -> None:
     """Add the normalized error of one attribute of several, or its right guesses and what of these is beyond its commonest value."""
     if metric == "squared_error":
-        variance = float(1.0 - shares @ shares)
-        if variance > 0:
-            cell.add("normalized_error", value / variance, bar and bar.times(1.0 / variance),
-                     None if theory is None else theory / variance, name, (0.0, math.inf), True)  # fmt: skip
+        _add_share(cell, value, bar, theory, variance(shares, None), name)
         return
-    mode = float(shares.max())
     cell.add("accuracy", value, bar, theory, name, (0.0, 1.0), True)
+    _add_beyond(cell, value, bar, theory, shares, name)
+
+
+def _add_share(cell: Cell, value: float, bar: Bar | None, theory: float | None, whole: float, name: str = ALL) -> None:
+    """Add an error as a share of what there is to know; nothing where that is nothing."""
+    if whole > 0:
+        expected = None if theory is None else theory / whole
+        cell.add("normalized_error", value / whole, bar and bar.times(1.0 / whole), expected, name, (0.0, math.inf), True)
+
+
+def _add_beyond(cell: Cell, value: float, bar: Bar | None, theory: float | None, shares: Array, name: str = ALL) -> None:
+    """Add what of right guesses is beyond those of the commonest value."""
+    mode = float(shares.max())
     cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, name, varies=True)
 
 

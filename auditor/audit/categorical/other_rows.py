@@ -29,8 +29,7 @@ from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, 
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, parts, places
-from auditor.numerics.statistics import standard_ranks
-from auditor.process.deferred import scipy
+from auditor.numerics.statistics import beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated
@@ -38,8 +37,6 @@ from auditor.types import Array, Codes, Indices
 
 NAME, KNOWLEDGE = "other-rows", "perfect"
 """What records call it."""
-BY_CHANCE = 1e-4
-"""Chance that a copy of rows in no order is said to show them elsewhere."""
 FEWEST_TOLD = 0.01
 """Share of the records, beyond those by chance, that another row must show to be worth a look."""
 BEYOND = 1.2
@@ -113,7 +110,7 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     a, b = a[commonest], b[commonest]
     mean = float(a @ b) / n
     variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (n * n * max(1, n - 1))
-    least = mean + max(FEWEST_TOLD * n, -scipy.special.ndtri(BY_CHANCE / (2 * n)) * np.sqrt(variance))
+    least = mean + max(FEWEST_TOLD * n, beyond_chance(n) * np.sqrt(variance))
     agree = np.zeros((2, n))
     for value in commonest if mean > 0 else ():
         of_x, of_y = np.fft.rfft(x == value), np.fft.rfft(y == value)

@@ -297,10 +297,5 @@ def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> flo
     return _retention(rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size)
 
 
-def retention_for_epsilon(epsilon: float, size: float) -> float:
-    """Return the retention whose local differential privacy is ``ε = ln(1 + s·p/(1 − p))``."""
-    return _retention(math.exp(epsilon), size)
-
-
 def _retention(odds: float, size: float) -> float:
     return 1.0 if math.isinf(odds) or size == 1 else (odds - 1.0) / (odds - 1.0 + size)

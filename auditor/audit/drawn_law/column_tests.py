@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import EPS
 from auditor.audit.drawn_law.columns import DENSITY, Columns
+from auditor.numerics.statistics import correlation_tail, tail
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -186,7 +187,7 @@ def _length(columns: Array) -> Array:
 def normal_test(statistic: str, z: Array, n: int, where: str) -> LawTest:
     """Return the test that each of these is N(0, 1), stated as a correlation."""
     worst = float(np.abs(z).max())
-    return LawTest(statistic, min(1.0, 2.0 * z.size * float(scipy.special.ndtr(-worst))), z.size, n, worst / math.sqrt(n), 0.0, where)
+    return LawTest(statistic, min(1.0, 2.0 * z.size * tail(worst)), z.size, n, worst / math.sqrt(n), 0.0, where)
 
 
 def joint_test(u: Array, w: Array) -> LawTest | None:
@@ -199,5 +200,5 @@ def joint_test(u: Array, w: Array) -> LawTest | None:
     r[:, np.arange(C), np.arange(C)] = 0.0
     worst = min(float(np.abs(r).max()), 1.0 - 1e-15)
     tests = C * (C - 1) // 2 + C * (C - 1)
-    p = 2.0 * tests * float(scipy.special.stdtr(n - 1, -worst * math.sqrt((n - 1) / (1.0 - worst**2))))
-    return LawTest("joint law", min(1.0, p), tests, n, worst, 0.0, "a correlation of the sizes of noise in two copies or attributes is")
+    p = min(1.0, 2.0 * tests * correlation_tail(worst, n))
+    return LawTest("joint law", p, tests, n, worst, 0.0, "a correlation of the sizes of noise in two copies or attributes is")

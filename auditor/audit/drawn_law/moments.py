@@ -26,6 +26,7 @@ import numpy as np
 
 from auditor.audit.drawn_law.chosen_rows import some_copies
 from auditor.numerics.moments import Moments
+from auditor.numerics.statistics import correlation_tail, tail
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.increment_density import is_process
@@ -200,7 +201,7 @@ def _covariance(
         r = np.divide(S, both, out=np.zeros_like(S), where=both > 0)
         np.fill_diagonal(r, 0.0)
         largest = min(float(np.abs(r).max()), 1.0 - 1e-15)
-        worst = min(worst, 2.0 * float(scipy.special.stdtr(n - 1, -largest * np.sqrt((n - 1) / (1.0 - largest**2)))))
+        worst = min(worst, 2.0 * correlation_tail(largest, n))
     tests = size * (size + 1) // 2
     K = law.covariance
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
@@ -222,7 +223,7 @@ def _normal(statistic: str, values: Array, n: int, where: str) -> LawTest:
     """Return the test that each of these is N(0, 1)."""
     finite = np.where(np.isfinite(values), values, 0.0)
     worst = float(np.abs(finite).max())
-    return LawTest(statistic, min(1.0, 2.0 * finite.size * float(scipy.special.ndtr(-worst))), finite.size, n, worst, 0.0, where)
+    return LawTest(statistic, min(1.0, 2.0 * finite.size * tail(worst)), finite.size, n, worst, 0.0, where)
 
 
 def _chi(values: Array, degrees: float, excess: Array) -> Array:

@@ -23,12 +23,9 @@ from itertools import combinations, islice
 import numpy as np
 
 from auditor.audit.measures.moved_rows import ENOUGH, parts
-from auditor.numerics.statistics import standard, standard_ranks
-from auditor.process.deferred import scipy
+from auditor.numerics.statistics import beyond_chance, standard, standard_ranks
 from auditor.types import Array, Indices
 
-BY_CHANCE = 1e-4
-"""Chance that anything is said to tell more of an attribute than a line does, or of a column of cells that goes by nothing."""
 LOOKED_AT = 2_000
 """Records by which it is decided what tells most: from all over those that teach."""
 POWERS = range(-6, 10)
@@ -58,7 +55,7 @@ def residue(x: Array, Y: Array, own: Array) -> Array:
         return np.empty((len(x), 0))
     tried = standard_ranks(np.column_stack(list(guesses(x[some], Y[some], own[some]))))
     beyond = [further(of[part], known[part], tried[part]) for part in (slice(None), *parts(len(of)))]
-    if np.max(beyond) <= -scipy.special.ndtri(BY_CHANCE / (2 * np.size(beyond))):
+    if np.max(beyond) <= beyond_chance(np.size(beyond)):
         return np.empty((len(x), 0))
     return next(islice(guesses(x, Y, own), int(np.max(beyond, axis=0).argmax()), None))[:, None]
 
@@ -103,7 +100,7 @@ def common_step(values: Array) -> float:
 def shared(Y: Array) -> Array:
     """Return ``s`` of a copy's cells Y, shape (n, N), in the table's order: shape (n, q), of the columns that go by it."""
     n, N = Y.shape
-    least = -scipy.special.ndtri(BY_CHANCE / (2 * N * N)) / np.sqrt(n)
+    least = beyond_chance(N * N) / np.sqrt(n)
     values = [np.unique(column, return_inverse=True)[1].ravel() for column in Y.T]
     found, scores = list[Array](), standard_ranks(Y)
     for j, score in enumerate(scores.T):

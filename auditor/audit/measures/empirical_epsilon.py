@@ -202,11 +202,3 @@ def _rarest(pi: Array | None, size: int) -> tuple[int, int]:
     """Return two values to tell apart: of uniform replacements any two, else the least likely ones, which their own outputs tell best."""
     order = range(size) if pi is None else np.argsort(pi, kind="stable").tolist()
     return order[0], order[min(1, size - 1)]
-
-
-def distinguish(scheme: Any, levels: Sequence[float], size: int, trials: int, seed: int, confidence: float = 0.95) -> EpsilonAudit:
-    """Audit a uniform scheme: as many trials on each of two values, all copies at these levels held together; see ``Trials``.
-
-    Copies are drawn as ``auditor.perturb`` draws them.
-    """
-    return Trials(scheme.started(levels), levels, size, trials, Key(seed, "distinguish", 1)).audit(range(1, len(levels) + 1), confidence)

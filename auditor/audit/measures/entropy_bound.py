@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -155,11 +156,9 @@ class _Told:
         if key not in self._known:
             self._known[key] = math.inf
             span = self._shape.high - self._shape.low
-            try:
+            with suppress(NotApplicable):
                 edges, mass, _ = _cells(self._shape, int(np.clip(32.0 * span / key, *CELLS)))
                 self._known[key] = information(edges, mass, replace(self._noise, std=key))
-            except NotApplicable:
-                pass
         return self._known[key]
 
     def _at_most(self, deviations: Sequence[float]) -> float:

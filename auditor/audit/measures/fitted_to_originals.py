@@ -36,7 +36,7 @@ from auditor.audit.measures.moved_rows import ENOUGH, moved_rows
 from auditor.audit.measures.released_as_is import HEAPED, Mask, kept_records, most_shown
 from auditor.audit.numeric.limits import MOST_TAUGHT
 from auditor.data.common_records import MOST_CELLS
-from auditor.numerics.statistics import standard_ranks
+from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.process.deferred import scipy
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.records import Measurement
@@ -44,8 +44,6 @@ from auditor.types import Array, Coalition, Indices
 
 NAME = "fitted-to-originals"
 """What records call it."""
-BY_CHANCE = 1e-4
-"""Chance that a column in no order is said to be foretold by a record's place."""
 MOST_IN_PIECES = 32
 """Cells of a coalition up to which each attribute has pieces of its own; of more all are one regression, which takes a second where pieces
 would take minutes."""
@@ -201,7 +199,7 @@ def other_rows(X: Array, Y: Array) -> Array:
     records in no order, correlations of unrelated rows are normal about 0 with variance 1/n; of each pair that distance is taken which
     stands out most, if any does. In a series many do, and one of them is a record's neighbour.
     """
-    n, least = len(X), -scipy.special.ndtri(BY_CHANCE / (4 * len(X) * X.shape[1] * Y.shape[1])) * np.sqrt(len(X))
+    n, least = len(X), beyond_chance(2 * len(X) * X.shape[1] * Y.shape[1]) * np.sqrt(len(X))
     x, y = (np.fft.rfft(standard_ranks(part), axis=0) for part in (X, Y))
     found = dict[tuple[int, int, int], Array]()
     for j, c in np.ndindex(X.shape[1], Y.shape[1]):

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from auditor.numerics.statistics import standard, standard_ranks
-from auditor.process.deferred import scipy
+from auditor.numerics.statistics import beyond_chance, standard, standard_ranks
 from auditor.types import Array, Indices
 
 WINDOW, HOP = 64, 16
@@ -47,8 +46,6 @@ LOOKED_AT, STRETCHES = 4_000, 4
 """Records, in stretches from all over, that say whether a table is gone through: few blocks between them are lost to this."""
 ENOUGH = 0.87
 """Correlation of ranks from which three quarters of a column's variance are known, and nothing else is looked for."""
-BY_CHANCE = 1e-4
-"""Chance that a copy of rows in no order is said to have them moved by blocks."""
 
 
 def moved_rows(X: Array, Y: Array) -> Array:
@@ -66,7 +63,7 @@ def tells(x: Array, own: Array, there: Array) -> NDArray[np.bool_]:
     n, N = x.shape
     x, own, there = (standard(part) for part in (x, own, there))
     r, by_own, before = np.abs(x.T @ there) / n, np.abs(x.T @ own) / n, np.abs((x[1:] * x[:-1]).sum(axis=0)) / n
-    least = -scipy.special.ndtri(BY_CHANCE / (2 * N * N * (1 + STRETCHES))) / np.sqrt(n)
+    least = beyond_chance(N * N * (1 + STRETCHES)) / np.sqrt(n)
     return np.asarray((r > np.maximum(by_own, before[:, None]) + least).any(axis=0))
 
 

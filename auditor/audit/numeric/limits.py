@@ -3,6 +3,10 @@
 Apart from them, since ``auditor check`` would wait for their import, and it takes as long as all that it does besides.
 """
 
+from __future__ import annotations
+
+from auditor.schemes.base.noise_law import NoiseLaw
+
 HEADS_BYTES = 2**24
 """The first records of all blocks of a table in its file are kept up to this size, from one pass or release to the next."""
 KEEP_BYTES = 2**29
@@ -24,3 +28,16 @@ FOLDS = 10
 """Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
 KEPT_APART = 256
 """Columns up to which moments of row groups are kept apart whether anybody needs it or not: half a megabyte each."""
+
+
+def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:
+    """Return whether moments of row groups are wanted apart, and not just of all rows: for error bars, or for what pooling buys.
+
+    Parameters
+    ----------
+    law : NoiseLaw or None
+        Of the noise, or of what there was before copies were transformed.
+    pooling : bool
+        Whether an expectation asks what pooling buys.
+    """
+    return pooling or law is None or not law.tells_spread

@@ -25,10 +25,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from auditor.adversary.knowable import check_knowledge
-from auditor.adversary.knowledge import (
-    Knowledge,
-    KnownSample,
-)
+from auditor.adversary.knowledge import Knowledge, KnownSample
 from auditor.audit.numeric.gather import Draw, draws_of, key_of
 from auditor.audit.numeric.row_theory import Originals
 from auditor.data.table import Table

@@ -32,7 +32,7 @@ from auditor.audit.pooling.difference_features import Differences, in_own_deviat
 from auditor.audit.pooling.noise_dependence import noise_levels
 from auditor.numerics.boosted_trees import Task, foretold
 from auditor.results.evidence import BoostedGain
-from auditor.schemes.base.noise_law import NoiseLaw, makes_useless, one_suffices, undo_root
+from auditor.schemes.base.noise_law import NoiseLaw, not_known_to_gain, undo_root
 from auditor.types import Array, Coalition
 
 MOST_COLUMNS = 32
@@ -68,8 +68,7 @@ def boosted_gains(
     """
     whole = np.isfinite(x).all(axis=1) & np.all([np.isfinite(copy).all(axis=1) for copy in copies], axis=0)
     x, copies = x[whole], [copy[whole] for copy in copies]
-    useless = None if law is None else makes_useless(law)
-    wide = [one for one in coalitions if len(one) > 1 and (useless is None or one_suffices(useless, one))]
+    wide = not_known_to_gain(coalitions, law)
     if len(x) < FEWEST_TREE_ROWS or not wide:
         return {}
     levels = _measured(x, copies) if law is None else noise_levels(law)

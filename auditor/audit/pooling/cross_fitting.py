@@ -29,7 +29,7 @@ from auditor.audit.numeric.error_bars import EXACT, collusion_gain, least_noise,
 from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members, by_size
 from auditor.audit.pooling.differences import regressors
-from auditor.numerics.linear_algebra import chosen_regressions
+from auditor.numerics.linear_algebra import chosen_regressions, pseudo_inverse
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -129,7 +129,7 @@ class _Fit:
         best = Members.of(coalitions).best(with_total(sums))[:, :N]
         K = half.covariance()
         columns = {place: slice(copy * N, (copy + 1) * N) for copy, place in singles.items()}
-        designs = {place: (_pseudo_inverse(K[here, here]), here) for place, here in columns.items()}
+        designs = {place: (pseudo_inverse(K[here, here]), here) for place, here in columns.items()}
         return cls(maps, ranks, left, best, designs, half.mean, half.count)
 
     def more(self, best: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -164,14 +164,8 @@ class _Fit:
         return np.asarray(self.left * self.more(best) / spare * reach[best])
 
 
-def _pseudo_inverse(K: Array) -> Array:
-    """Return ``K⁺`` of a covariance, its attributes brought to one scale first."""
-    scale = np.sqrt(np.where(np.diag(K) > 0, np.diag(K), 1.0))
-    return np.asarray(np.linalg.pinv(K / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale))
-
-
 def _least_squares(
-    coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None = None
+    coalitions: Sequence[Coalition], train: Moments, N: int, near: NDArray[np.intp] | None
 ) -> tuple[Maps, NDArray[np.intp]]:
     """Return least-squares maps from copies to originals, and how many coefficients each has, shape (B,)."""
     K, mean = train.covariance(), train.mean

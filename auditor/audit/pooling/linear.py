@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from auditor.audit.numeric.stacked_maps import by_size
 from auditor.audit.pooling.cross_fitting import cross_fitted_gain
 from auditor.audit.pooling.differences import unresolved
-from auditor.numerics.linear_algebra import EPS, of_differences, ranked_regression
+from auditor.numerics.linear_algebra import EPS, in_own_units, of_differences, pseudo_inverse, ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.results.evidence import BoostedGain, Dependence, NoiseGain, Pooling
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
@@ -100,12 +100,10 @@ def noise_gains(
     holds = (np.arange(parts) < M)[:, None, None, None]
     other = np.moveaxis(holds, 0, 2)
     S = P[1:, :, 1:] - holds * P[:1, :, 1:] - other * P[1:, :, :1] + holds * other * P[:1, :, :1]
-    scale = np.sqrt(np.where(np.diag(law.shape) > 0, np.diag(law.shape), 1.0))
-    inverse = np.linalg.pinv(law.shape / np.outer(scale, scale), hermitian=True) / np.outer(scale, scale)
-    rank = int(np.linalg.matrix_rank(law.shape / np.outer(scale, scale), hermitian=True))
+    rank = int(np.linalg.matrix_rank(in_own_units(law.shape)[0], hermitian=True))
     if rank == 0:
         return {}
-    Sigma = np.einsum("injm,nm->ij", S, inverse) / (total.count * rank)
+    Sigma = np.einsum("injm,nm->ij", S, pseudo_inverse(law.shape)) / (total.count * rank)
     levels, observations = np.diag(law.level_covariance), total.count * rank
     gains = {}
     for _, run in by_size([coalition for coalition in coalitions if len(coalition) > 1]):
@@ -115,7 +113,7 @@ def noise_gains(
 
 
 def _noise_shares(
-    Sigma: Array, levels: Array, index: NDArray[np.intp], near: NDArray[np.intp] | None = None
+    Sigma: Array, levels: Array, index: NDArray[np.intp], near: NDArray[np.intp] | None
 ) -> tuple[Array, NDArray[np.intp]]:
     """Return the share of its best copy's noise that each coalition can take off, and by how many differences, shapes (B,).
 

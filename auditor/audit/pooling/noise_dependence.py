@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.results.evidence import Dependence
-from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain
 from auditor.types import Array, Block, Coalition
 
 MOST_ROWS, FEWEST_ROWS = 2**13, 2**10
@@ -57,8 +57,7 @@ def dependences(
     law : NoiseLaw or None
         Says which copy of a coalition has least noise; without it, the rows tested do.
     """
-    useless = None if law is None else makes_useless(law)
-    wide = [coalition for coalition in coalitions if len(coalition) > 1 and (useless is None or one_suffices(useless, coalition))]
+    wide = not_known_to_gain(coalitions, law)
     if not wide:
         return {}
     x, Z = _looked_at(blocks, rows)

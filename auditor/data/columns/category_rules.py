@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, CategoricalTable, binned, of_column, product
 from auditor.data.columns.checks import check_plain, kind_of
 from auditor.errors import DataError
+from auditor.parameters import is_number, is_whole
 from auditor.process.deferred import pd
 from auditor.text.column_names import listed, nearest
 
@@ -130,11 +131,11 @@ def _rule(name: str, rule: Any) -> dict[str, Any]:
         raise ValueError(f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}")
     kind, argument = next(iter(rule.items()))
     if kind == "edges":
-        numbers = isinstance(argument, list) and all(isinstance(edge, (int, float)) and not isinstance(edge, bool) for edge in argument)
+        numbers = isinstance(argument, list) and all(is_number(edge) for edge in argument)
         if not numbers or len(argument) < 2 or not (np.diff(argument) > 0).all():
             raise ValueError(f"needs at least two rising edges for {name!r}")
         return {kind: [float(edge) for edge in argument]}
-    if isinstance(argument, bool) or not isinstance(argument, int) or not 1 <= argument <= MOST_VALUES:
+    if not is_whole(argument, 1, MOST_VALUES):
         raise ValueError(f"needs a number of bins from 1 to {MOST_VALUES:,} for {name!r}")
     return {kind: argument}
 

@@ -13,7 +13,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -173,11 +173,8 @@ def _western(path: Path) -> str:
     """Return the encoding of text that is not UTF-8, if it may be that of western Europe."""
     content = _unpacked(path)
     if not _TWO_BYTES.search(content):
-        try:
+        with suppress(UnicodeDecodeError):
             content.decode("cp1252")  # Latin-1, and letters where that has none
-        except UnicodeDecodeError:
-            pass
-        else:
             return "cp1252"
     raise DataError(f"{path.name}: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8")
 

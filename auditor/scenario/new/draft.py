@@ -9,6 +9,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -79,11 +80,9 @@ def text(value: str) -> str:
     ('age', '"no"', '"1e3"', '"a: b"')
     """
     if re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value) and value.lower() not in OLD_TRUTHS:
-        try:
+        with suppress(ScenarioError):
             if scalar(value) == value:
                 return value
-        except ScenarioError:
-            pass
     return visible(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix("\n"))
 
 
@@ -107,17 +106,14 @@ def _data(source: str, found: Description, chosen: Selection, records: int) -> s
     lines += [_line("  columns:", "taken as categories below" if main is chosen.categories else "noise is added to them"), *_items(main)]
     if chosen.dates:
         lines.append(_line("  dates:", "read as days since 1970, to which noise is added"))
-        lines += [_line(f"    {text(column.name)}: {_form(column)}", _about(column)) for column in chosen.dates]
+        forms = ["null" if column.form is None else text(column.form) for column in chosen.dates]
+        lines += [_line(f"    {text(column.name)}: {form}", _about(column)) for column, form in zip(chosen.dates, forms, strict=True)]
     if chosen.categories:
         lines += [_line("  categorical:", "each record's are kept by chance, or else drawn anew"), *_items(chosen.categories)]
     lines += _blanks(found, chosen)
     if records < found.rows:
         lines.append(_line(f"  rows: {records}", f"the first of about {found.rows:,}, for a first look; leave it out to audit all"))
     return "\n".join([*lines, *_order(found), *_left_out(chosen), ""])
-
-
-def _form(date: Column) -> str:
-    return "null" if date.form is None else text(date.form)
 
 
 def _line(field: str, comment: str) -> str:

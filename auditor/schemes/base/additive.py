@@ -7,6 +7,7 @@ tests hold the two together without any sampling (``implied_level_covariance``).
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -287,11 +288,7 @@ def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> R
 
 
 def _uses(steps: Sequence[Step]) -> dict[int, int]:
-    counts: dict[int, int] = {}
-    for step in steps:
-        for innovation, _ in step.fresh:
-            counts[innovation] = counts.get(innovation, 0) + 1
-    return counts
+    return Counter(innovation for step in steps for innovation, _ in step.fresh)
 
 
 class _Root:

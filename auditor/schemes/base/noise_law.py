@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from auditor.errors import NotApplicable
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.combination import level_root
-from auditor.numerics.linear_algebra import EPS, in_own_units, widely_scaled
+from auditor.numerics.linear_algebra import EPS, in_own_units, symmetric_root, widely_scaled
 from auditor.numerics.moments import attribute_index, neighbours, square
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity, excess_kurtosis
-from auditor.types import Array
+from auditor.types import Array, Coalition
 
 UNCORRELATED = 1e-9
 """Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly the same
@@ -260,8 +260,7 @@ def psd_root(K: Array) -> Array:
     if widely_scaled(K):
         correlations, size = in_own_units(K)
         return size[:, None] * psd_root(correlations)
-    values, vectors = np.linalg.eigh(K)
-    return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
+    return symmetric_root(K)
 
 
 def undo_root(K: Array) -> Array:
@@ -277,6 +276,12 @@ def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
     """Whether some copy of a coalition makes every other useless, by a table that ``makes_useless`` made."""
     members = [copy - 1 for copy in copies]
     return any(all(row[j] for j in members) for row in useless[members].tolist())
+
+
+def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> list[Coalition]:
+    """Return the coalitions of two copies or more, without those of which the law says that no copy makes all others useless."""
+    useless = None if law is None else makes_useless(law)
+    return [one for one in coalitions if len(one) > 1 and (useless is None or one_suffices(useless, one))]
 
 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:

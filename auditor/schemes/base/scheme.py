@@ -21,6 +21,7 @@ from auditor.numerics.random_streams import Seed
 from auditor.numerics.read_only import seal
 from auditor.registry import Plugin
 from auditor.schemes.base.autocorrelation import data_autocorrelations
+from auditor.schemes.base.level_checks import check_each
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Block, Coalition
@@ -236,9 +237,7 @@ class Scheme(Plugin):
         AuditorError
             A level is impossible; the message says which and what was expected.
         """
-        for number, level in enumerate(levels, start=1):
-            if not (np.isfinite(level) and level >= 0):
-                raise AuditorError(f"level {number} must be a finite noise multiple σ² ≥ 0; got {level!r}")
+        check_each(levels, lambda level: bool(np.isfinite(level)) and level >= 0, "a finite noise multiple σ² ≥ 0")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.

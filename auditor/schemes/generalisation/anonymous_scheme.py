@@ -19,6 +19,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.blocks import row_blocks
 from auditor.registry import PluginParameters
+from auditor.schemes.base.level_checks import check_sizes
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.schemes.generalisation.classes import Ground
 from auditor.schemes.generalisation.copies import blank, compose, from_columns, sufficient, to_columns
@@ -97,9 +98,7 @@ class AnonymousScheme(Scheme):
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level that is no k, and, of a table that is there, one that it cannot keep even as a single class."""
-        for number, k in enumerate(levels, start=1):
-            if not (np.isfinite(k) and k >= 1 and float(k).is_integer()):
-                raise AuditorError(f"level {number} must be k, an integer of at least 1; got {k!r}")
+        check_sizes(levels, "k", least=1)
         if self.table is not None:
             self._check(self.table)
             for k in levels:

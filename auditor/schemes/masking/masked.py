@@ -9,8 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-import numpy as np
-
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
@@ -63,30 +61,3 @@ class MaskedScheme(Scheme):
         if table.rows < least:
             needed = f"at least {counted(least, 'record')} at level {max(levels):g}"
             raise AuditorError(f"{self.name} needs {needed}; the table has {table.rows:,}")
-
-
-def check_sizes(levels: Sequence[float], what: str, least: int = 2) -> None:
-    """Refuse a level that is no whole number of at least ``least``.
-
-    Raises
-    ------
-    AuditorError
-        Saying which, and what it is.
-    """
-    for number, level in enumerate(levels, start=1):
-        if not (np.isfinite(level) and level >= least and float(level).is_integer()):
-            raise AuditorError(f"level {number} must be {what}, an integer of at least {least}; got {level!r}")
-
-
-def check_shares(levels: Sequence[float], what: str, zero: bool = False, one: bool = False) -> None:
-    """Refuse a level that is no share between 0 and 1, of which ``zero`` and ``one`` are allowed if they are said to be.
-
-    Raises
-    ------
-    AuditorError
-        Saying which, and what it is.
-    """
-    for number, level in enumerate(levels, start=1):
-        if not (0 < level < 1 or (zero and level == 0) or (one and level == 1)):
-            between = f"{'at least' if zero else 'above'} 0 and {'at most' if one else 'below'} 1"
-            raise AuditorError(f"level {number} must be {what}, {between}; got {level!r}")

@@ -21,7 +21,8 @@ import numpy as np
 
 from auditor.numerics.random_streams import Rng
 from auditor.registry import register
-from auditor.schemes.masking.masked import MaskedScheme, check_shares
+from auditor.schemes.base.level_checks import check_shares
+from auditor.schemes.masking.masked import MaskedScheme
 from auditor.types import Array
 
 

@@ -17,6 +17,7 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.random_streams import Rng, stream
+from auditor.schemes.base.level_checks import check_each
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.replacement.bridge import Bridge
@@ -286,9 +287,7 @@ class UniformScheme(Scheme):
         AuditorError
             Saying which.
         """
-        for number, level in enumerate(levels, start=1):
-            if not 0 <= level <= 1:
-                raise AuditorError(f"level {number} must be a retention probability from 0 to 1; got {level!r}")
+        check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table without categories.
