@@ -11,7 +11,8 @@ Given a, b and c the records that show any outcome are binomial, exactly, whatev
 two-sided. Where π is not uniform that holds of the cells, of one value each; a count over records of several values is a sum of binomials
 of different chances, and is tested as one of their mean chance: that has the longer tails (Hoeffding 1956), so no false alarm is
 added. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
-coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
+coins that comes again, value by value, is a period: chance makes none of such a length. Rows that share their coins by any other rule of
+places are told by correlations (``auditor.audit.drawn_law.shared_coins``). *Not checked*: records that are not counted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
+from auditor.audit.drawn_law.shared_coins import PLACES, SUMS_BYTES, VECTORS, Scores, by_place, shared_coins_tests
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_head
 from auditor.process.deferred import scipy
@@ -33,7 +36,7 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.replacement.law import UniformLaw, step
 from auditor.types import Array
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.signedinteger[Any]]
 
 GROUPS, PAIR_GROUPS = 16, 64
 """Groups of values that three columns, and two, are counted by."""
@@ -80,15 +83,17 @@ class LawCounts:
     def add(self, other: LawCounts) -> None:
         """Add what was counted in the records that follow."""
         for key, counts in other.counts.items():
-            self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+            self.sum(*key, counts)
         for copy, prints in other.segments.items():
             self.segments.setdefault(copy, []).extend(prints)
 
     def plus(self, kind: str, copy: int, keys: NDArray[np.intp], size: int) -> None:
         """Count keys below a size."""
-        counts = np.bincount(keys, minlength=size)
-        key = (kind, copy)
-        self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+        self.sum(kind, copy, np.bincount(keys, minlength=size))
+
+    def sum(self, kind: str, copy: int, counts: Counts) -> None:
+        """Add counts to those of the same kind."""
+        self.counts[kind, copy] = self.counts[kind, copy] + counts if (kind, copy) in self.counts else counts
 
 
 @dataclass(frozen=True)
@@ -111,15 +116,28 @@ class LawJob:
     rows: int
     pi: Array | None = field(default=None, repr=False)
 
+    @property
+    def weight(self) -> int:
+        """Bytes of the sums of coins."""
+        return SUMS_BYTES * min(len(self.drawn), VECTORS) * min(self.rows, PLACES)
+
+    @cached_property
+    def _scores(self) -> list[Scores]:
+        pi = np.full(self.size, 1.0 / self.size) if self.pi is None else self.pi
+        return [Scores.of(each.retention, pi) for each in self.drawn]
+
     def take(self, block: CodeBlock, into: LawCounts) -> None:
         """Count one block."""
         head = block_head(self.rows, BLOCK_WIDTH, MOST_ROWS)
         held: dict[int, NDArray[np.intp]] = {0: block.x[:head].astype(np.intp)}
-        for each in self.drawn:
+        order, first = np.argsort(block.x[:head], kind="stable"), block.first if head is None else block.index * head
+        for place, each in enumerate(self.drawn):
             for copy in (each.copy, each.source, *each.beside):
                 if copy not in held:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
             self._count(each, held, into)
+            series = self._scores[place].series(held[each.source], held[each.copy], order)
+            into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, first, min(self.rows, MOST_ROWS, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
         self._segment(block, into)
 
@@ -189,7 +207,8 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     telling = min(moves, default=1.0)
     retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    return [retention, *split, *repeats(counted.segments, job.rows)]
+    vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]}
+    return [retention, *split, *shared_coins_tests(vectors, len(job.drawn), n), *repeats(counted.segments, job.rows)]
 
 
 def _chance(each: Drawn, size: float) -> float:
