@@ -112,8 +112,14 @@ def one_in_a_hundred_as_it_is(x, size, rng):
     return [first, second, np.where(rng.random(x.size) < 0.02, x, third)]
 
 
+def more_kept_further_on(x, size, rng):
+    """Retention rises along the rows, and is right on average."""
+    first = perturbed(x, size, np.linspace(0.4, 0.6, x.size), rng)
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
 LEAKS = [
-    history_ignored, kept_too_often, one_value_kept_too_often, neighbours_replace, from_the_original_again, a_period,
+    more_kept_further_on, history_ignored, kept_too_often, one_value_kept_too_often, neighbours_replace, from_the_original_again, a_period,
     hangs_on_the_row_before, one_in_a_hundred_as_it_is, threes_only, shares,
 ]  # fmt: skip
 
@@ -163,6 +169,12 @@ def again(x):
     return np.arange(x.size) % 4001
 
 
+def differences_by_row_number(x, size, rng):
+    """What replaces a value is the row's number further on: whoever knows that has the value, kept or not."""
+    first = np.where(rng.random(x.size) < 0.5, x, (x + np.arange(x.size)) % size)
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
 def turned_round(x):
     """The second half has the first one's coins, backwards."""
     return np.minimum(np.arange(x.size), np.arange(x.size)[::-1])
@@ -190,7 +202,7 @@ SHARED = {
     "five rows their replacements": sharing(five_by_five, coins=False), "the third row before": sharing(third_before),
     "a period": sharing(again), "a period of replacements": sharing(again, coins=False), "a period of one copy": sharing(again, copies=(1,)),
     "turned round": sharing(turned_round), "records with the same value": sharing(with_the_same_value),
-    "another copy, seven rows on": seven_rows_on,
+    "another copy, seven rows on": seven_rows_on, "differences by row number": differences_by_row_number,
 }  # fmt: skip
 
 

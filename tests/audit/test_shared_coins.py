@@ -26,8 +26,8 @@ def test_scores_have_mean_0_given_what_a_value_is_drawn_from(retention, pi):
     """By going through all values; and given that the value is changed, what replaces it has mean 0, too."""
     scores, T, s = Scores.of(retention, pi), transition_matrix(retention, len(pi), pi), len(pi)
     a, y = (part.ravel() for part in np.indices((s, s)))
-    kept, replaced, *_ = scores.series(a, y, np.arange(s * s)) / UNIT
-    for series in (kept, replaced):
+    kept, replaced, changes, *_ = scores.series(a, y, np.arange(s * s)) / UNIT
+    for series in (kept, replaced, changes):
         np.testing.assert_allclose((T.ravel() * series).reshape(s, s).sum(axis=1), 0.0, atol=1 / UNIT)
     if s > 2:
         assert not replaced[a == y].any()

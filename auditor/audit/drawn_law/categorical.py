@@ -40,6 +40,8 @@ Counts = NDArray[np.signedinteger[Any]]
 
 GROUPS, PAIR_GROUPS = 16, 64
 """Groups of values that three columns, and two, are counted by."""
+RUNS = 8
+"""Of rows, in which what is kept is counted: it may go with the place in the table."""
 OUTCOMES = 4
 """Kept; changed to b's value; to c's; to another."""
 MOST_ROWS = 2**20
@@ -135,7 +137,7 @@ class LawJob:
             for copy in (each.copy, each.source, *each.beside):
                 if copy not in held:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
-            self._count(each, held, into)
+            self._count(each, held, first, into)
             series = self._scores[place].series(held[each.source], held[each.copy], order)
             into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, first, min(self.rows, MOST_ROWS, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
@@ -151,7 +153,7 @@ class LawJob:
             if length is not None and coins.size >= length:
                 into.segments.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
 
-    def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], into: LawCounts) -> None:
+    def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], first: int, into: LawCounts) -> None:
         x, y, a, b, c = (held[copy] for copy in (0, each.copy, each.source, *each.beside))
         outcome = np.where(y == a, 0, np.where(y == b, 1, np.where(y == c, 2, 3)))
         pattern = (a == b) + 2 * (a == c) + 4 * (b == c)
@@ -161,11 +163,14 @@ class LawJob:
         into.plus("pair", each.copy, _group(a, h) * h + _group(y, h), h**2)
         if each.source:
             into.plus("own", each.copy, _group(x, h) * h + _group(y, h), h**2)
+        run = np.minimum(np.arange(first, first + len(y)) * RUNS // min(self.rows, MOST_ROWS), RUNS - 1)
+        into.plus("run", each.copy, 2 * run + (outcome == 0), 2 * RUNS)
         kept, even = y == x, len(y) - len(y) % 2
         into.plus("row", each.copy, kept[0:even:2] * 2 + kept[1:even:2].astype(np.intp), 4)
         if self.pi is not None:
             for name, column in zip("abc", (a, b, c), strict=True):
                 into.plus(name, each.copy, pattern * self.size + column, 8 * self.size)
+            into.plus("runs", each.copy, run * self.size + a, RUNS * self.size)
             into.plus("x", each.copy, kept[0:even:2] * self.size + x[1:even:2], 2 * self.size)
 
     def rarity(self, counted: LawCounts, column: str, copy: int, groups: int) -> Array:
@@ -200,6 +205,9 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
             if (kind, each.copy) in counted.counts:
                 g = min(job.size, most)
                 _cells(each.copy, job, counted.counts[kind, each.copy].reshape(-1, g, g), chance, kept, replaced)
+        runs = counted.counts["run", each.copy].reshape(RUNS, 2)
+        kept.add(runs[:, 1], runs.sum(axis=1), _chance(each, job.rarity(counted, "runs", each.copy, RUNS)),
+                 f"the share that copy {each.copy} keeps of {of} in a run of rows")  # fmt: skip
         pairs = counted.counts["row", each.copy].reshape(2, 2)
         rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.rarity(counted, "x", each.copy, 2),
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
@@ -211,7 +219,7 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     return [retention, *split, *shared_coins_tests(vectors, len(job.drawn), n), *repeats(counted.segments, job.rows)]
 
 
-def _chance(each: Drawn, size: float) -> float:
+def _chance(each: Drawn, size: Any) -> Any:
     """Return the chance ``k = p + (1 − p)/s`` that a copy has the value that it is drawn from; s is ``1/π`` where π is not uniform."""
     return each.retention + (1.0 - each.retention) / size
 

@@ -3,6 +3,7 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``e`` | whether the value that a copy is drawn from is kept, or, if not, whether an odd code replaces it: less its chance, over σ | (n,) |
+| | the latter also with the other sign where a is odd: whether the code changes by an odd number | |
 | ``σ²`` | ``(1 − 2κ) / (2 ln((1 − κ)/κ))`` of chance κ: ``E exp(λe) ≤ exp(λ²/2)`` for every λ (kearns1998) | |
 | ``S``, ``N`` | sums and numbers of scores by place: rows, in some order, go round ``PLACES`` places, one further each time | (L,) |
 | ``R`` | ``Σ_o S_o S_(o+h)`` at every lag h, and ``Σ_o S_o S_(h−o)``: coins that come again backwards | (L,) |
@@ -32,10 +33,10 @@ VECTORS = 8
 """Sums are kept of copies apart; of more copies some have theirs together."""
 UNIT = 2.0**11
 """Scores, below 8, are counted in so many parts: whole numbers, whose sums are exact in any order, and below 2³¹ of 10,000 copies."""
-SERIES = ("the values kept", "the replacements", "the values kept of records with one value", "the replacements of records with one value")
-ROWS, CHANGED = 4, (5, 6)
+SERIES = tuple(f"the {what}{of}" for of in ("", " of records with one value") for what in ("values kept", "replacements", "changes"))
+ROWS, CHANGED = 6, (7, 8)
 """Where, after the sums of ``SERIES``, the number of rows stands, and those of values changed in either order."""
-SUMS_BYTES = 4 * 7
+SUMS_BYTES = 4 * 9
 """Of one copy's sums at one place."""
 
 
@@ -72,12 +73,13 @@ class Scores(NamedTuple):
         return cls(kept.ravel(), replaced.ravel())
 
     def series(self, a: NDArray[np.intp], y: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Return scores, and numbers, of rows that show y and are drawn from a, shape (7, b)."""
+        """Return scores, and numbers, of rows that show y and are drawn from a, shape (9, b)."""
         keys = 4 * a + 2 * (y == a) + (y & 1)
-        found = np.ones((7, len(a)), dtype=np.int32)
+        found = np.ones((9, len(a)), dtype=np.int32)
         found[0], found[1] = self.kept[keys], self.replaced[keys]
+        found[2] = found[1] * (1 - 2 * (a & 1))  # whether the value changes by an odd number, where there are evenly many
         found[CHANGED[0]] = found[1] != 0
-        for place, of in ((2, 0), (3, 1), (CHANGED[1], CHANGED[0])):
+        for place, of in ((3, 0), (4, 1), (5, 2), (CHANGED[1], CHANGED[0])):
             found[place] = found[of][order]
         return found
 
@@ -119,7 +121,7 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
     Parameters
     ----------
     vectors : mapping
-        What ``by_place`` returned of ``Scores.series``, added up by copy, shape (7, L); of more copies than ``VECTORS`` of several.
+        What ``by_place`` returned of ``Scores.series``, added up by copy, shape (9, L); of more copies than ``VECTORS`` of several.
     copies, rows : int
         Copies, and rows that were counted.
     """
@@ -132,7 +134,7 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
     tests, worst = 0, (0.0, 0.0, "no correlation")
     for name, sums, alone in looks:
         # Given which values are changed, what replaces them is independent in one copy; in several that hang together not by uneven π.
-        S, N = sums[:ROWS] / UNIT, sums[[ROWS, CHANGED[0], ROWS, CHANGED[1]] if alone else [ROWS] * 4].astype(np.float64)
+        S, N = sums[:ROWS] / UNIT, sums[[ROWS, *CHANGED[:1] * 2, ROWS, *CHANGED[1:] * 2] if alone else [ROWS] * 6].astype(np.float64)
         most = float(N[0].max())
         for way, R, V, twice in zip(("further on", "off, backwards"), lagged(S), lagged(N), (False, True), strict=True):
             t = exponents(np.maximum(np.abs(R) - 2.0 * most * twice, 0.0), (1 + twice) * V.clip(1e-9), most)
