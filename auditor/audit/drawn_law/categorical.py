@@ -132,14 +132,15 @@ class LawJob:
         """Count one block."""
         head = block_head(self.rows, BLOCK_WIDTH, MOST_ROWS)
         held: dict[int, NDArray[np.intp]] = {0: block.x[:head].astype(np.intp)}
-        order, first = np.argsort(block.x[:head], kind="stable"), block.first if head is None else block.index * head
+        few = block_head(self.rows, BLOCK_WIDTH, SEGMENT_ROWS)
+        order = np.argsort(block.x[:few], kind="stable")
         for place, each in enumerate(self.drawn):
             for copy in (each.copy, each.source, *each.beside):
                 if copy not in held:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
-            self._count(each, held, first, into)
-            series = self._scores[place].series(held[each.source], held[each.copy], order)
-            into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, first, min(self.rows, MOST_ROWS, PLACES)))
+            self._count(each, held, _number(block, head), into)
+            series = self._scores[place].series(held[each.source][:few], held[each.copy][:few], order)
+            into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, _number(block, few), min(self.rows, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
         self._segment(block, into)
 
@@ -182,6 +183,11 @@ class LawJob:
             return np.asarray(np.where(of.any(axis=1), of.sum(axis=1) / (of @ self.pi), 1.0))
 
 
+def _number(block: CodeBlock, head: int | None) -> int:
+    """Return how many records that are counted, the first so many of every block, come before a block's."""
+    return block.first if head is None else block.index * head
+
+
 def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
     """Return each value's group: itself where there are no more values than groups, which are else a power of 2."""
     return values & (groups - 1) if groups in (GROUPS, PAIR_GROUPS) else values
@@ -216,7 +222,8 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
     vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]}
-    return [retention, *split, *shared_coins_tests(vectors, len(job.drawn), n), *repeats(counted.segments, job.rows)]
+    shared = shared_coins_tests(vectors, len(job.drawn), min(job.rows, SEGMENT_ROWS))
+    return [retention, *split, *shared, *repeats(counted.segments, job.rows)]
 
 
 def _chance(each: Drawn, size: Any) -> Any:

@@ -13,7 +13,8 @@ generating function is no larger than of normal ones (replace one after the othe
 ``V = Σ_o N_o N_(o+h)`` and m the largest N (hsu2012; a lag backwards has every product twice). So p-values hold at any number of rows, for
 any table and any retention. That each round starts one place further takes what comes again after ``PLACES`` rows, or in the next block,
 to lag 1. Rows in their own order show neighbours and periods; in that of their values, records that are alike. *Not found*: rows that
-share coins by no rule of places, as by a secret order; a share of them below some ``6/√L``.
+share coins by no rule of places, as by a secret order; a share of them below some ``7/√L``, and records that are not looked at, as far
+as ``SEGMENT_ROWS`` leave some.
 """
 
 from __future__ import annotations
@@ -28,15 +29,18 @@ from numpy.typing import NDArray
 from auditor.results.evidence import LawTest
 from auditor.types import Array
 
-PLACES = 2**14
+PLACES = 2**13
 VECTORS = 8
 """Sums are kept of copies apart; of more copies some have theirs together."""
 UNIT = 2.0**11
 """Scores, below 8, are counted in so many parts: whole numbers, whose sums are exact in any order, and below 2³¹ of 10,000 copies."""
-SERIES = tuple(f"the {what}{of}" for of in ("", " of records with one value") for what in ("values kept", "replacements", "changes"))
-ROWS, CHANGED = 6, (7, 8)
-"""Where, after the sums of ``SERIES``, the number of rows stands, and those of values changed in either order."""
-SUMS_BYTES = 4 * 9
+SERIES = (
+    "the values kept", "the replacements", "the changes",
+    "the values kept of records with one value", "the replacements of records with one value",
+)  # fmt: skip
+ROWS, CHANGED, NUMBERS = 5, (6, 7), (0, 1, 1, 0, 2)
+"""Where, after the sums of ``SERIES``, the number of rows stands, and those of values changed in either order; and which each has."""
+SUMS_BYTES = 4 * 8
 """Of one copy's sums at one place."""
 
 
@@ -73,14 +77,13 @@ class Scores(NamedTuple):
         return cls(kept.ravel(), replaced.ravel())
 
     def series(self, a: NDArray[np.intp], y: NDArray[np.intp], order: NDArray[np.intp]) -> NDArray[np.int32]:
-        """Return scores, and numbers, of rows that show y and are drawn from a, shape (9, b)."""
+        """Return scores, and numbers, of rows that show y and are drawn from a, shape (8, b)."""
         keys = 4 * a + 2 * (y == a) + (y & 1)
-        found = np.ones((9, len(a)), dtype=np.int32)
+        found = np.ones((8, len(a)), dtype=np.int32)
         found[0], found[1] = self.kept[keys], self.replaced[keys]
         found[2] = found[1] * (1 - 2 * (a & 1))  # whether the value changes by an odd number, where there are evenly many
-        found[CHANGED[0]] = found[1] != 0
-        for place, of in ((3, 0), (4, 1), (5, 2), (CHANGED[1], CHANGED[0])):
-            found[place] = found[of][order]
+        found[3], found[4] = found[0][order], found[1][order]
+        found[CHANGED[0]], found[CHANGED[1]] = found[1] != 0, found[4] != 0
         return found
 
 
@@ -103,7 +106,7 @@ def by_place(series: NDArray[np.int32], first: int, length: int) -> NDArray[np.i
     return sums
 
 
-def exponents(R: Array, V: Array, most: float) -> Array:
+def exponents(R: Array | float, V: Array | float, most: float) -> Array:
     """Return t, ``√(2Vt) + 2mt = |R|``: the chance of so large a sum of products is at most ``2 exp(−t)``; 0 of none.
 
     Examples
@@ -121,7 +124,7 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
     Parameters
     ----------
     vectors : mapping
-        What ``by_place`` returned of ``Scores.series``, added up by copy, shape (9, L); of more copies than ``VECTORS`` of several.
+        What ``by_place`` returned of ``Scores.series``, added up by copy, shape (8, L); of more copies than ``VECTORS`` of several.
     copies, rows : int
         Copies, and rows that were counted.
     """
@@ -134,15 +137,17 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
     tests, worst = 0, (0.0, 0.0, "no correlation")
     for name, sums, alone in looks:
         # Given which values are changed, what replaces them is independent in one copy; in several that hang together not by uneven π.
-        S, N = sums[:ROWS] / UNIT, sums[[ROWS, *CHANGED[:1] * 2, ROWS, *CHANGED[1:] * 2] if alone else [ROWS] * 6].astype(np.float64)
-        most = float(N[0].max())
-        for way, R, V, twice in zip(("further on", "off, backwards"), lagged(S), lagged(N), (False, True), strict=True):
-            t = exponents(np.maximum(np.abs(R) - 2.0 * most * twice, 0.0), (1 + twice) * V.clip(1e-9), most)
-            series, lag = (int(place) for place in np.unravel_index(int(t.argmax()), t.shape))
-            tests += t.size
-            if t[series, lag] > worst[0]:
-                what = f"the correlation of {SERIES[series]} of {name} with those of rows {lag + (not twice)} {way},"
-                worst = (float(t[series, lag]), float(R[series, lag] / V[series, lag]), what)
+        numbers = [ROWS, *CHANGED] if alone else [ROWS] * 3
+        S, N, most = sums[:ROWS] / UNIT, sums[numbers].astype(np.float64), float(sums[ROWS].max())
+        for way, every_R, every_V, twice in zip(("further on", "off, backwards"), lagged(S), lagged(N), (False, True), strict=True):
+            tests += every_R.size
+            for series, R in enumerate(every_R):
+                V = every_V[NUMBERS[series]].clip(1e-9)
+                lag = int((R * R / V).argmax())  # or nearly: any other lag has a p-value that is no smaller than its own
+                t = float(exponents(max(abs(R[lag]) - 2.0 * most * twice, 0.0), (1 + twice) * V[lag], most))
+                if t > worst[0]:
+                    what = f"the correlation of {SERIES[series]} of {name} with those of rows {lag + (not twice)} {way},"
+                    worst = (t, float(R[lag] / V[lag]), what)
     t_most, observed, where = worst
     p = min(1.0, 2.0 * tests * math.exp(-t_most))
     return [LawTest("shared coins", p, tests, rows, observed, 0.0, f"{where} is", math.sqrt(length / rows))]
