@@ -102,8 +102,8 @@ class CountJob(Job[Counted]):
     exact = drawn = True
 
     def weight(self, records: int) -> int:
-        """Keys and counts of the copies' pairs."""
-        return KEY_BYTES * len(self.singles) * min(records, self.size**2)
+        """Keys and counts of the copies' pairs, and sums of their coins."""
+        return KEY_BYTES * len(self.singles) * min(records, self.size**2) + self.law.weight
 
     def begin(self) -> Counted:
         """Return an empty count."""

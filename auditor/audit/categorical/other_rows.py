@@ -1,4 +1,4 @@
-"""What other rows tell of a record, in copies of categories that nobody states a law of: moved rows, or values of those near.
+"""What other rows tell of a record, in copies of categories that nobody states a law of: moved rows, values of those near, shared noise.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,13 +6,16 @@
 | ``A_k`` | records whose value the copy shows k rows further, ``Σ_t [x_t = y_(t+k)]``; or k from the end, ``Σ_t [x_t = y_(-t-k)]`` | (n,) |
 | ``μ``, ``v`` | mean and variance of ``A_k`` where rows are paired at random: with a_v and b_v records and cells of value v | |
 | | ``μ = Σ a_v·b_v / n``, ``v = (Σ a_v(n − a_v)b_v(n − b_v) + (Σ a_v·b_v)² − Σ (a_v·b_v)²) / (n²(n − 1))`` | |
+| ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v`` of ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
 | ``P`` | posterior by the coalition's cells of a record and of the rows that stand out; the other half teaches the law | (n, s) |
 
 The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which values were replaced by those of the
 row before: it would look as safe as a shuffled one. Who made it knows where they went. Distances are all counted at once, by Fourier
 transforms of each value's indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a record, too. The
 cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by
-a distance of its own (``auditor.audit.measures.moved_rows``). *Not found*: moved rows whose values were given other names besides.
+a distance of its own (``auditor.audit.measures.moved_rows``). Rows whose noise is one draw agree with one another more often than their
+originals make them: at the distance k of the largest C_k a cell that neither row so far off agrees with was kept. *Not found*: moved rows
+whose values were given other names besides; coins that are shared, and not what replaces values, which tell whoever knows other originals.
 """
 
 from __future__ import annotations
@@ -118,7 +121,28 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     agree[0, 0] = 0.0  # a record's own row
     found = [(step, int(counts.argmax())) for step, counts in zip((1, -1), agree, strict=True) if counts.max() > least]
     cells = [y[step * (np.arange(n) + k) % n] for step, k in found]
-    return [*cells, *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)]))]
+    return [*cells, *sharing(x, y, size, commonest), *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)]))]
+
+
+def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
+    """Return the cells of rows that share their noise with a record, shape (n,): those that agree with its own, if either of two does.
+
+    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, equal where rows k apart are alike (Cauchy), with ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``.
+    Far out the tail of rare values is a Poisson law's and no normal one's, so the bound is one like Bernstein's.
+    """
+    n = len(x)
+    T = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size) / np.bincount(x, minlength=size).clip(1)[:, None]
+    squares, t = np.square(T).sum(axis=1), math.log(n / BY_CHANCE)
+    variance = float((squares - 2.0 * (T**3).sum(axis=1) + squares**2)[x].sum())
+    power = np.zeros(n // 2 + 1)
+    for value in values:
+        power += np.abs(np.fft.rfft((y == value) - T[x, value])) ** 2
+    C = np.fft.irfft(power, n)[1 : (n + 1) // 2]
+    if not C.size or C.max() <= max(FEWEST_TOLD * n, math.sqrt(2.0 * variance * t) + 2.0 * t):
+        return []
+    k = 1 + int(C.argmax())
+    before, after = np.roll(y, k), np.roll(y, -k)
+    return [np.where(before == y, before, after)]
 
 
 def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:

@@ -11,7 +11,8 @@ Given a, b and c the records that show any outcome are binomial, exactly, whatev
 two-sided. Where π is not uniform that holds of the cells, of one value each; a count over records of several values is a sum of binomials
 of different chances, and is tested as one of their mean chance: that has the longer tails (Hoeffding 1956), so no false alarm is
 added. Values beyond ``GROUPS`` are counted by their number modulo that, which follows a law of the same form. A segment of one copy's
-coins that comes again, value by value, is a period: chance makes none of such a length. *Not checked*: records that are not counted.
+coins that comes again, value by value, is a period: chance makes none of such a length. Rows that share their coins by any other rule of
+places are told by correlations (``auditor.audit.drawn_law.shared_coins``). *Not checked*: records that are not counted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
+from auditor.audit.drawn_law.shared_coins import PLACES, SUMS_BYTES, VECTORS, Scores, by_place, shared_coins_tests
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_head
 from auditor.process.deferred import scipy
@@ -33,10 +36,12 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.replacement.law import UniformLaw, step
 from auditor.types import Array
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.signedinteger[Any]]
 
 GROUPS, PAIR_GROUPS = 16, 64
 """Groups of values that three columns, and two, are counted by."""
+RUNS = 8
+"""Of rows, in which what is kept is counted: it may go with the place in the table."""
 OUTCOMES = 4
 """Kept; changed to b's value; to c's; to another."""
 MOST_ROWS = 2**20
@@ -80,15 +85,17 @@ class LawCounts:
     def add(self, other: LawCounts) -> None:
         """Add what was counted in the records that follow."""
         for key, counts in other.counts.items():
-            self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+            self.sum(*key, counts)
         for copy, prints in other.segments.items():
             self.segments.setdefault(copy, []).extend(prints)
 
     def plus(self, kind: str, copy: int, keys: NDArray[np.intp], size: int) -> None:
         """Count keys below a size."""
-        counts = np.bincount(keys, minlength=size)
-        key = (kind, copy)
-        self.counts[key] = self.counts[key] + counts if key in self.counts else counts
+        self.sum(kind, copy, np.bincount(keys, minlength=size))
+
+    def sum(self, kind: str, copy: int, counts: Counts) -> None:
+        """Add counts to those of the same kind."""
+        self.counts[kind, copy] = self.counts[kind, copy] + counts if (kind, copy) in self.counts else counts
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,29 @@ class LawJob:
     rows: int
     pi: Array | None = field(default=None, repr=False)
 
+    @property
+    def weight(self) -> int:
+        """Bytes of the sums of coins."""
+        return SUMS_BYTES * min(len(self.drawn), VECTORS) * min(self.rows, PLACES)
+
+    @cached_property
+    def _scores(self) -> list[Scores]:
+        pi = np.full(self.size, 1.0 / self.size) if self.pi is None else self.pi
+        return [Scores.of(each.retention, pi) for each in self.drawn]
+
     def take(self, block: CodeBlock, into: LawCounts) -> None:
         """Count one block."""
         head = block_head(self.rows, BLOCK_WIDTH, MOST_ROWS)
         held: dict[int, NDArray[np.intp]] = {0: block.x[:head].astype(np.intp)}
-        for each in self.drawn:
+        few = block_head(self.rows, BLOCK_WIDTH, SEGMENT_ROWS)
+        order = np.argsort(block.x[:few], kind="stable")
+        for place, each in enumerate(self.drawn):
             for copy in (each.copy, each.source, *each.beside):
                 if copy not in held:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
-            self._count(each, held, into)
+            self._count(each, held, _number(block, head), into)
+            series = self._scores[place].series(held[each.source][:few], held[each.copy][:few], order)
+            into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, _number(block, few), min(self.rows, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
         self._segment(block, into)
 
@@ -133,7 +154,7 @@ class LawJob:
             if length is not None and coins.size >= length:
                 into.segments.setdefault(each.copy, []).append(fingerprints(coins.astype(np.uint64), length))
 
-    def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], into: LawCounts) -> None:
+    def _count(self, each: Drawn, held: dict[int, NDArray[np.intp]], first: int, into: LawCounts) -> None:
         x, y, a, b, c = (held[copy] for copy in (0, each.copy, each.source, *each.beside))
         outcome = np.where(y == a, 0, np.where(y == b, 1, np.where(y == c, 2, 3)))
         pattern = (a == b) + 2 * (a == c) + 4 * (b == c)
@@ -143,11 +164,14 @@ class LawJob:
         into.plus("pair", each.copy, _group(a, h) * h + _group(y, h), h**2)
         if each.source:
             into.plus("own", each.copy, _group(x, h) * h + _group(y, h), h**2)
+        run = np.minimum(np.arange(first, first + len(y)) * RUNS // min(self.rows, MOST_ROWS), RUNS - 1)
+        into.plus("run", each.copy, 2 * run + (outcome == 0), 2 * RUNS)
         kept, even = y == x, len(y) - len(y) % 2
         into.plus("row", each.copy, kept[0:even:2] * 2 + kept[1:even:2].astype(np.intp), 4)
         if self.pi is not None:
             for name, column in zip("abc", (a, b, c), strict=True):
                 into.plus(name, each.copy, pattern * self.size + column, 8 * self.size)
+            into.plus("runs", each.copy, run * self.size + a, RUNS * self.size)
             into.plus("x", each.copy, kept[0:even:2] * self.size + x[1:even:2], 2 * self.size)
 
     def rarity(self, counted: LawCounts, column: str, copy: int, groups: int) -> Array:
@@ -157,6 +181,11 @@ class LawJob:
         of = counted.counts[column, copy].reshape(groups, self.size)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.where(of.any(axis=1), of.sum(axis=1) / (of @ self.pi), 1.0))
+
+
+def _number(block: CodeBlock, head: int | None) -> int:
+    """Return how many records that are counted, the first so many of every block, come before a block's."""
+    return block.first if head is None else block.index * head
 
 
 def _group(values: NDArray[np.intp], groups: int) -> NDArray[np.intp]:
@@ -182,6 +211,9 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
             if (kind, each.copy) in counted.counts:
                 g = min(job.size, most)
                 _cells(each.copy, job, counted.counts[kind, each.copy].reshape(-1, g, g), chance, kept, replaced)
+        runs = counted.counts["run", each.copy].reshape(RUNS, 2)
+        kept.add(runs[:, 1], runs.sum(axis=1), _chance(each, job.rarity(counted, "runs", each.copy, RUNS)),
+                 f"the share that copy {each.copy} keeps of {of} in a run of rows")  # fmt: skip
         pairs = counted.counts["row", each.copy].reshape(2, 2)
         rows.add(pairs[:, 1], pairs.sum(axis=1), each.level + (1.0 - each.level) / job.rarity(counted, "x", each.copy, 2),
                  f"the share of values that copy {each.copy} keeps, given that of the row before,")  # fmt: skip
@@ -189,10 +221,12 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     telling = min(moves, default=1.0)
     retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    return [retention, *split, *repeats(counted.segments, job.rows)]
+    vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]}
+    shared = shared_coins_tests(vectors, len(job.drawn), min(job.rows, SEGMENT_ROWS))
+    return [retention, *split, *shared, *repeats(counted.segments, job.rows)]
 
 
-def _chance(each: Drawn, size: float) -> float:
+def _chance(each: Drawn, size: Any) -> Any:
     """Return the chance ``k = p + (1 − p)/s`` that a copy has the value that it is drawn from; s is ``1/π`` where π is not uniform."""
     return each.retention + (1.0 - each.retention) / size
 
