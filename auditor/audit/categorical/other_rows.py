@@ -32,7 +32,7 @@ from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, 
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, parts, places
-from auditor.numerics.statistics import beyond_chance, standard_ranks
+from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
 from auditor.schemes.replacement.estimated_law import EstimatedLaw, estimated
