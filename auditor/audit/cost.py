@@ -14,7 +14,7 @@ from auditor import registry
 from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
-from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, MOST_TAUGHT, REDRAWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, TREE_WORK
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, MOST_TAUGHT, REDRAWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, trees_shown
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
@@ -136,15 +136,15 @@ def fit_seconds(attack: Attack, rows: int, width: int, distribution: str | None 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
     """Return what boosted trees take that look for gains from pooling, where an expectation asks what that buys."""
-    fits, taken = tree_fits(here, rows, width, copies)
-    return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * width * (width * copies + 12)
+    fits, shown, taken = tree_fits(here, rows, width, copies)
+    return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * width * (width * shown + 12)
 
 
-def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, int]:
-    """Return how many coalitions boosted trees are fitted to, and how many rows of the widest they are shown."""
+def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, int, int]:
+    """Return how many coalitions boosted trees are fitted to, and how many copies of the widest they are shown, and rows."""
     asked = any(judged.expectation.needs_pooling for judged in here.judged)
     fits = min(copies - 1, TREE_FITS, TREE_TARGETS // max(1, width)) if asked and rows >= FEWEST_TREE_ROWS else 0
-    return fits, min(rows, TREE_ROWS, max(FEWEST_TREE_ROWS, TREE_WORK // (width * (width * copies + 12))))
+    return fits, *trees_shown(min(rows, TREE_ROWS), max(1, width), copies)
 
 
 def categorical_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], rows: int, size: int, copies: int) -> float:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from auditor import registry
 from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
 from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART, groups_apart
+from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -20,14 +22,15 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-LOADED, FROM_FILES = 160 * 2**20, 55 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 152), and what reading from a file
-adds to that, beyond what is counted."""
+LOADED, READERS, COMPARED, FROM_FILES = 155 * 2**20, 30 * 2**20, 65 * 2**20, 30 * 2**20
+"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 154), and what is added by the
+libraries that read files (measured: 13 to 39), by those that compare copies from files with the table (0 to 61), and by batches of a table
+that stays in its files, beyond what is counted."""
 LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
-TREES_GROWN, TREE_BYTES = 20 * 2**20, 350
-"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 120 to 350)."""
-ATTACKS_ON_ROWS, FITTED_COLUMN = 22 * 2**20, 350_000
+TREES_GROWN, TREE_BYTES = 20 * 2**20, 240
+"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 150 to 290)."""
+ATTACKS_ON_ROWS, FITTED_COLUMN = 15 * 2**20, 350_000
 """Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
 attributes of 4 coalitions to 100 of 4 and 2 of 101: within 1.0 to 1.5, together with all else)."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
@@ -68,7 +71,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     learns = here.utility is not None or here.measure("geometry") is not None
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
-    memory = LOADED + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
+    files = READERS * is_file(here.data.source) + COMPARED * (not registry.get("scheme", use.name).makes_copies)
+    memory = LOADED + files + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
     results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
@@ -81,9 +85,9 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, t
     kept = n * M * record
     drawn = kept if kept <= KEEP_BYTES and not table.streamed else block * (M * record // 8)
     undone = M * N if scheme.has_matrices else 0
-    fits, taken = tree_fits(here, n, N, M)
-    shown = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
-    trees, learner = (TREE_BYTES * shown * N * M, TREES_GROWN) if fits else (0, 0)
+    fits, shown, taken = tree_fits(here, n, N, M)
+    taken = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
+    trees, learner = (TREE_BYTES * taken * N * shown, TREES_GROWN) if fits else (0, 0)
     tested = N * len(some_copies(M, N, MOST_COORDINATES))
     looked_at = TESTED * 8 * tested * rows_wanted(n, tested)
     maps = MAPS * 8 * N * M * N * max((needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0)

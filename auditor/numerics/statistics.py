@@ -23,6 +23,21 @@ def beyond_chance(looks: float) -> float:
     return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
 
 
+def convolved(rows: Array, kernel: Array) -> Array:
+    """Return rows, shape (…, n), convolved with a kernel, shape (k,), at all n + k − 1 places: by Fourier transforms, so to rounding.
+
+    ``scipy.signal`` does the same, and takes half a second and 45 MB to import.
+
+    Examples
+    --------
+    >>> convolved(np.array([[1.0, 2.0, 0.0]]), np.array([1.0, 10.0])).round(9).tolist()
+    [[1.0, 12.0, 20.0, 0.0]]
+    """
+    length = rows.shape[-1] + len(kernel) - 1
+    size = scipy.fft.next_fast_len(length, real=True)
+    return np.asarray(scipy.fft.irfft(scipy.fft.rfft(rows, size) * scipy.fft.rfft(kernel, size), size)[..., :length])
+
+
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
     return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from auditor import registry
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.uses import release_copies
 from auditor.audit.workload import workload
@@ -14,7 +15,7 @@ from auditor.data.table import Table
 from auditor.errors import shortened
 from auditor.process.containment import contained
 from auditor.process.environment import may_fork, processors
-from auditor.process.memory import available, free
+from auditor.process.memory import KEPT_BYTES, available, free
 from auditor.runs.check import Tables, check_data
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.scenario.read import at_point
@@ -43,6 +44,12 @@ class Line(NamedTuple):
     memory: int
     work: float
     results: int = 0
+    engine: str = "numeric"
+
+
+def memory_of(lines: Sequence[Line]) -> int:
+    """Return the bytes that a process of a run takes, but for results: what was freed of one kind stays while the other is audited."""
+    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len({line.engine for line in lines}) - 1)
 
 
 def outline(scenario: Scenario) -> str:
@@ -56,7 +63,7 @@ def outline(scenario: Scenario) -> str:
     lines = plan_lines(scenario, check_data(scenario))
     cells, values = sum(line.cells for line in lines), sum(line.values for line in lines)
     took = duration(seconds_of(lines))
-    memory, there, now = max(line.memory for line in lines) + sum(line.results for line in lines), available(), free()
+    memory, there, now = memory_of(lines) + sum(line.results for line in lines), available(), free()
     head = [
         f"{scenario.name}: {scenario.title}",
         f"  valid; {_releases(lines)}, {cells:,} cells, {len(scenario.judged)} expectations",
@@ -116,7 +123,7 @@ def workers_worth(scenario: Scenario, tables: Tables) -> int:
     """
     with contained():
         if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
-            return max(1, min(processors(), free() // (2 * max(line.memory for line in lines))))
+            return max(1, min(processors(), free() // (2 * memory_of(lines))))
     return 1
 
 
@@ -140,5 +147,5 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
         scheme=use.id, rows=table.rows, width=work.width, copies=copies,
         replicates=replicates, coalitions=coalitions, cells=cells,
         values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
-        results=work.results * replicates,
+        results=work.results * replicates, engine=registry.get("scheme", use.name).engine,
     )  # fmt: skip

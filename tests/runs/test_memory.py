@@ -17,6 +17,7 @@ from auditor.audit.base.release import Release
 from auditor.audit.numeric.views import Gathered
 from auditor.data.streamed import rows as streamed
 from auditor.runs import tables
+from auditor.scenario.read import find_scenario
 from tests.programs import python
 
 FACTOR = 1.5
@@ -136,7 +137,7 @@ import re, sys
 from pathlib import Path
 from auditor.cli import main
 try:
-    main(["run", sys.argv[1], "--output", sys.argv[2], "--quiet"])
+    main(["run", sys.argv[1], "--output", sys.argv[2], "--quiet", "--workers", "1"])
 except SystemExit as end:
     assert not end.code, end.code
 print(int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) // 1024)
@@ -185,14 +186,34 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, command, kind):
     rows, width, copies, coalitions, attacks, knowledge = (*KINDS[kind], "perfect")[:6]
-    (tmp_path / "audit.yaml").write_text(
+    scenario = tmp_path / "audit.yaml"
+    scenario.write_text(
         f"data: {{source: gaussian, rows: {rows}, spectrum: {{mean-variance: 1, count: 1, small: 0.5, attributes: {width}}}}}\n"
         f"schemes: [{{name: correlated, levels: {{uniform: [0.25, 1.0], count: {copies}}}}}]\n"
         f"coalitions: [{coalitions}]\nattacks: {attacks if attacks == 'all' else f'[{attacks}]'}\nknowledge: {knowledge}\n"
     )
-    _, outline, _ = command("check", tmp_path / "audit.yaml")
+    check_whole_run(command, scenario, tmp_path)
+
+
+@pytest.mark.slow_after_first
+@needs_proc
+@pytest.mark.parametrize("name", ["published-copies", "huang2005-exp2-exact", "record-linkage"])
+def test_predicted_and_measured_of_scenarios_that_ship(tmp_path, command, name):
+    """Copies from files, a sweep of wide tables, and an assignment of all rows."""
+    check_whole_run(command, find_scenario(name), tmp_path)
+
+
+@needs_proc
+def test_predicted_and_measured_of_numbers_and_categories_in_one_process(tmp_path, command):
+    (tmp_path / "audit.yaml").write_text(SEVERAL.replace("rows: 300", "rows: 20000"))
+    check_whole_run(command, tmp_path / "audit.yaml", tmp_path)
+
+
+def check_whole_run(command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path) -> None:
+    """Hold what is predicted of a scenario against what the whole command, with its page, comes to need in one process."""
+    _, outline, _ = command("check", scenario)
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
-    measured = float(python("-c", WHOLE_RUN, tmp_path / "audit.yaml", tmp_path / "out", check=True, timeout=300).stdout.split()[-1])
+    measured = float(python("-c", WHOLE_RUN, scenario, folder / "out", check=True, timeout=300).stdout.split()[-1])
     assert measured <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
 
 

@@ -38,7 +38,7 @@ def worth(scenario, monkeypatch, processors=4, memory=2**40, ours=True, seconds=
 
 
 def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_memory(scenario, monkeypatch):
-    each = max(line.memory for line in plan.plan_lines(scenario, check_data(scenario)))
+    each = plan.memory_of(plan.plan_lines(scenario, check_data(scenario)))
     assert worth(scenario, monkeypatch) == 4
     assert worth(scenario, monkeypatch, seconds=0.5) == 1
     assert worth(scenario, monkeypatch, ours=False) == 1

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.errors import NotApplicable
+from auditor.numerics.statistics import convolved
 from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 
@@ -107,9 +108,7 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
     fine = np.repeat(mass / per_bin, per_bin)
     offsets: Array = np.arange(-reach, reach + 1) * np.float64(cell)
     kernel = noise.pdf(offsets) if noise.on_lattice else noise.cdf(offsets + cell / 2.0) - noise.cdf(offsets - cell / 2.0)
-    from scipy.signal import fftconvolve  # here, since importing it takes a second and few audits need it
-
-    released = np.clip(fftconvolve(fine, kernel), 0.0, None)
+    released = np.clip(convolved(fine, kernel), 0.0, None)
     return max(0.0, entropy(released / released.sum(), cell) - noise_entropy(noise))
 
 

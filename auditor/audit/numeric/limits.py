@@ -22,12 +22,24 @@ TREE_ROWS, FEWEST_TREE_ROWS = 20_000, 1_000
 TREE_FITS, TREE_TARGETS = 8, 16
 """Coalitions that are looked at, the widest first; and their attributes together. Eight learners each take a second for three columns and a
 minute for forty: of a table with more attributes than that none is looked at."""
-TREE_WORK = 2**22
-"""Rows times attributes times columns that trees go through at most."""
+TREE_WORK, TREE_COLUMNS = 2**22, 32
+"""Rows times attributes times columns that trees go through at most, and differences that they are shown."""
 FOLDS = 10
 """Parts that chosen rows are dealt into, so that an attack can be fitted again to other rows like them (``redraws``)."""
 KEPT_APART = 256
 """Columns up to which moments of row groups are kept apart whether anybody needs it or not: half a megabyte each."""
+
+
+def trees_shown(rows: int, width: int, copies: int) -> tuple[int, int]:
+    """Return how many of a coalition's copies trees are shown, and at most how many of so many rows, of attributes from 1.
+
+    Examples
+    --------
+    >>> trees_shown(20_000, 2, 5), trees_shown(20_000, 2, 30), trees_shown(20_000, 30, 3)
+    ((5, 20000), (17, 20000), (2, 1941))
+    """
+    shown = min(copies, max(2, 1 + TREE_COLUMNS // width))
+    return shown, max(FEWEST_TREE_ROWS, min(rows, TREE_WORK // (width * (width * shown + 12))))
 
 
 def groups_apart(law: NoiseLaw | None, pooling: bool) -> bool:

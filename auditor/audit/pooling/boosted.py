@@ -27,7 +27,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, TREE_WORK
+from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, trees_shown
 from auditor.audit.pooling.difference_features import Differences, in_own_deviations
 from auditor.audit.pooling.noise_dependence import noise_levels
 from auditor.numerics.boosted_trees import Task, foretold
@@ -35,8 +35,6 @@ from auditor.results.evidence import BoostedGain
 from auditor.schemes.base.noise_law import NoiseLaw, not_known_to_gain, undo_root
 from auditor.types import Array, Coalition
 
-MOST_COLUMNS = 32
-"""Differences that trees are shown; of a wider coalition copies are left out evenly."""
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
 KNOWN = 1e-9
@@ -94,10 +92,8 @@ def _widest(coalition: Coalition, ordered: Mapping[Coalition, list[int]]) -> Coa
 
 def _gain(members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int) -> BoostedGain:
     """Return the gain of some copies, the best one first, over that one."""
-    N = x.shape[1]
-    kept = np.unique(np.linspace(0, len(members) - 1, min(len(members), max(2, 1 + MOST_COLUMNS // N))).astype(np.intp))
-    members = [members[place] for place in kept]
-    rows = max(FEWEST_TREE_ROWS, min(rows, TREE_WORK // (N * (N * len(members) + 12))))
+    shown, rows = trees_shown(rows, x.shape[1], len(members))
+    members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]  # of a wide coalition evenly spread
     chosen = _runs(len(x), rows)
     undo = [_undo(x, law, before, copy) for before, copy in pairwise(members)]
     gain, error = cross_fitted(x[chosen], [copies[copy - 1][chosen] for copy in members], undo)
