@@ -22,15 +22,15 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-LOADED, READERS, COMPARED, FROM_FILES = 155 * 2**20, 30 * 2**20, 65 * 2**20, 30 * 2**20
+LOADED, READERS, COMPARED, FROM_FILES = 155 * 2**20, 30 * 2**20, 71 * 2**20, 30 * 2**20
 """Resident memory of a process with what the engine loads, after a small audit with its page (measured: 154), and what is added by the
-libraries that read files (measured: 13 to 39), by those that compare copies from files with the table (0 to 61), and by batches of a table
+libraries that read files (measured: 13 to 39), by those that compare copies from files with the table (0 to 65), and by batches of a table
 that stays in its files, beyond what is counted."""
 LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
 TREES_GROWN, TREE_BYTES = 20 * 2**20, 240
 """Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (measured: 150 to 290)."""
-ATTACKS_ON_ROWS, FITTED_COLUMN = 15 * 2**20, 350_000
+ATTACKS_ON_ROWS, FITTED_COLUMN = 12 * 2**20, 350_000
 """Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
 attributes of 4 coalitions to 100 of 4 and 2 of 101: within 1.0 to 1.5, together with all else)."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8

@@ -12,6 +12,7 @@ import pytest
 import auditor
 
 ROOT = Path(__file__).parents[2]
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
 
 
 def script() -> ModuleType:
@@ -25,7 +26,7 @@ def script() -> ModuleType:
 
 @pytest.mark.slow
 def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
-    """Up to the last digits, which another machine's arithmetic may round otherwise."""
+    """Up to 3 %: processors round otherwise in the last bit, and what is learnt in many steps from there differs by one."""
     made = script()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     result = auditor.run("quickstart")
@@ -33,5 +34,8 @@ def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
     assert {judged.status for judged in result.expectations} == {"holds"}
     today = made.sample(result)
     assert len(today.splitlines()) > 40
-    blurred = [re.sub(r"(\.\d)\d*", r"\1", text) for text in (made.shown(readme), today)]
-    assert blurred[0] == blurred[1], "run python docs/make_sample.py"
+    texts = made.shown(readme), today
+    words, numbers = zip(*((re.sub(NUMBER, "#", text).split(), re.findall(NUMBER, text)) for text in texts), strict=True)
+    assert words[0] == words[1], "run python docs/make_sample.py"
+    shown, found = ([float(number.replace(",", "")) for number in each] for each in numbers)
+    assert found == pytest.approx(shown, rel=0.03), "run python docs/make_sample.py"
