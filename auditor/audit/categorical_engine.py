@@ -126,7 +126,7 @@ class AttackSession:
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
         drawn = () if not release.law.by_retention else tuple(chain(release.law, release.singles))
-        self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi)
+        self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi, shares=release.key.replicate == 1)
         job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
         self.counted = release.go_through(job)
 

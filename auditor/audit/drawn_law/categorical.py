@@ -111,17 +111,20 @@ class LawJob:
         Of the table.
     pi : ndarray of shape (s,), optional
         ``π``; None: uniform.
+    shares : bool
+        Whether rows that share coins are looked for: in one replicate, as the others are made alike and it takes a tenth of a small audit.
     """
 
     size: int
     drawn: tuple[Drawn, ...]
     rows: int
     pi: Array | None = field(default=None, repr=False)
+    shares: bool = True
 
     @property
     def weight(self) -> int:
         """Bytes of the sums of coins."""
-        return SUMS_BYTES * min(len(self.drawn), VECTORS) * min(self.rows, PLACES)
+        return SUMS_BYTES * min(len(self.drawn), VECTORS) * min(self.rows, PLACES) * self.shares
 
     @cached_property
     def _scores(self) -> list[Scores]:
@@ -139,8 +142,9 @@ class LawJob:
                 if copy not in held:
                     held[copy] = block.copy(copy)[:head].astype(np.intp)
             self._count(each, held, _number(block, head), into)
-            series = self._scores[place].series(held[each.source][:few], held[each.copy][:few], order)
-            into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, _number(block, few), min(self.rows, PLACES)))
+            if self.shares:
+                series = self._scores[place].series(held[each.source][:few], held[each.copy][:few], order)
+                into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, _number(block, few), min(self.rows, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
         self._segment(block, into)
 
@@ -221,8 +225,8 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     telling = min(moves, default=1.0)
     retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
-    vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]}
-    shared = shared_coins_tests(vectors, len(job.drawn), min(job.rows, SEGMENT_ROWS))
+    vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]} if job.shares else {}
+    shared = shared_coins_tests(vectors, len(job.drawn), min(job.rows, SEGMENT_ROWS)) if vectors else []
     return [retention, *split, *shared, *repeats(counted.segments, job.rows)]
 
 
