@@ -167,14 +167,18 @@ def test_noise_that_several_rows_share_is_no_safe_copy(rows, tmp_path):
     assert result.expectations[0].status == "fails"
 
 
+def laid(kind, seed, n):
+    x = values(seed, n)
+    if kind == "series":
+        x = x[np.maximum.accumulate(np.where(RNG(seed).random(n) < 0.2, np.arange(n), 0))]
+    return np.sort(x) if kind == "sorted" else x
+
+
 @pytest.mark.parametrize("kind", ["in no order", "series", "sorted"])
 def test_no_noise_is_shared_in_honest_copies(kind):
     """None of 60 copies, of 3,000 of eight kinds when it was last measured: a rate of one in a thousand would leave that with a chance of 0.05."""
     for seed in range(10):
-        x = values(seed, 1_000)
-        if kind == "series":
-            x = x[np.maximum.accumulate(np.where(RNG(seed).random(1_000) < 0.2, np.arange(1_000), 0))]
-        x = np.sort(x) if kind == "sorted" else x
+        x = laid(kind, seed, 1_000)
         for share in (0.05, 0.95):
             y = np.where(RNG(seed + 50).random(1_000) < share, x, RNG(seed + 70).integers(0, 4, 1_000))
             assert cells_of_shared_noise(x, y, 4, np.arange(4)) == []
@@ -203,10 +207,7 @@ def test_rows_that_were_moved_by_blocks_are_no_safe_copy(rows, turned, tmp_path)
 def test_no_blocks_are_found_in_honest_copies(kind):
     """None of 30 copies, of 1,620 in nine kinds when it was last measured: a rate of a tenth would leave that with a chance of 0.04."""
     for seed in range(10):
-        x = values(seed, 1_500)
-        if kind == "series":
-            x = x[np.maximum.accumulate(np.where(RNG(seed).random(1_500) < 0.2, np.arange(1_500), 0))]
-        x = np.sort(x) if kind == "sorted" else x
+        x = laid(kind, seed, 1_500)
         for share in (0.0, 0.1, 0.5):
             y = np.where(RNG(seed + 50).random(1_500) < share, x, RNG(seed + 70).permutation(x))
             assert by_blocks(x, y, np.arange(4), 0.45 * 1_500) == []

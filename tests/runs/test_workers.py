@@ -92,6 +92,10 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     assert found[0] == found[1] == found[2]
 
 
+# What is tested is how copies of a process behave; where none can be made, as on Windows, workers are started anew and none of it happens.
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
+
+
 WORKERS = """
 import os, signal, sys
 from auditor.process import environment, interrupt
@@ -107,7 +111,7 @@ with interrupt.interruptible(), Crew(2) as crew:
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
+@needs_fork
 def test_copies_leave_ctrl_c_to_the_program_and_end_by_a_signal_to_them():
     assert python("-c", WORKERS, check=True).stdout.split() == ["True"] * 12
 
@@ -131,7 +135,7 @@ for fork in (os.fork, no_more):
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
+@needs_fork
 def test_a_task_s_own_error_is_no_want_of_processes():
     done = python("-c", WANT_OF_PROCESSES, check=True)
     assert done.stdout.splitlines() == ["a lock", "the system starts no more processes; try fewer --workers"]
