@@ -41,8 +41,9 @@ AIMED_STEPS = 5
 LOG_COSH_OF_NORMAL = 0.3745672075
 """``E log cosh ν`` for ν normal with variance 1."""
 
-FIXED = 1e-12
-"""A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves."""
+FIXED, NEAR = 1e-12, 1e-4
+"""A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves; or is near enough to it for steps in
+double precision, whose lengths then fall as their squares: of the many before, tanh takes a fifth of the time in single precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +154,8 @@ def orthogonal(A: Array) -> Array:
 
 
 def step(z: Array, W: Array) -> Array:
-    """Return ``W⁺``, with the sign of each row that leaves it next to W's."""
-    g = W @ z
+    """Return ``W⁺``, with the sign of each row that leaves it next to W's; sums over records are made in the precision of z."""
+    g = W.astype(z.dtype) @ z
     np.tanh(g, out=g)
     new = orthogonal(g @ z.T / z.shape[1] - (1.0 - np.einsum("km,km->k", g, g) / z.shape[1])[:, None] * W)
     return new * np.where((new * W).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
@@ -162,9 +163,12 @@ def step(z: Array, W: Array) -> Array:
 
 def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED) -> tuple[Array, bool]:
     """Return where steps from W lead, and whether they have come to rest there, to rounding by default: after so many they are given up."""
+    moved, single = np.inf, z.astype(np.float32)
     for _ in range(steps):
-        before, W = W, step(z, W)
-        if np.abs(W - before).max() <= rest:
+        rows, before = (single if moved > max(rest, NEAR) else z), W
+        W = step(rows, W)
+        moved = np.abs(W - before).max()
+        if moved <= rest and rows is z:
             return W, True
     return W, False
 

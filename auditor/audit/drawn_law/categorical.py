@@ -268,7 +268,8 @@ class _Tests:
         if not met.size:
             return
         chance = np.where(chance > 1.0 - 1e-13, 1.0, chance)  # a sum of shares
-        p = np.minimum(1.0, 2.0 * np.minimum(_at_least(met, of, chance), _at_least(of - met, of, 1.0 - chance)))
+        more = met > of * chance  # that side's chance is the smaller one, or both are near a half
+        p = np.minimum(1.0, 2.0 * _at_least(np.where(more, met, of - met), of, np.where(more, chance, 1.0 - chance)))
         place = int(p.argmin())
         self.tests += met.size
         if p[place] < self.least[0]:
