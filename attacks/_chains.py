@@ -35,23 +35,20 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α``, shape (T, w, s), and each window's log-likelihood, shape (w,), for B of shape (T, w, s)."""
-    alpha, log_likelihood = np.empty_like(B), np.zeros(B.shape[1])
-    here = np.broadcast_to(pi, B.shape[1:])
-    for t, b in enumerate(B):
-        joint = b * (here if t == 0 else here @ A)
-        total = joint.sum(axis=1, keepdims=True)
-        log_likelihood += np.log(total[:, 0])
-        here = alpha[t] = joint / total
-    return alpha, log_likelihood
+    """Return ``α``, shape (T, w, s), and the factors left out of it, shape (T, w), for B of shape (T, w, s)."""
+    alpha, chances = np.empty_like(B), np.empty(B.shape[:2])
+    for t, (b, here, chance) in enumerate(zip(B, alpha, chances, strict=True)):
+        np.multiply(b, pi if t == 0 else alpha[t - 1] @ A, out=here)
+        here /= here.sum(axis=1, out=chance)[:, None]
+    return alpha, chances
 
 
 def backward(A: Array, B: Array) -> Array:
     """Return ``β``, shape (T, w, s), each of sum s."""
     beta = np.ones_like(B)
     for t in range(len(B) - 2, -1, -1):
-        here = (B[t + 1] * beta[t + 1]) @ A.T
-        beta[t] = here * (B.shape[2] / here.sum(axis=1, keepdims=True))
+        here = np.matmul(B[t + 1] * beta[t + 1], A.T, out=beta[t])
+        here *= B.shape[2] / here.sum(axis=1, keepdims=True)
     return beta
 
 
@@ -63,10 +60,10 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
     return np.asarray(inner / inner.sum(axis=1, keepdims=True))
 
 
-def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``ξ`` summed over all windows, shape (s, s), and each window's log-likelihood (E step of baum1970)."""
-    alpha, log_likelihood = forward(A, pi, B)
-    ahead = (B * backward(A, B))[1:]
-    scale = 1.0 / np.einsum("twi,twi->tw", alpha[:-1] @ A, ahead)
-    moves = (alpha[:-1] * scale[..., None]).reshape(-1, len(A)).T @ ahead.reshape(-1, len(A))
-    return A * moves, log_likelihood
+def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
+    """Return ``ξ`` summed over all windows, shape (s, s), and their log-likelihood (E step of baum1970)."""
+    alpha, chances = forward(A, pi, B)
+    beta = backward(A, B)[1:]
+    scale = 1.0 / (chances[1:] * np.einsum("twi,twi->tw", alpha[1:], beta))  # a term's sum, as B_t ∘ (α_{t−1} A) is α_t times its factor
+    moves = (alpha[:-1] * scale[..., None]).reshape(-1, len(A)).T @ (B[1:] * beta).reshape(-1, len(A))
+    return A * moves, float(np.log(chances).sum())

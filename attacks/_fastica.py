@@ -42,8 +42,8 @@ LOG_COSH_OF_NORMAL = 0.3745672075
 """``E log cosh ν`` for ν normal with variance 1."""
 
 FIXED, NEAR = 1e-12, 1e-4
-"""A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves; or is near enough to it for steps in
-double precision, whose lengths then fall as their squares: of the many before, tanh takes a fifth of the time in single precision."""
+"""A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves; or is near enough to it for steps
+in double precision, whose lengths then fall as their squares: of the many before, tanh takes a fifth of the time in single precision."""
 
 
 @dataclass(frozen=True, eq=False)

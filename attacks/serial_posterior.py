@@ -130,7 +130,7 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
     gain, halves = np.empty(count), []
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         halves.append(maximised(seen[:, half], prior))
-        gain[other] = forward(halves[-1], prior, seen[:, other])[1] - alone[other]
+        gain[other] = np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * WINDOW:
         return None
     return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
@@ -149,9 +149,9 @@ def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, fl
     """Return ``A`` after some steps, ``PSEUDO_MOVES`` by the prior in each, and the log-likelihood of the one before."""
     before = -np.inf
     for _ in range(steps):
-        moves, log_likelihood = expected_moves(A, prior, seen)
+        moves, now = expected_moves(A, prior, seen)
         moves += PSEUDO_MOVES * prior
-        A, now = moves / moves.sum(axis=1, keepdims=True), float(log_likelihood.sum())
+        A = moves / moves.sum(axis=1, keepdims=True)
         if now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
             break
         before = now

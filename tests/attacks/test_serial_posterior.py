@@ -55,11 +55,13 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
         total += chance
         P[np.arange(5), series] += chance
         np.add.at(moves, (series[:-1], series[1:]), chance)
-    alpha, log_likelihood = forward(A, PI, B[:, None])
+    alpha, chances = forward(A, PI, B[:, None])
     found = alpha * backward(A, B[:, None])
     np.testing.assert_allclose(found[:, 0] / found[:, 0].sum(axis=1, keepdims=True), P / total, atol=1e-12)
-    assert log_likelihood[0] == pytest.approx(np.log(total))
-    np.testing.assert_allclose(expected_moves(A, PI, B[:, None])[0], moves / total, atol=1e-12)
+    assert chances.prod() == pytest.approx(total)
+    expected, log_likelihood = expected_moves(A, PI, B[:, None])
+    np.testing.assert_allclose(expected, moves / total, atol=1e-12)
+    assert log_likelihood == pytest.approx(np.log(total))
 
 
 def test_windows_with_warm_ups_give_the_posteriors_of_the_whole_series():
