@@ -20,8 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.plugin import Array, Indices, NotApplicable
 
@@ -153,7 +155,7 @@ def orthogonal(A: Array) -> Array:
     return np.asarray(U @ Vt)
 
 
-def step(z: Array, W: Array) -> Array:
+def step(z: NDArray[np.floating[Any]], W: Array) -> Array:
     """Return ``W⁺``, with the sign of each row that leaves it next to W's; sums over records are made in the precision of z."""
     g = W.astype(z.dtype) @ z
     np.tanh(g, out=g)
