@@ -166,5 +166,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else text[:57] + "…"

@@ -371,7 +371,7 @@ def test_two_schemes_get_the_same_random_levels():
         ([float("inf")], "must hold numbers only; level 1 is inf"),
         ([10**400], "must hold numbers only; level 1 is 1000"),
         ([-0.5], "level 1 must be a finite noise multiple σ² ≥ 0; got -0.5"),
-        ({"uniform": [0, 1]}, "needs count, an integer from 1 to 10,000; got None"),
+        ({"uniform": [0, 1]}, "needs count, an integer from 1 to 10,000; got nothing"),
         ({"uniform": [0, 1], "count": 1_000_000}, "needs count, an integer from 1 to 10,000; got 1000000"),
         ({"uniform": [0, 1], "count": 2.5}, "needs count, an integer"),
         ({"uniform": [1, 0], "count": 2}, "needs low ≤ high in uniform: [low, high]; got [1, 0]"),
