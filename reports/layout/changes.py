@@ -19,10 +19,12 @@ def changes_document(comparison: Comparison, number: int = 1) -> Document:
     """Return the report on what changed between two audits; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
     opening = [Terms(compared, "provenance"), Paragraph(basis(comparison), "note")]
-    mark, state = ("✗", "worse") if comparison.worse else ("✓", "better")
+    mark, state, word = ("✗", "worse", "worse") if comparison.worse else ("✓", "better", "no worse")
+    if not comparison.compared and not comparison.worse:
+        mark, state, word = "?", "open", "not compared"
     sections = [Section(part.key, f"{part.title} ({part.size:,})", _blocks(part)) for part in parts(comparison)]
     key, title = "comparison" if number == 1 else f"comparison-{number}", comparison.name or "Comparison of two audits"
-    cells = (f"{mark} {'worse' if comparison.worse else 'no worse'}", f"{comparison.compared:,}", headline(comparison))
+    cells = (f"{mark} {word}", f"{comparison.compared:,}", headline(comparison))
     row = Row(title, cells, target=key) if comparison.name else None
     return Document(key, "comparison", title, headline(comparison), state, mark, opening, sections, overview=row)
 

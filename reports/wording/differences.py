@@ -71,6 +71,8 @@ def headline(comparison: Comparison) -> str:
         count = _count_worse(comparison)
         parted = ", and ".join([", ".join(worse[:-1]), worse[-1]] if len(worse) > 1 else worse)
         return f"{count:,} {'thing' if count == 1 else 'things'} got worse: {parted}."
+    if not comparison.compared:
+        return "Nothing was compared: the audits have no cell in common."
     better = len(comparison.improved) + len(comparison.verdicts)
     found = [part for part in (f"{better:,} got better" if better else "", unseen) if part]
     return f"Nothing got worse{', and ' if better else ', but ' if unseen else ''}{', but '.join(found)}."

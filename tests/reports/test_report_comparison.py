@@ -116,7 +116,9 @@ def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(quicks
     strange = compare_results(quickstart, renamed)
     assert strange.worse
     assert headline(strange) == "1 thing got worse: no cell of the old audit is in the new one: nothing was compared."
-    assert not compare_results(quickstart.model_copy(update={"measurements": []}), quickstart).worse
+    empty = compare_results(quickstart.model_copy(update={"measurements": []}), quickstart)
+    assert not empty.worse
+    assert headline(empty) == "Nothing was compared: the audits have no cell in common."
 
 
 def test_an_expectation_that_is_gone_or_new_is_listed_and_the_headline_counts_what_is_gone(quickstart: AuditResult) -> None:
