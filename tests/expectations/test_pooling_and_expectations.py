@@ -16,6 +16,7 @@ from scipy import stats
 
 import auditor
 from auditor import registry
+from auditor.audit import numeric_engine
 from auditor.audit.pooling.linear import noise_gains
 from auditor.audit.pooling.noise_dependence import dependences
 from auditor.expectations.metric import MetricBound
@@ -391,7 +392,9 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
             "expect": [{"no-collusion-gain": {}}],
         }
     )
-    audits = [audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numeric_engine, "without_a_law", lambda *_: [])  # which would be nine tenths of the work, and is of no coalition's gain
+        audits = [audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)]
     found = [audit.evidence.pooling[tuple(range(1, len(levels) + 1))] for audit in audits]
     return np.array([pooling.gain for pooling in found]), np.array([pooling.std_error for pooling in found])
 
