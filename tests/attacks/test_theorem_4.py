@@ -15,6 +15,7 @@ from scipy.stats import t as student
 import auditor
 from auditor import registry
 from auditor.audit.attempts import over_rows
+from auditor.audit.categorical import release_redraws
 from auditor.scenario.read import find_scenario, read_scenario
 
 REPLICATES = 8
@@ -119,7 +120,8 @@ def test_nor_does_who_names_rows() -> None:
 
 
 @pytest.mark.slow
-def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy() -> None:
+def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_redraws, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],
