@@ -64,8 +64,9 @@ def ranks(values: Array) -> Array:
     [0.75, 0.375, 0.375, 1.0]
     """
     order = values.argsort()
-    first = np.flatnonzero(np.concatenate([[True], np.diff(values[order]) != 0]))  # of each run of equal values
-    times = np.diff(first, append=len(values))
+    ascending = values[order]
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))  # of each run of equal values
+    times = np.concatenate([first[1:], [len(values)]]) - first
     found = np.empty(len(values))
     found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
     return found

@@ -14,6 +14,8 @@ from scipy.stats import t as student
 
 import auditor
 from auditor import registry
+from auditor.audit.attempts import over_rows
+from auditor.audit.categorical import release_redraws
 from auditor.scenario.read import find_scenario, read_scenario
 
 REPLICATES = 8
@@ -83,8 +85,9 @@ def test_most_attacks_do_not_look_at_a_second_corner_wave_copy_at_all(nested: pd
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["laplace", "geometric", "skellam"])
-def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_process(noise: str) -> None:
+def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_process(noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Gains are exactly 0, as copies but the best are not looked at; fresh noise of the same law is the control."""
+    monkeypatch.setattr(over_rows, "ROW_REDRAWS", 2)  # nobody looks at error bars, which would be most of the work
     tried = [{"name": name, "components": 2} if name == "mixture-estimate" else name for name in every()]  # more take a minute
     asked = {"data": {"source": "cps", "columns": ["age", "household_size"], "rows": 300}, "knowledge": ["perfect"], "attacks": tried, "replicates": 1}
     nested, fresh = gains(f"{noise}-multilevel", **asked), gains(noise, **asked)
@@ -117,7 +120,8 @@ def test_nor_does_who_names_rows() -> None:
 
 
 @pytest.mark.slow
-def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy() -> None:
+def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release_redraws, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],

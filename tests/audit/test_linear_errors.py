@@ -248,7 +248,7 @@ def psd_root(K):
 
 # -- coverage ----------------------------------------------------------------------------------------------------------
 
-REPLICATES = 400
+REPLICATES = 300
 
 
 def coverage_table(name):
@@ -262,10 +262,10 @@ def coverage_table(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scheme"),
-    [("skewed", "corner-wave"), ("skewed", "correlated"), ("skewed", "independent"), ("correlated", "corner-wave"), ("singular", "correlated")],
+    [("skewed", "corner-wave"), ("skewed", "independent"), ("correlated", "corner-wave"), ("singular", "correlated")],
 )
 def test_intervals_cover_theory_95_times_in_100(name, scheme):
-    """Hits in 400 replicates lie in the exact binomial band of Bin(400, 0.95).
+    """Hits in 300 replicates lie in the exact binomial band of Bin(300, 0.95); coverage of 0.87 would lie outside 4 times in 5.
 
     Two attacks, two coalitions, distortion of the first attribute and of all; the band leaves out 1e-4 / 8 each side, so the
     false alarm is 2e-4 a table and scheme.
@@ -293,7 +293,7 @@ def test_intervals_cover_theory_95_times_in_100(name, scheme):
 
 @pytest.mark.slow
 def test_intervals_of_the_gain_cover_theory_95_times_in_100():
-    """Collusion gain of fresh copies on a skewed table; Bin(400, 0.95), 1e-4 each side, gain of all attributes together."""
+    """Collusion gain of fresh copies on a skewed table; Bin(300, 0.95), 1e-4 each side, gain of all attributes together."""
     X = coverage_table("skewed")
     scenario = {
         "schema": 1,

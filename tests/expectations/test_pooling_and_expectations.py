@@ -16,6 +16,7 @@ from scipy import stats
 
 import auditor
 from auditor import registry
+from auditor.audit import numeric_engine
 from auditor.audit.pooling.linear import noise_gains
 from auditor.audit.pooling.noise_dependence import dependences
 from auditor.expectations.metric import MetricBound
@@ -391,29 +392,30 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
             "expect": [{"no-collusion-gain": {}}],
         }
     )
-    audits = [audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numeric_engine, "without_a_law", lambda *_: [])  # which would be nine tenths of the work, and is of no coalition's gain
+        audits = [audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)]
     found = [audit.evidence.pooling[tuple(range(1, len(levels) + 1))] for audit in audits]
     return np.array([pooling.gain for pooling in found]), np.array([pooling.std_error for pooling in found])
 
 
-@pytest.mark.parametrize("replicates", [40, pytest.param(160, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("scheme", "levels", "truth"),
     [
-        ("corner-wave", [0.5, 0.6, 0.7, 0.8, 0.9], 0.0),
         ("corner-wave", [0.9, 0.5], 0.0),
+        ("corner-wave", [0.5, 0.6, 0.7, 0.8, 0.9], 0.0),
         ("correlated", [0.5, 1.0], 0.25),  # 1 − (1 + 2)/(1 + 2 + 1)
         ("correlated", [0.5] * 4, 2 / 3),  # 1 − (1 + 2)/(1 + 8): four equal copies, none of them lucky
     ],
 )
 @pytest.mark.slow_after_first
-def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth, replicates):
-    """One-sided 5 % tests refuse the truth at most as often as Bin(replicates, 0.05) allows (1e-4 each side, attribute 1, 600 rows).
+def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth):
+    """One-sided 5 % tests refuse the truth at most as often as Bin(120, 0.05) allows (1e-4 each side, attribute 1, 600 rows).
 
-    Errors of half their size would refuse it in 20 % of releases, which 160 replicates see 99 times in 100.
+    Errors of half their size would refuse it in 20 % of releases, which each of these sees 93 times in 100.
     """
-    gain, error = pooled_gains(scheme, levels, 600, replicates)
-    z, most = (gain[:, 0] - truth) / error[:, 0], stats.binom.isf(1e-4, replicates, 0.05)
+    gain, error = pooled_gains(scheme, levels, 600, 120)
+    z, most = (gain[:, 0] - truth) / error[:, 0], stats.binom.isf(1e-4, 120, 0.05)
     assert (z > quantile(0.95, 31)).sum() <= most
     assert (z < -quantile(0.95, 31)).sum() <= most
 
@@ -447,7 +449,7 @@ def skewed(rows, seed=60):
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "no-law-stated"])
-@pytest.mark.parametrize(("rows", "replicates"), [(60, 40), *(pytest.param(rows, 160, marks=pytest.mark.slow) for rows in (60, 300))])
+@pytest.mark.parametrize(("rows", "replicates"), [(60, 80), pytest.param(300, 160, marks=pytest.mark.slow)])
 def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows, replicates):
     """Mean gain of the noise draws within 4.5 standard errors of none (7e-6 each); Gaussian rows' correction once found 18 % in 60 rows."""
     gain, _ = pooled_gains(scheme, [0.2, 0.4, 1.0, 0.7], rows, replicates, data=skewed(rows))

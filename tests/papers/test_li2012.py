@@ -15,7 +15,6 @@ from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.corner_wave import CornerWave
 from tests.llse_error import llse_error
-from tests.tiers import every_pair
 
 ALGORITHMS = ("bridge", "parallel", "sequential", "on-demand")
 positive = st.floats(0.01, 100.0)
@@ -171,10 +170,13 @@ def mission_scenario(algorithm, K_X, already_out):
     }
 
 
-@pytest.mark.parametrize(("algorithm", "table"), every_pair(ALGORITHMS, TABLES))
+@pytest.mark.parametrize(("algorithm", "table"), list(zip(ALGORITHMS, itertools.cycle(TABLES))))
 @pytest.mark.slow
 def test_mission_no_collusion_gain_holds_as_measured_for_every_subset(algorithm, table):
-    """By law, by theory and on the data at once, two copies having been out before the rest was asked for."""
+    """By law, by theory and on the data at once, two copies having been out before the rest was asked for.
+
+    Every algorithm and every table once: how noise is drawn knows nothing of the covariance that it is given.
+    """
     result = auditor.run(mission_scenario(algorithm, TABLES[table], already_out=2))
     assert [(record.status, record.why) for record in result.expectations if record.status != "holds"] == []
 

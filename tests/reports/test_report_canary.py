@@ -106,7 +106,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "advise": [
         ["data.csv", "--copies", "2", "--unknown", "0.3", "--columns", "pay", "--scheme", "corner-wave", "--output", "advice"],
-        ["broken.csv", "--copies", "2", "--unknown", "0.3"],
+        ["broken.csv", "--copies", "2", "--unknown", "0.3", "--scheme", "correlated"],
         ["data.csv", "--copies", "2", "--unknown", "0.9999"],
     ],
     "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],

@@ -91,8 +91,10 @@ def common_step(values: Array) -> float:
     (0.5, 100.0, 0.0)
     """
     for unit in 10.0 ** np.arange(7):
-        whole = np.round(values * unit)
-        if np.abs(whole).max(initial=0.0) < 2.0**53 and np.allclose(values * unit, whole, rtol=1e-12, atol=1e-6):
+        scaled = values * unit
+        whole = np.round(scaled)
+        size = np.abs(whole)
+        if size.max(initial=0.0) < 2.0**53 and (np.abs(scaled - whole) <= 1e-6 + 1e-12 * size).all():
             return float(np.gcd.reduce(whole.astype(np.int64)) / unit)
     return 0.0
 
