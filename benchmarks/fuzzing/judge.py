@@ -19,7 +19,7 @@ from auditor.errors import LONGEST_LINE, MOST_LINES
 from reports.charts.inert import inflated
 
 LONGEST_RUN = 300
-"""Seconds of processor time after which a command is stopped, which is a fault; some hundred times what any takes: no machine is so slow."""
+"""Seconds of processor time after which a command is stopped, which is a fault: a hundred times what any takes, as machines differ."""
 LARGEST_MESSAGE = 64_000
 """Characters on standard error, or on standard output of `check`."""
 MOST_CELLS, MOST_VALUES = 400, 20_000
