@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from benchmarks.fuzzing import scenarios, tables
-from benchmarks.fuzzing.judge import Case, judged
+from benchmarks.fuzzing.judge import LONGEST_RUN, Case, judged
 
 MUTATED = {"scenarios": scenarios.mutated, "tables": tables.mutated}
 CHUNK = 250
@@ -182,7 +182,8 @@ def _page(tally: Tally, asked: argparse.Namespace, seconds: float) -> str:
         "",
         f"`python -m benchmarks.fuzz --scenarios {asked.scenarios} --tables {asked.tables} --seed {asked.seed}` writes this page.",
         "Each case is carried out as a user would. It is a fault if anything ends but in a known exit status, shows a traceback or a",
-        "library's warning, floods (more than a hundred messages, or one beyond its bound), takes 20 s of processor time, ends well",
+        "library's warning, floods (more than a hundred messages, or one beyond its bound), takes "
+        f"{LONGEST_RUN} s of processor time, ends well",
         "without results, or puts a cell of the table into a message or a file of results. The same command judges the same cases again.",
         "",
         f"{tally.cases:,} cases, {len(tally.faults)} faults; {tally.seconds:,.0f} s of processor time "

@@ -90,6 +90,12 @@ def test_a_planted_fault_is_found(monkeypatch, planted, shown):
     assert any(shown in fault for fault in judged(plain()).faults)
 
 
+def test_a_program_that_never_ends_is_found(monkeypatch):
+    monkeypatch.setattr("benchmarks.fuzzing.judge.LONGEST_RUN", 0.1)
+    monkeypatch.setattr("benchmarks.fuzzing.judge.main", lambda _: max(0 for _ in iter(int, 1)))
+    assert any("_Hung" in fault for fault in judged(plain()).faults)
+
+
 @pytest.mark.parametrize(("status", "shown"), [(7, "exit status 7"), (2, "refused without a message")])
 def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
     monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))

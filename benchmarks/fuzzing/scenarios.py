@@ -46,7 +46,7 @@ def shapes() -> tuple[Any, ...]:
 
 def _few(document: Any) -> Any:
     data = document["data"] if isinstance(document["data"], dict) else {"source": document["data"]}
-    small = {"rows": 600} if "attributes" not in data and data["source"] not in ("inline", "iris", "wisconsin") else {}
+    small = {"rows": 200} if "attributes" not in data and data["source"] not in ("inline", "iris", "wisconsin") else {}
     return document | {"data": data | small}
 
 

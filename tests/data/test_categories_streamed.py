@@ -32,7 +32,7 @@ CSV_ROWS = 70_500
 
 def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
     """The table left in its file, and the same read whole."""
-    monkeypatch.setattr(pieces, "CSV_BYTES", 2**16)
+    monkeypatch.setattr(pieces, "CSV_BYTES", 2**18)
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     large = load(source, **request)
     monkeypatch.setattr(streamed, "HELD_BYTES", 2**40)

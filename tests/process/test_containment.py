@@ -212,6 +212,8 @@ RETURNS = {
 @pytest.fixture(scope="module", autouse=True)
 def _plugins():
     registry.discover()
+    gc.collect()
+    gc.freeze()  # `audit` collects after each run, and need not go through what other tests have left
     page = registry._plugins["renderer"].pop("html")
     for plugin in PLUGINS:
         registry.register(plugin)

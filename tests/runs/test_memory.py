@@ -53,13 +53,13 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """Two million records of four numbers: 61 MiB, and 305 MiB of copies."""
+    """1.2 million records of four numbers: 37 MiB, and 183 MiB of copies."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = tmp_path_factory.mktemp("memory")
     rng = np.random.default_rng(1)
-    pq.write_table(pa.table({f"x{k}": rng.standard_normal(2_000_000) for k in range(4)}), path / "table.parquet", row_group_size=2**17)
+    pq.write_table(pa.table({f"x{k}": rng.standard_normal(1_200_000) for k in range(4)}), path / "table.parquet", row_group_size=2**17)
     return path
 
 
@@ -123,8 +123,9 @@ def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case)
 @needs_proc
 def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkeypatch):
     """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
+    text = CATEGORICAL.replace("  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}\n", "")
     some, five_times = (
-        (expected(codes, 0, CATEGORICAL.format(rows=rows, data=BINS, coalitions="prefixes", expect=""), command, monkeypatch), needed(codes, 0))
+        (expected(codes, 0, text.format(rows=rows, data=BINS, coalitions="prefixes", expect=""), command, monkeypatch), needed(codes, 0))
         for rows in (500_000, 2_500_000)
     )
     column = 2_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
@@ -146,12 +147,12 @@ KINDS = {
     "a few records": (4, 2, 2, "singles, prefixes, all", "llse"),
     "400 copies": (20_000, 2, 400, "singles, prefixes, all", "llse"),
     "200 attributes": (20_000, 200, 3, "subsets", "llse"),
-    "500 attributes": (2_000, 500, 3, "subsets", "llse"),
+    "500 attributes": (2_000, 500, 3, "all", "llse"),
     "30 copies of 30": (20_000, 30, 30, "singles, prefixes, all", "llse"),
     "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
     "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
     "400 copies, moments estimated": (20_000, 2, 400, "singles, prefixes, all", "llse", "{estimated: {rows: 1000}}"),
-    "200 attributes, moments estimated": (20_000, 200, 3, "subsets", "llse, pca-filter", "{estimated: {rows: 1000}}"),
+    "200 attributes, moments estimated": (20_000, 200, 3, "all", "llse, pca-filter", "{estimated: {rows: 1000}}"),
 }
 
 
@@ -173,12 +174,17 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
     (tmp_path / "audit.yaml").write_text(SEVERAL)
     gc.collect()
     gc.disable()
+    others = held()  # of tests before this one; as long as they are held, nothing new can be taken for one of them
     try:
         auditor.run(tmp_path / "audit.yaml")
-        left = {type(each).__name__ for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)}
+        assert {id(each) for each in held()} <= {id(each) for each in others}
     finally:
         gc.enable()
-    assert not left
+
+
+def held() -> list[object]:
+    """Return what holds moments, of all that Python's collector knows of."""
+    return [each for each in gc.get_objects() if type(each) in (Gathered, Opened, View, Release)]
 
 
 @pytest.mark.slow_after_first

@@ -346,17 +346,6 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
 # -- killed ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_disturbed_at_random_moments_and_resumed_the_results_are_the_same(folder, monkeypatch):
-    """``python -m benchmarks.kills`` does this a hundred times with more kinds of results and of disturbances."""
-    monkeypatch.setattr(kills, "_environment", environment)
-    write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
-    kinds = ("SIGKILL, a worker", "SIGTERM")  # what hits a run at any moment: to find one when it holds its folder takes minutes
-    tally = disturb_and_resume([Path("small.yaml").resolve()], folder / "rounds", len(kinds), seed=5, kinds=kinds)
-    assert tally.whole, str(tally)
-    assert {kind for _, kind in tally.rounds} == {*kinds}
-
-
 def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_path, monkeypatch):
     monkeypatch.setattr(kills, "_command", lambda *ignored: ["true"])  # has ended before anything could happen to it
     run, _ = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.2, random.Random(1))
@@ -406,18 +395,19 @@ def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, bef
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["passes", "records"])
-def test_killed_in_passes_and_among_records_the_results_are_the_same(folder, monkeypatch, kind):
-    """One kill of the program with its workers; ``python -m benchmarks.kills`` has categories and published copies too, and more records."""
+@pytest.mark.parametrize(("kind", "disturbance"), [("small", "SIGTERM"), ("passes", "SIGKILL, all"), ("records", "SIGKILL, program")])
+def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(folder, monkeypatch, kind, disturbance):
+    """``python -m benchmarks.kills`` does this a hundred times, with more kinds of results and of disturbances, and more records."""
     for name, records in {"NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10}.items():
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
-    scenarios = [path for path in shipped(folder) if path.stem.endswith(kind)]
-    small = yaml.safe_load(scenarios[0].read_text()) | {"replicates": 1}
-    small["data"] |= {} if kind == "passes" else {"rows": 200}
-    scenarios[0].write_text(yaml.safe_dump(small))
-    tally = disturb_and_resume(scenarios, folder / "rounds", 1, seed=6, kinds=("SIGKILL, all",))
-    assert len(scenarios) == 1
+    write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
+    (scenario,) = (path.resolve() for path in (Path("small.yaml"), *shipped(folder)) if path.stem.endswith(kind))
+    if kind != "small":
+        fewer = yaml.safe_load(scenario.read_text()) | {"replicates": 1}
+        fewer["data"] |= {} if kind == "passes" else {"rows": 200}
+        scenario.write_text(yaml.safe_dump(fewer))
+    tally = disturb_and_resume([scenario], folder / "rounds", 1, seed=6, kinds=(disturbance,))
     assert tally.whole, str(tally)
     assert tally.rounds.total() == 1
 

@@ -90,6 +90,9 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
     """
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
+    first = str(next(iter(column.dropna()), 0))  # of text mostly no number, which is told sooner than of all cells
+    if pd.isna(pd.to_numeric(first, errors="coerce")) and not re.fullmatch(f"{_written(marks)}|{_UNTOLD}", first.strip()):
+        return column
     if marks.decimal == ".":  # numbers beyond 64 bits, say
         numbers = pd.to_numeric(column, errors="coerce")
         if bool((numbers.notna() | column.isna()).all()):
