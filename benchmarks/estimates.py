@@ -1,7 +1,7 @@
 """Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/times.md]`.
 
 RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine with nothing else to do. Exit status 1
-if an estimate is off by more than a factor of three.
+if an estimate is off by more than a factor of 3.5: machines differ by two.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from auditor.runs.plan import plan_lines, seconds_of
 from auditor.scenario.read import read_scenario
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
-FACTOR = 3.0
+FACTOR = 3.5
 INTRODUCTION = """\
 # How long the scenarios take
 
