@@ -107,7 +107,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     "advise": [
         ["data.csv", "--copies", "2", "--unknown", "0.3", "--columns", "pay", "--scheme", "corner-wave", "--output", "advice"],
         ["broken.csv", "--copies", "2", "--unknown", "0.3", "--scheme", "correlated"],
-        ["data.csv", "--copies", "2", "--unknown", "0.9999"],
+        ["data.csv", "--copies", "2", "--unknown", "0.9999", "--scheme", "correlated"],
     ],
     "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],
                ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"]],

@@ -82,14 +82,14 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     """Of one release: four attempts on rows, trees in two parts, and the rest; of one among short ones, trees are found beside these."""
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
-    for workers in (1, 2, 3):
+    for workers in (1, 3):
         done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
         assert "warning" not in done.stderr
         judged = json.loads(Path(str(workers), "shared/results.json").read_text())["expectations"]
         assert (f"of {steps} done" in done.stderr) == (not changed or workers > 1)
         assert bool(judged) == ("boosted-tree attack" in str(judged))
         found.append((Path(str(workers), "shared/results.parquet").read_bytes(), judged, done.stdout.replace(f"{workers}/shared", "")))
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
 
 
 # What is tested is how copies of a process behave; where none can be made, as on Windows, workers are started anew and none of it happens.
