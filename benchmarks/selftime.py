@@ -98,7 +98,8 @@ def table(title: str, found: Counter[str], floors: dict[str, float]) -> str:
     """Return one run's table."""
     whole = sum(found.values())
     shown = {kind: own for kind, own in found.most_common() if own >= LEAST * whole}
-    shown["others"] = whole - sum(shown.values())
+    if len(shown) < len(found):
+        shown["others"] = whole - sum(shown.values())
     lines = [f"## {title}", "", f"{whole:.1f} s in all.", "", "| what for | s | share |", "| --- | ---: | ---: |"]
     lines += [f"| {kind} | {own:.2f} | {own / whole:.0%} |" for kind, own in shown.items()]
     lines += ["", "| floor | s |", "| --- | ---: |", *(f"| {what} | {taken:.2f} |" for what, taken in floors.items()), ""]
