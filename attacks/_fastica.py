@@ -143,7 +143,7 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
     """
     mean = y.mean(axis=0)
     U, singular, Vt = np.linalg.svd(y - mean, full_matrices=False)
-    if len(y) <= components or singular[components - 1] <= 1e-9 * singular[0]:
+    if len(y) <= components or singular[components - 1] <= max(1e-9 * singular[0], 1e-300):  # below, its inverse is no double
         raise NotApplicable(f"the rows do not vary in {components} directions, so they cannot be unmixed into as many components")
     root = np.sqrt(len(y))
     return np.ascontiguousarray(root * U[:, :components].T), root * Vt[:components] / singular[:components, None], mean

@@ -174,6 +174,7 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
     assert auditor("compare", "audit/s", "audit/s")[0] == 0
 
 
+# A device that is always full is Linux's; elsewhere a disk would have to be filled to see what a command says of it.
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"], ["list"], ["--help"]])
 @pytest.mark.slow_after_first

@@ -58,6 +58,12 @@ def test_fewer_columns_than_attributes_do_not_apply(dimensions):
         attack("ica", release, knowledge={"known-records": 15}, coalition=[1])
 
 
+def test_values_whose_inverse_is_no_double_do_not_apply():
+    y = np.full((30, 4), 5e-324) * np.random.default_rng(0).integers(0, 2, (30, 4))
+    with pytest.raises(NotApplicable, match="do not vary"):
+        _fastica.whitened(y, 4)
+
+
 @pytest.mark.slow
 def test_the_best_of_a_few_starts_is_far_from_the_truth_half_as_often(monkeypatch):
     """On attributes that ``log cosh`` hardly tells from Gaussian ones, where a single start in five ends far off (12 of 60, against 6)."""
