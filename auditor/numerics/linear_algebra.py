@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,40 +193,46 @@ WELL_CONDITIONED = 1e-8
 """Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
 
 
-def chosen_regressions(
-    K_xy: Array, K_y: Array, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
-) -> tuple[Array, NDArray[np.intp]]:
-    """Return ``W`` and ranks of the regressions on several choices of ``k`` of the ``d`` regressors.
+class Regressors:
+    """The ``d`` regressors of N attributes, for the regressions on many choices of some of them.
+
+    By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
+    sound, so is every choice, and one decomposition saves one for each.
 
     Parameters
     ----------
     K_xy, K_y : ndarrays of shapes (N, d) and (d, d)
-        Of all regressors.
-    index : ndarray of shape (B, k)
-        The regressors of each choice.
-    less : ndarray of shape (B, k), optional
-        What is subtracted from each of them.
-
-    Returns
-    -------
-    W : ndarray of shape (B, N, k)
-    ranks : ndarray of shape (B,)
-
-    Notes
-    -----
-    By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
-    sound, so is every choice, and one decomposition saves one for each.
+        Their covariances with the attributes, and with each other.
     """
-    if less is not None:
-        return ranked_regression((K_xy[:, index] - K_xy[:, less]).swapaxes(0, 1), of_differences(K_y, index, less))
-    C, scale = in_own_units(K_y)
-    values = np.linalg.eigvalsh(C)
-    chosen, cross = C[index[:, :, None], index[:, None, :]], (K_xy / scale)[:, index].swapaxes(0, 1)
-    if values[0] > WELL_CONDITIONED * values[-1]:
-        W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
-    else:
-        W, ranks = ranked_regression(cross, chosen)
-    return W / scale[index][:, None, :], ranks
+
+    def __init__(self, K_xy: Array, K_y: Array) -> None:
+        self._xy, self._y = K_xy, K_y
+        self._correlations, self._scale = in_own_units(K_y)
+
+    @cached_property
+    def _sound(self) -> bool:
+        values = np.linalg.eigvalsh(self._correlations)
+        return bool(values[0] > WELL_CONDITIONED * values[-1])
+
+    def chosen(self, index: NDArray[np.intp], less: NDArray[np.intp] | None = None) -> tuple[Array, NDArray[np.intp]]:
+        """Return ``W`` and ranks of the regressions on several choices of ``k`` of them, shapes (B, N, k) and (B,).
+
+        Parameters
+        ----------
+        index : ndarray of shape (B, k)
+            The regressors of each choice.
+        less : ndarray of shape (B, k), optional
+            What is subtracted from each of them.
+        """
+        if less is not None:
+            return ranked_regression((self._xy[:, index] - self._xy[:, less]).swapaxes(0, 1), of_differences(self._y, index, less))
+        chosen = self._correlations[index[:, :, None], index[:, None, :]]
+        cross = (self._xy / self._scale)[:, index].swapaxes(0, 1)
+        if self._sound:
+            W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
+        else:
+            W, ranks = ranked_regression(cross, chosen)
+        return W / self._scale[index][:, None, :], ranks
 
 
 def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:

@@ -421,6 +421,15 @@ def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
+def stacked(groups: Sequence[Moments], columns: NDArray[np.intp] | slice) -> tuple[Array, Array, Array]:
+    """Return counts, totals and products of some columns of G groups, shapes (G,), (G, c) and (G, c, c); of one group maybe no copies."""
+    if len(groups) == 1:
+        (only,) = groups
+        return np.array([float(only.count)]), only.total[columns][None], only.products[square(columns)][None]
+    counts, totals = np.array([float(group.count) for group in groups]), np.array([group.total[columns] for group in groups])
+    return counts, totals, np.array([group.products[square(columns)] for group in groups])
+
+
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
     """Return the places of some copies' attributes among the stacked copies ``[Y_1 … Y_M]``, shape (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width

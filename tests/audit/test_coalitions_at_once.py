@@ -12,7 +12,7 @@ from auditor.audit.numeric import stacked_maps
 from auditor.audit.numeric.linear_errors import squared_errors
 from auditor.audit.numeric.stacked_maps import Maps, Members
 from auditor.audit.pooling.linear import noise_gains
-from auditor.numerics.linear_algebra import chosen_regressions, ranked_regression
+from auditor.numerics.linear_algebra import Regressors, ranked_regression
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import KroneckerNoise, makes_useless, one_suffices
 
@@ -31,7 +31,7 @@ def _covariance(seed, d, rank):
 def test_regressions_on_choices_equal_one_regression_each(rank, k):
     K = _covariance(rank, 7, rank)
     index = _choices(5, k)
-    W, ranks = chosen_regressions(K[5:, :5], K[:5, :5], index)
+    W, ranks = Regressors(K[5:, :5], K[:5, :5]).chosen(index)
     for chosen, got, got_rank in zip(index, W, ranks, strict=True):
         K_xy, K_y = K[5:, chosen], K[np.ix_(chosen, chosen)]
         assert got_rank == min(rank, k) == np.linalg.matrix_rank(K_y / np.sqrt(np.outer(np.diag(K_y), np.diag(K_y))))

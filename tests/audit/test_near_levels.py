@@ -296,7 +296,8 @@ def test_what_estimating_costs_other_rows_is_a_sum_over_them():
     mean, m = train[:, 2:4].mean(axis=0), 120
     inverse = np.linalg.pinv(np.cov(train[:, 2:4], rowvar=False, bias=True))
     reach = sum(1 + (1 + (y - mean) @ inverse @ (y - mean)) / m for y in test[:, 2:4])
-    cost = fit.cost(np.zeros((3, 2), dtype=np.intp), Moments.of(test))
+    halves = [Moments.of(test[:70]), Moments.of(test[70:])]
+    cost = fit.cost(np.zeros((3, 2), dtype=np.intp), fit.reach(halves)).sum(axis=0)
     assert fit.ranks[2] - fit.ranks[0] == 2
     assert cost[2] == pytest.approx(fit.left[2] * 2 / (m - fit.ranks[2] - 2) * reach, rel=1e-9)
     assert cost[0] == pytest.approx([0.0, 0.0])

@@ -31,8 +31,8 @@ from auditor.audit.numeric.error_bars import (
     rounded_off,
     with_total,
 )
-from auditor.audit.numeric.stacked_maps import Maps, Members
-from auditor.numerics.moments import Moments, square
+from auditor.audit.numeric.stacked_maps import PIECE_WEIGHTS, Maps, Members
+from auditor.numerics.moments import Moments, stacked
 from auditor.numerics.statistics import Z_95
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -44,12 +44,22 @@ def squared_errors(maps: Maps, moments: Moments) -> Array:
 
     ``Σ (R v − c)² = diag(R P Rᵀ) − 2 c·(R t) + n c²``.
     """
-    raw = np.empty(maps.offsets.shape)
+    return np.asarray(squared_errors_by_group(maps, [moments])[0])
+
+
+def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
+    """Return ``squared_errors`` of each of G groups of rows, shape (G, B, N)."""
+    raw = np.empty((len(groups), *maps.offsets.shape))
     for here in maps.pieces():
         (R, columns), c = maps.residual(here), maps.offsets[here]
-        RP = (R.reshape(-1, R.shape[2]) @ moments.products[square(columns)]).reshape(R.shape)
-        raw[here] = np.einsum("bnd,bnd->bn", RP, R) - 2.0 * c * (R @ moments.total[columns]) + moments.count * c**2
-    return np.maximum(raw, 0.0)
+        rows = R.reshape(-1, R.shape[2])
+        step = max(1, PIECE_WEIGHTS // max(R.size, R.shape[2] ** 2))
+        for some in (slice(first, first + step) for first in range(0, len(groups), step)):
+            n, t, P = stacked(groups[some], columns)
+            RP = (rows @ P).reshape(len(P), *R.shape)
+            Rt = (rows @ t.T).T.reshape(RP.shape[:3])
+            raw[some, here] = np.einsum("gbnd,bnd->gbn", RP, R) - 2.0 * c * Rt + n[:, None, None] * c**2
+    return np.asarray(np.maximum(raw, 0.0, out=raw))
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
@@ -124,7 +134,7 @@ def audit_linear(
         rounding = rounded_off(rounding, scale)
         error, others = rounded_off(error, scale, rounding), rounded_off(with_total(again), scale, rounding)
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
-    sums = np.array([squared_errors(maps, group) for group in groups])
+    sums = squared_errors_by_group(maps, groups)
     if measured is not None:
         sums[:, coarse] = measured.sums
     return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why).under(by_law)

@@ -21,16 +21,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.numeric.error_bars import EXACT, collusion_gain, least_noise, with_total
-from auditor.audit.numeric.linear_errors import squared_errors
+from auditor.audit.numeric.linear_errors import squared_errors, squared_errors_by_group
 from auditor.audit.numeric.stacked_maps import Maps, Members, by_size
 from auditor.audit.pooling.differences import regressors
-from auditor.numerics.linear_algebra import chosen_regressions, pseudo_inverse
-from auditor.numerics.moments import Moments
+from auditor.numerics.linear_algebra import Regressors, pseudo_inverse
+from auditor.numerics.moments import Moments, stacked
 from auditor.numerics.statistics import jackknife_error
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array, Coalition
@@ -53,33 +54,30 @@ def cross_fitted_gain(
     total = Moments.merge(groups)
     scale = np.diag(total.products)[:N]
     fits = [_Fit.of(coalitions, Moments.merge(half), N, near) for half in halves]
-    gain, error = _gain_over([fit.best for fit in fits], fits, halves, scale)
+    judged = [_Judged.of(fit, other) for fit, other in zip(fits, reversed(halves), strict=True)]
+    gain, error = _gain_over([fit.best for fit in fits], judged, scale)
     if law is not None:
         quiet = least_noise(coalitions, law, total.covariance()[:N, :N])
         by_law = np.ascontiguousarray(np.broadcast_to(quiet[:, None], gain.shape))
-        other, other_error = _gain_over([by_law, by_law], fits, halves, scale)
+        other, other_error = _gain_over([by_law, by_law], judged, scale)
         lesser = other < gain
         gain, error = np.where(lesser, other, gain), np.where(lesser, other_error, error)
     return gain, error
 
 
-def _gain_over(
-    singles: Sequence[NDArray[np.intp]], fits: Sequence[_Fit], halves: Sequence[Sequence[Moments]], scale: Array
-) -> tuple[Array, Array]:
+def _gain_over(singles: Sequence[NDArray[np.intp]], judged: Sequence[_Judged], scale: Array) -> tuple[Array, Array]:
     """Return gains over chosen single copies and their standard errors, shapes (B, N).
 
     ``singles`` holds for either half the places of the single copies that its fit is compared with, shape (B, N).
     """
-    count, (B, N) = sum(map(len, halves)), singles[0].shape
+    count, (B, N) = sum(len(half.errors) for half in judged), singles[0].shape
     together, alone, missed, crossing = np.empty((count, B, N)), np.empty((count, B, N)), np.zeros((B, N)), 2.0 * np.ones((B, N))
-    for train, test in ((0, 1), (1, 0)):
-        fit, best = fits[train], singles[train]
-        cost = np.zeros((B, N))
-        for place, group in enumerate(halves[test]):
-            errors, here = squared_errors(fit.maps, group), fit.cost(best, group)
-            together[2 * place + test], alone[2 * place + test] = errors - here, np.take_along_axis(errors, best, axis=0)
-            cost += here
-        of_cost, bilinear = fit.spread(best, cost, alone[test::2].sum(axis=0))
+    for train, (half, best) in enumerate(zip(judged, singles, strict=True)):
+        here = slice(1 - train, None, 2)  # the groups of the other half, among all
+        cost = half.fit.cost(best, half.reach)
+        np.subtract(half.errors, cost, out=together[here])
+        alone[here] = np.take_along_axis(half.errors, best[None], axis=1)
+        of_cost, bilinear = half.fit.spread(best, cost.sum(axis=0), alone[here].sum(axis=0))
         missed += of_cost
         crossing *= np.sqrt(bilinear)
     own = alone.sum(axis=0)
@@ -151,17 +149,34 @@ class _Fit:
         estimated = more > 0
         return np.where(estimated, cost**2 * ratio, 0.0), np.where(estimated, 4.0 * self.left * alone * more / spare, 0.0)
 
-    def cost(self, best: NDArray[np.intp], group: Moments) -> Array:
-        """Return what estimating ``p − q`` coefficients more adds to the squared error over a group of other rows, shape (B, N)."""
-        spare = np.where(np.isfinite(self.left), (self.rows - self.ranks - 2.0)[:, None], np.nan)
-        reach = np.zeros(len(self.ranks))
+    def reach(self, groups: Sequence[Moments]) -> Array:
+        """Return ``Σ_t (1 + h_t)`` over each of G groups of other rows, at the places of single copies, shape (G, B); 0 elsewhere."""
+        found = np.zeros((len(groups), len(self.ranks)))
         for place, (inverse, here) in self.designs.items():
             # Σ_t (y_t − ȳ)ᵀ Cov(Y)⁺ (y_t − ȳ) about the training half's mean, from the other half's moments about the table's
-            mean = self.mean[here]
-            shift = inverse @ mean
-            away = np.vdot(inverse, group.products[here, here]) - 2.0 * (shift @ group.total[here]) + group.count * (shift @ mean)
-            reach[place] = group.count + (group.count + away) / self.rows
-        return np.asarray(self.left * self.more(best) / spare * reach[best])
+            n, t, P = stacked(groups, here)
+            shift = inverse @ self.mean[here]
+            away = np.einsum("ij,gij->g", inverse, P) - 2.0 * (t @ shift) + n * (shift @ self.mean[here])
+            found[:, place] = n + (n + away) / self.rows
+        return found
+
+    def cost(self, best: NDArray[np.intp], reach: Array) -> Array:
+        """Return what estimating ``p − q`` coefficients more adds to the squared error over groups of other rows, shape (G, B, N)."""
+        spare = np.where(np.isfinite(self.left), (self.rows - self.ranks - 2.0)[:, None], np.nan)
+        return np.asarray(self.left * self.more(best) / spare * reach[:, best])
+
+
+class _Judged(NamedTuple):
+    """A fit, and what its maps leave of the rows of the other half: squared errors by group, shape (G, B, N), and ``_Fit.reach``."""
+
+    fit: _Fit
+    errors: Array
+    reach: Array
+
+    @classmethod
+    def of(cls, fit: _Fit, groups: Sequence[Moments]) -> _Judged:
+        """Judge a fit by the moments of groups of other rows."""
+        return cls(fit, squared_errors_by_group(fit.maps, groups), fit.reach(groups))
 
 
 def _least_squares(
@@ -169,7 +184,7 @@ def _least_squares(
 ) -> tuple[Maps, NDArray[np.intp]]:
     """Return least-squares maps from copies to originals, and how many coefficients each has, shape (B,)."""
     K, mean = train.covariance(), train.mean
-    M = mean.size // N - 1
+    M, copies = mean.size // N - 1, Regressors(K[:N, N:], K[N:, N:])
     weights = np.zeros((len(coalitions), N, M * N))
     ranks = np.empty(len(coalitions), dtype=np.intp)
     for start, run in by_size(coalitions):
@@ -177,7 +192,7 @@ def _least_squares(
         added, off = regressors(np.array(run) - 1, near)
         index = _columns(added, N)
         less = None if off is None else _columns(off, N)
-        W, ranks[here] = chosen_regressions(K[:N, N:], K[N:, N:], index, less)
+        W, ranks[here] = copies.chosen(index, less)
         weights[here[:, None, None], np.arange(N)[:, None], index[:, None, :]] = W
         if less is not None:
             np.subtract.at(weights, (here[:, None, None], np.arange(N)[:, None], less[:, None, :]), W)
