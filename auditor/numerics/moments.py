@@ -244,6 +244,7 @@ class Stack:
         self._later = deviation is not None and bool((np.abs(centre) <= NEAR * deviation).all())
         self._by_row, d = centre.size > (SHORT if self._later else NARROW), self._centre.size
         self._banded = BAND * (d + 1) <= SMALL_OUTPUT
+        self._below = np.tril_indices(d if self._banded else 0, -1)
         # One table that fills its columns is not copied to have ones, nor are many columns made more.
         ones = d % LANES > 0 or (self._banded and tables > 1)
         self._size, self._used = d + ones + -(d + ones) % LANES, d + ones
@@ -297,7 +298,8 @@ class Stack:
         n, t, P, c = self._count, self._total, self._products, self._centre
         self._count = 0
         if self._banded:
-            P = np.triu(P) + np.triu(P, 1).T
+            P = P.copy()
+            P[self._below] = P.T[self._below]
         if not self._later:
             return Moments(n, t, P)
         # Σ (r − c)(r − c)ᵀ = Σ r rᵀ − (c uᵀ + u cᵀ) with u = Σ r − n c/2
