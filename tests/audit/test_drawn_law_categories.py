@@ -98,9 +98,9 @@ def a_period(x, size, rng):
 
 
 def hangs_on_the_row_before(x, size, rng):
-    """Whether a value is kept goes with the row before, one time in ten."""
+    """Whether a value is kept goes with the row before, one time in eight."""
     keep = rng.random(x.size) < 0.5
-    keep = np.where(rng.random(x.size) < 0.1, np.roll(keep, 1), keep)
+    keep = np.where(rng.random(x.size) < 0.125, np.roll(keep, 1), keep)
     first = np.where(keep, x, rng.integers(0, size, x.size))
     return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
 
@@ -194,6 +194,44 @@ def seven_rows_on(x, size, rng):
     first = np.where(keep, x, other)
     second = np.where(np.roll(keep, 7), first, np.roll(other, 7))
     return [first, second, perturbed(second, size, 0.5, rng)]
+
+
+def by_the_next_row(x, size, rng):
+    """The first copy's replacements are the next row's values, which are as many of each."""
+    first = np.where(rng.random(x.size) < 0.5, x, np.roll(x, -1))
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def differences_by_the_next_row(x, size, rng):
+    """What replaces a value is as far from it as the next row's is from 0: a pad, to whoever knows a row its neighbour's value."""
+    first = np.where(rng.random(x.size) < 0.5, x, (x + np.roll(x, -1)) % size)
+    return [first, second := perturbed(first, size, 0.5, rng), perturbed(second, size, 0.5, rng)]
+
+
+def honest(x, size, rng):
+    first = perturbed(x, size, 0.5, rng)
+    second = perturbed(first, size, 0.5, rng)
+    return [first, second, perturbed(second, size, 0.5, rng)]
+
+
+def kept_by_the_row_before(x, size, rng):
+    """The third copy keeps the second's values where the row before has a value in the upper half."""
+    first = perturbed(x, size, 0.5, rng)
+    second = perturbed(first, size, 0.5, rng)
+    return [first, second, np.where(np.roll(x, 1) < size // 2, second, rng.integers(0, size, x.size))]
+
+
+@pytest.mark.parametrize("size", [4, 6, 16])
+@pytest.mark.parametrize("leak", [by_the_next_row, differences_by_the_next_row, kept_by_the_row_before])
+def test_coins_set_by_another_row_s_value_are_found(leak, size):
+    """Where all values are as many, each count by itself follows the law; half the rows are enough."""
+    for rows, share in ((3000, 1.0), (20_000, 0.25)):
+        x = np.random.default_rng(20).permutation(np.arange(rows) % size)
+        leaking, fair = (make(x, size, np.random.default_rng(21)) for make in (leak, honest))
+        copies = [np.where(np.arange(rows) % 1000 < 1000 * share, bad, good) for bad, good in zip(leaking, fair, strict=True)]
+        tests = {test.statistic: test for test in found(x, size, UniformLaw(LEVELS, size, True), copies)}
+        assert tests["values of other rows"].p * len(tests) <= LEVEL
+        assert "rows 1 " in tests["values of other rows"].where
 
 
 SHARED = {

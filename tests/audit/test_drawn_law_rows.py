@@ -12,7 +12,15 @@ from scipy.stats import binom, norm, t
 
 from auditor.audit.drawn_law import low_digits
 from auditor.audit.drawn_law.chosen_rows import Rows
-from auditor.audit.drawn_law.column_tests import CELLS, _in_order, distribution_test, joint_test, neighbours_test, repeats_test
+from auditor.audit.drawn_law.column_tests import (
+    CELLS,
+    _in_order,
+    distribution_test,
+    joint_test,
+    neighbours_test,
+    other_rows_test,
+    repeats_test,
+)
 from auditor.audit.drawn_law.columns import Columns
 from auditor.audit.drawn_law.low_digits import GRID, Column, Weight
 from auditor.audit.drawn_law.rows import DIFFERENCE, SHARES, row_tests
@@ -160,3 +168,22 @@ def test_ranks_of_equal_values_are_the_mean_of_theirs():
     values = np.random.default_rng(9).integers(0, 30, 200).astype(float)
     by_hand = [((values < value).sum() + ((values == value).sum() + 1) / 2) / 200 for value in values]
     np.testing.assert_allclose(ranks(values), by_hand, rtol=1e-15)
+
+
+def test_correlations_with_other_records_are_those_at_every_distance_row_by_row():
+    """101 rows go round in a circle of 108 places (a length that is quick to transform), of which seven hold nothing."""
+    rng = np.random.default_rng(9)
+    x, g, w = rng.normal(size=(101, 2)) ** 3, rng.normal(size=(101, 3)), rng.normal(size=(101, 3))
+    test = other_rows_test(x, g, w, ["a", "b", "c"])
+    d = x - x.mean(axis=0)
+    side = d / (np.abs(d).mean(axis=0) + np.abs(d))
+    z = []
+    for data, noise in ((side, g), (np.abs(side).sum(axis=1, keepdims=True), w)):
+        a = data - data.mean(axis=0)
+        a = np.vstack([a / np.sqrt((a**2).sum(axis=0)), np.zeros((7, a.shape[1]))])
+        z += [abs(np.roll(a, -lag, axis=0)[:101].T @ noise) for lag in range(108)]
+    most = max(map(np.max, z))
+    assert test.tests == sum(one.size for one in z) == 108 * (2 + 1) * 3
+    assert test.observed == pytest.approx(most / math.sqrt(101), rel=1e-5)
+    assert test.p == pytest.approx(min(1.0, 2 * test.tests * norm.sf(most)), rel=1e-3)
+    assert other_rows_test(np.ones((101, 2)), g, w, ["a", "b", "c"]) is None

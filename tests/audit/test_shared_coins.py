@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from auditor.audit.drawn_law.shared_coins import UNIT, Scores, by_place, exponents, lagged, shared_coins_tests, standard_scores
+from auditor.audit.drawn_law.shared_coins import (
+    UNIT,
+    Scores,
+    beside,
+    bits_of,
+    by_place,
+    exponents,
+    lagged,
+    other_rows_tests,
+    shared_coins_tests,
+    standard_scores,
+)
 from auditor.schemes.replacement.law import transition_matrix
 
 RNG = np.random.default_rng
@@ -80,3 +91,41 @@ def test_it_says_which_copy_and_how_far():
     assert 0.3 < found.observed < 0.6
     assert shared_coins_tests({1: vectors[1]}, 1, 6000)[0].p == 1.0
     assert shared_coins_tests({1: vectors[1][:, :2]}, 1, 2) == []
+
+
+def test_sums_beside_others_are_what_they_are_called():
+    S, G, o = RNG(7).standard_normal((2, 11)), RNG(8).standard_normal((3, 11)), np.arange(11)
+    plain = [[[(one * other[(o + h) % 11]).sum() for h in range(11)] for other in G] for one in S]
+    np.testing.assert_allclose(beside(S, G), plain, atol=1e-12)
+
+
+def test_of_rows_fewer_than_places_it_is_the_largest_correlation_and_its_normal_bound():
+    """Row by row: scores of coins, and bits less their mean, at every lag; p = 2·tests·exp(−R²/2V)."""
+    x, n = RNG(9).integers(0, 5, 200), 200
+    y = np.where(RNG(10).random(n) < 0.5, x, RNG(11).integers(0, 5, n))
+    series = Scores.of(0.5, np.full(5, 0.2)).series(x, y, np.argsort(x, kind="stable"))
+    (found,) = other_rows_tests({1: by_place(series, 0, n)}, by_place(bits_of(x), 0, n), 1, n)
+    most = 0.0
+    for place, counted in enumerate((np.ones(n), series[2] != 0, series[2] != 0)):
+        for bit in range(4):
+            g = (x >> bit & 1) - (x >> bit & 1).mean()
+            for lag in range(n):
+                R, V = (series[place] / UNIT * np.roll(g, -lag)).sum(), (counted * np.roll(g, -lag) ** 2).sum()
+                most = max(most, R**2 / (2 * V) if V > 0 else 0.0)
+    assert found.tests == 3 * 4 * n
+    assert found.p == pytest.approx(min(1.0, 2 * found.tests * np.exp(-most)), rel=1e-6)
+    assert other_rows_tests({1: by_place(series[:, :2], 0, 2)}, by_place(bits_of(x[:2]), 0, 2), 1, 2) == []
+
+
+def test_coins_beside_given_values_pass_the_bound_no_more_often_than_it_says():
+    """At every lag, of skewed coins and values, several to a place: ``P(|R| ≥ √(2Vt)) ≤ 2 exp(−t)``."""
+    values = RNG(12).integers(0, 3, (1, 6000))
+    G = by_place((values == 0).astype(np.int32), 0, 500) - by_place(np.ones((1, 6000), np.int32), 0, 500) * (values == 0).mean()
+    V = beside(np.full((1, 500), 12.0), G**2)
+    for chance in (0.02, 0.3):
+        scores = standard_scores(np.array(chance))
+        coins = np.where(RNG(13).random((200, 6000)) < chance, scores[1], scores[0]).astype(np.int32)
+        t = beside(by_place(coins, 0, 500) / UNIT, G) ** 2 / (2 * V)
+        for at in (1.0, 3.0, 5.0):
+            assert (t >= at).mean() <= 2.0 * np.exp(-at)
+        assert t.max() < np.log(2 * t.size) + 5.0

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 from scipy.stats import chi2, kstest, t
 
 import auditor
@@ -183,7 +184,29 @@ def another_copy_s_rows_backwards(x, copies, law, rng):
     return [copies[0], x - t[1] / t[0] * z[0][::-1], *copies[2:]]
 
 
+def other_records(x, copies, rng, lag, share):
+    """The first copy's noise holds this share of the normal scores of the record so many rows on; scores of iid records are as random."""
+    z, score = copies[0] - x, ndtri((x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x))
+    return [x + math.sqrt(1 - share**2) * z + share * z.std(axis=0) * np.roll(score, -lag, axis=0), *copies[1:]]
+
+
+def the_next_record(x, copies, law, rng):
+    return other_records(x, copies, rng, 1, 0.1)
+
+
+def a_record_far_before(x, copies, law, rng):
+    return other_records(x, copies, rng, -4321, 0.1)
+
+
+def louder_before_a_far_out_record(x, copies, law, rng):
+    """The first copy's noise is large where the next record lies far out."""
+    z, score = copies[0] - x, np.abs(ndtri((x.argsort(axis=0).argsort(axis=0) + 0.5) / len(x)))
+    size = np.where(np.roll(score, -1, axis=0) > 0.6745, 1.2, math.sqrt(2 - 1.2**2))
+    return [x + size * z, *copies[1:]]
+
+
 LEAKS = [
+    the_next_record, a_record_far_before, louder_before_a_far_out_record,
     one_normal_for_all_columns, a_mean, unperturbed_rows, three_unperturbed_rows, the_last_rows, one_cell_in_a_hundred, a_period,
     antithetic_rows, shared_rows, bounded, heavy_tailed, grows_with_the_record, follows_the_data, shared_in_a_twentieth,
     one_copy_handed_out_twice, hangs_on_the_row_before, late_copy, sizes_together, sizes_by_block, quiet_column, shuffled_rows,
@@ -196,6 +219,14 @@ def test_a_planted_leak_is_found(leak, kind):
     verdict = judged(found(table(kind), "correlated", [0.25, 0.5, 1.0], 1, leak))
     assert verdict.status == "fails", verdict
     assert verdict.observed <= IMPLICIT_LEVEL
+
+
+@pytest.mark.parametrize("lag", [1, -1, 2500])
+def test_a_copy_that_hides_another_record_whole_is_found(lag):
+    """All noise is that record's score: by any other test it is as random as the records are."""
+    x = table("skewed", 5000)[:, :1]
+    tests = found(x, "independent", [0.5, 1.0], 1, lambda x, copies, law, rng: other_records(x, copies, rng, lag, 1.0))
+    assert [test.statistic for test in tests if test.p < 1e-3] == ["other rows' data"]
 
 
 @pytest.mark.parametrize("scheme", ["correlated", "independent"])
@@ -341,7 +372,7 @@ def test_p_values_are_no_smaller_than_they_say():
             for kind in X:
                 for test in found(X[kind], scheme, levels, [1000, 3000, 5000][place] + 2 * seed + (kind == "heavy"), **parameters):
                     p.setdefault(test.statistic, []).append(test.p)
-    assert len(p) == 13
+    assert len(p) == 14
     for statistic, values in p.items():
         assert kstest(values, "uniform", alternative="greater").pvalue > 1e-5, statistic
         assert np.mean(np.array(values) <= 0.01) <= 0.01 + 5 * math.sqrt(0.01 * 0.99 / len(values)), statistic

@@ -28,7 +28,17 @@ from numpy.typing import NDArray
 
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.drawn_law.segments import SEGMENT_ROWS, fingerprints, repeats, segment_length
-from auditor.audit.drawn_law.shared_coins import PLACES, SUMS_BYTES, VECTORS, Scores, by_place, shared_coins_tests
+from auditor.audit.drawn_law.shared_coins import (
+    BITS,
+    PLACES,
+    SUMS_BYTES,
+    VECTORS,
+    Scores,
+    bits_of,
+    by_place,
+    other_rows_tests,
+    shared_coins_tests,
+)
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
 from auditor.numerics.blocks import block_head
 from auditor.process.deferred import scipy
@@ -124,7 +134,7 @@ class LawJob:
     @property
     def weight(self) -> int:
         """Bytes of the sums of coins."""
-        return SUMS_BYTES * min(len(self.drawn), VECTORS) * min(self.rows, PLACES) * self.shares
+        return (SUMS_BYTES * min(len(self.drawn), VECTORS) + 4 * (BITS + 1)) * min(self.rows, PLACES) * self.shares
 
     @cached_property
     def _scores(self) -> list[Scores]:
@@ -146,6 +156,8 @@ class LawJob:
                 series = self._scores[place].series(held[each.source][:few], held[each.copy][:few], order)
                 into.sum("coins", self.drawn[place % VECTORS].copy, by_place(series, _number(block, few), min(self.rows, PLACES)))
             held = {copy: column for copy, column in held.items() if copy in (0, each.copy, each.source, *each.beside)}
+        if self.shares and self.drawn:
+            into.sum("bits", 0, by_place(bits_of(held[0][:few]), _number(block, few), min(self.rows, PLACES)))
         self._segment(block, into)
 
     def _segment(self, block: CodeBlock, into: LawCounts) -> None:
@@ -226,8 +238,11 @@ def law_tests(job: LawJob, counted: LawCounts) -> list[LawTest]:
     retention = whole.as_one_test("retention", n)._replace(telling=telling, departure="a share kept of what is to be redrawn")
     split = [kept.as_one_test("values kept", n), replaced.as_one_test("replacements", n), rows.as_one_test("neighbouring rows", n)]
     vectors = {each.copy: counted.counts["coins", each.copy] for each in job.drawn[:VECTORS]} if job.shares else {}
-    shared = shared_coins_tests(vectors, len(job.drawn), min(job.rows, SEGMENT_ROWS)) if vectors else []
-    return [retention, *split, *shared, *repeats(counted.segments, job.rows)]
+    coins: list[LawTest] = []
+    if vectors:
+        looked = len(job.drawn), min(job.rows, SEGMENT_ROWS)
+        coins = [*shared_coins_tests(vectors, *looked), *other_rows_tests(vectors, counted.counts["bits", 0], *looked)]
+    return [retention, *split, *coins, *repeats(counted.segments, job.rows)]
 
 
 def _chance(each: Drawn, size: Any) -> Any:

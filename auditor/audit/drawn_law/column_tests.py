@@ -22,6 +22,8 @@ MOST_CROWDED = 0.5
 """Share of honest values that may lie within reach of another by chance, for repeats to be told from them."""
 MOST_SIDES = 6
 """Combinations that rows are compared in: of more a repeat might lie in two cells, for the bounds of one of them."""
+MOST_BESIDE, MOST_OTHERS = 32, 4
+"""Columns of noise, and attributes of other records, that are looked at: some ten milliseconds together."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
 LARGE = (2.0**-7, 2.0**-12)
 
@@ -161,21 +163,62 @@ def neighbours_test(g: Array, w: Array) -> LawTest | None:
 def on_the_data_test(x: Array, g: Array, w: Array) -> LawTest | None:
     """Return the test of correlations of noise, and of its size, with where a record lies, how far out, and over all attributes.
 
-    Any function of the data will do; these are bounded, so that no outlier drowns the others: ``d/(d̄ + |d|)`` of the distance ``d`` from
-    the mean, ``d̄`` its mean size.
+    Any function of the data will do; these are bounded, so that no outlier drowns the others.
     """
-    n, d = len(x), x - x.mean(axis=0)
-    usual = np.abs(d).mean(axis=0)
-    side = d / (np.where(usual > 0, usual, 1.0) + np.abs(d))
-    a = np.hstack([side, np.abs(side), np.abs(side).sum(axis=1, keepdims=True)])
-    a -= a.mean(axis=0)
-    norm = np.sqrt(np.square(a).sum(axis=0))
-    varied = norm > 1e-9 * math.sqrt(n)
-    if not varied.any():
+    side = _sides(x)
+    a = _varied(np.hstack([side, np.abs(side), np.abs(side).sum(axis=1, keepdims=True)]))
+    if a is None:
         return None
-    a = a[:, varied] / norm[varied]
     z = np.concatenate([(a.T @ g).ravel(), (a.T @ w).ravel()])
-    return normal_test("dependence on the data", z, n, "a correlation of the noise, or of its size, with where a record lies is")
+    return normal_test("dependence on the data", z, len(x), "a correlation of the noise, or of its size, with where a record lies is")
+
+
+def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTest | None:
+    """Return the test of correlations of noise with where other records lie, and of its size with how far out, at every distance of rows.
+
+    ``Σ_i a_(i+h) g_i / ‖a‖`` is N(0, 1) for every function a of the data, as are rows g; at all h by Fourier transforms, of rows laid in a
+    circle with 0 between the last and the first, which makes the variance no larger.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, N)
+    g, w : ndarrays of shape (n, C)
+        Scores of noise and of its size, of columns with the ``names``; looked at are ``MOST_BESIDE`` at most, evenly among all.
+    names : sequence of str
+    """
+    n, side = len(x), _sides(x)
+    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_BESIDE)).round().astype(np.intp))
+    length, worst, tests = scipy.fft.next_fast_len(n, real=True), (0.0, 0, 0), 0
+    for data, noise in ((side[:, :MOST_OTHERS], g), (np.abs(side).sum(axis=1, keepdims=True), w)):
+        a = _varied(data)
+        if a is None:
+            continue
+        A, Z = (scipy.fft.rfft(np.ascontiguousarray(one.T, dtype=np.float32), length) for one in (a, noise[:, chosen]))
+        for column, of_noise in zip(chosen.tolist(), Z, strict=True):
+            z = np.abs(scipy.fft.irfft(A * of_noise.conj(), length))
+            lag = int(z.max(axis=0).argmax())
+            tests, worst = tests + z.size, max(worst, (float(z[:, lag].max()), column, lag))
+    if not tests:
+        return None
+    z_most, column, lag = worst
+    away = f"{lag} rows further on" if 2 * lag <= length else f"{length - lag} rows before"
+    where = f"a correlation of the noise of {names[column]}, or of its size, with where the record {away} lies is"
+    return LawTest("other rows' data", min(1.0, 2.0 * tests * tail(z_most)), tests, n, z_most / math.sqrt(n), 0.0, where)
+
+
+def _sides(x: Array) -> Array:
+    """Return where records lie, bounded: ``d/(d̄ + |d|)`` of the distance ``d`` from the mean, ``d̄`` its mean size; shape (n, N)."""
+    d = x - x.mean(axis=0)
+    usual = np.abs(d).mean(axis=0)
+    return np.asarray(d / (np.where(usual > 0, usual, 1.0) + np.abs(d)))
+
+
+def _varied(a: Array) -> Array | None:
+    """Return the columns that vary, of mean 0 and length 1; None of none."""
+    a = a - a.mean(axis=0)
+    norm = np.sqrt(np.square(a).sum(axis=0))
+    varied = norm > 1e-9 * math.sqrt(len(a))
+    return a[:, varied] / norm[varied] if varied.any() else None
 
 
 def _length(columns: Array) -> Array:

@@ -18,6 +18,7 @@ nothing of them, as noise that follows its law is independent of them.
 | ``repeats`` | periods, and rows that share their noise, or its size, with others | neighbours in order of s: Poisson, or bounds |
 | ``neighbouring rows`` | noise that hangs on the row before, in any copy | ``Σ g_i h_{i+1} / ‖g‖`` over pairs that share no row: N(0, 1) |
 | ``dependence on the data`` | noise whose size or sign goes with the data | ``Σ a_i g_i / ‖a‖`` with a any function of the data: N(0, 1) |
+| ``other rows' data`` | noise, or its size, that goes with another record, at any distance | ``Σ a_(i+h) g_i / ‖a‖``: N(0, 1) |
 | ``joint law`` | noise of several copies or attributes whose sizes go together | correlations of u and w: t |
 | ``low digits`` | another copy's noise, or the record, in the digits of a copy (``auditor.audit.drawn_law.low_digits``) | a bound |
 | ``no noise by law`` | noise in combinations that have none | none is allowed beyond rounding |
@@ -40,6 +41,7 @@ from auditor.audit.drawn_law.column_tests import (
     joint_test,
     neighbours_test,
     on_the_data_test,
+    other_rows_test,
     repeats_test,
     size_test,
 )
@@ -102,7 +104,8 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     g, w = every.score, scores(every.size)
     tests += [
         distribution_test(every, law), size_test(every, law), *_cells(law, rows, names, chosen),
-        _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w), low_digits_test(law, rows, chosen),
+        _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w),
+        other_rows_test(rows.x, own.score, w[:, : len(own.names)], own.names), low_digits_test(law, rows, chosen),
     ]  # fmt: skip
     tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
     return [test for test in tests if test is not None]

@@ -1,4 +1,4 @@
-"""Whether rows share their coins: one that takes another's, or draws the same replacement, is told by who knows that one's value.
+"""Whether a row's coins are its own: one that takes another's is told by who knows that one's value; one set by another's value tells it.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -7,13 +7,15 @@
 | ``σ²`` | ``(1 − 2κ) / (2 ln((1 − κ)/κ))`` of chance κ: ``E exp(λe) ≤ exp(λ²/2)`` for every λ (kearns1998) | |
 | ``S``, ``N`` | sums and numbers of scores by place: rows, in some order, go round ``PLACES`` places, one further each time | (L,) |
 | ``R`` | ``Σ_o S_o S_(o+h)`` at every lag h, and ``Σ_o S_o S_(h−o)``: coins that come again backwards | (L,) |
+| ``G`` | sums by place of one bit of the original values' codes, less its mean | (L,) |
 
 By law rows are independent and each place's sum is sub-Gaussian, of variance N_o at most. R is linear in each of them, so its moment
 generating function is no larger than of normal ones (replace one after the other), and ``P(|R| > √(2Vt) + 2mt) ≤ 2 exp(−t)`` with
 ``V = Σ_o N_o N_(o+h)`` and m the largest N (hsu2012; a lag backwards has every product twice). So p-values hold at any number of rows, for
-any table and any retention. That each round starts one place further takes what comes again after ``PLACES`` rows, or in the next block,
-to lag 1. Rows in their own order show neighbours and periods; in that of their values, records that are alike. *Not found*: rows that
-share coins by no rule of places, as by a secret order; a share of them below some ``7/√L``, and records that are not looked at, as far
+any table and any retention. ``Σ_o S_o G_(o+h)`` is sub-Gaussian itself, of variance ``Σ_o N_o G²_(o+h)``, as originals are given. That each
+round starts one place further takes what comes again after ``PLACES`` rows, or in the next block, to lag 1. Rows in their own order show
+neighbours and periods; in that of their values, records that are alike. *Not found*: rows that share coins by no rule of places, as by a
+secret order; a share of them below some ``7/√L``, and records that are not looked at, as far
 as ``SEGMENT_ROWS`` leave some.
 """
 
@@ -30,6 +32,8 @@ from auditor.results.evidence import LawTest
 from auditor.types import Array
 
 PLACES = 2**13
+BITS = 4
+"""Of original values' codes, the lowest; values beyond are told apart by their number modulo 16."""
 VECTORS = 8
 """Sums are kept of copies apart; of more copies some have theirs together."""
 UNIT = 2.0**11
@@ -40,6 +44,10 @@ SERIES = (
 )  # fmt: skip
 ROWS, CHANGED, NUMBERS = 5, (6, 7), (0, 1, 1, 0, 2)
 """Where, after the sums of ``SERIES``, the number of rows stands, and those of values changed in either order; and which each has."""
+OWN = 3
+"""Of them, in the rows' own order."""
+DEPARTURE = "a correlation of scores of coins"
+"""Of coins themselves it is larger, where most values are kept: their scores spread less."""
 SUMS_BYTES = 4 * 8
 """Of one copy's sums at one place."""
 
@@ -106,6 +114,19 @@ def by_place(series: NDArray[np.int32], first: int, length: int) -> NDArray[np.i
     return sums
 
 
+def bits_of(values: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Return the lowest bits of rows' codes, and a one for each row, shape (BITS + 1, b).
+
+    Examples
+    --------
+    >>> bits_of(np.array([0, 1, 6])).tolist()
+    [[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [1, 1, 1]]
+    """
+    found = np.ones((BITS + 1, len(values)), dtype=np.int32)
+    found[:BITS] = values >> np.arange(BITS)[:, None] & 1
+    return found
+
+
 def exponents(R: Array | float, V: Array | float, most: float) -> Array:
     """Return t, ``√(2Vt) + 2mt = |R|``: the chance of so large a sum of products is at most ``2 exp(−t)``; 0 of none.
 
@@ -128,14 +149,11 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
     copies, rows : int
         Copies, and rows that were counted.
     """
-    apart, every = copies <= VECTORS, list(vectors.values())
-    length = every[0].shape[1]
+    length = next(iter(vectors.values())).shape[1]
     if length < 3:
         return []
-    looks = [(f"copy {copy}" if apart else "some copies", sums, apart) for copy, sums in vectors.items()]
-    looks += [("all copies together", np.sum(every, axis=0, dtype=np.int64), False)] if copies > 1 else []
     tests, worst = 0, (0.0, 0.0, "no correlation")
-    for name, sums, alone in looks:
+    for name, sums, alone in _looks(vectors, copies):
         # Given which values are changed, what replaces them is independent in one copy; in several that hang together not by uneven π.
         numbers = [ROWS, *CHANGED] if alone else [ROWS] * 3
         S, N, most = sums[:ROWS] / UNIT, sums[numbers].astype(np.float64), float(sums[ROWS].max())
@@ -150,8 +168,46 @@ def shared_coins_tests(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], co
                     worst = (t, float(R[lag] / V[lag]), what)
     t_most, observed, where = worst
     p = min(1.0, 2.0 * tests * math.exp(-t_most))
-    departure = "a correlation of scores of coins"  # of coins themselves it is larger, where most values are kept: their scores spread less
-    return [LawTest("shared coins", p, tests, rows, observed, 0.0, f"{where} is", math.sqrt(length / rows), departure)]
+    return [LawTest("shared coins", p, tests, rows, observed, 0.0, f"{where} is", math.sqrt(length / rows), DEPARTURE)]
+
+
+def other_rows_tests(
+    vectors: Mapping[int, NDArray[np.signedinteger[Any]]], bits: NDArray[np.signedinteger[Any]], copies: int, rows: int
+) -> list[LawTest]:
+    """Return the test that coins and replacements go with no other row's original value, at any lag; nothing of fewer than three places.
+
+    Parameters
+    ----------
+    vectors, copies, rows
+        As for ``shared_coins_tests``.
+    bits : ndarray of shape (BITS + 1, L)
+        What ``by_place`` returned of ``bits_of`` the originals, added up.
+    """
+    length, (*ones, of) = bits.shape[1], bits.astype(np.float64)
+    if length < 3:
+        return []
+    G = np.array(ones) - np.sum(ones, axis=1, keepdims=True) / of.sum() * of
+    tests, worst = 0, (0.0, 0.0, "no correlation")
+    for name, sums, alone in _looks(vectors, copies):
+        S, N = sums[:OWN] / UNIT, sums[[ROWS, *CHANGED[:1] * 2] if alone else [ROWS] * OWN].astype(np.float64)
+        R, V = beside(S, G), beside(N, G**2).clip(1e-9)
+        tests += R.size
+        series, bit, lag = place = tuple(int(k) for k in np.unravel_index(int((R**2 / V).argmax()), R.shape))
+        t = float(R[place] ** 2 / (2.0 * V[place]))
+        if t > worst[0]:
+            away = f"{lag} further on" if lag <= length // 2 else f"{length - lag} before"
+            what = f"the correlation of {SERIES[series]} of {name} with bit {bit + 1} of the original's values of rows {away},"
+            worst = (t, float(R[place] / math.sqrt(N[series].sum() * np.square(G[bit]).sum())), what)
+    t_most, observed, where = worst
+    p = min(1.0, 2.0 * tests * math.exp(-t_most))
+    return [LawTest("values of other rows", p, tests, rows, observed, 0.0, f"{where} is", math.sqrt(length / rows), DEPARTURE)]
+
+
+def _looks(vectors: Mapping[int, NDArray[np.signedinteger[Any]]], copies: int) -> list[tuple[str, NDArray[np.signedinteger[Any]], bool]]:
+    """Return the sums that are looked at, with what to call them, and whether they are of one copy: each, and all together."""
+    apart = copies <= VECTORS
+    looks = [(f"copy {copy}" if apart else "some copies", sums, apart) for copy, sums in vectors.items()]
+    return looks + ([("all copies together", np.sum(list(vectors.values()), axis=0, dtype=np.int64), False)] if copies > 1 else [])
 
 
 def lagged(S: Array) -> tuple[Array, Array]:
@@ -164,3 +220,14 @@ def lagged(S: Array) -> tuple[Array, Array]:
     """
     F, L = np.fft.rfft(S), S.shape[1]
     return np.fft.irfft(F * F.conj(), L)[:, 1 : (L + 1) // 2], np.fft.irfft(F * F, L)
+
+
+def beside(S: Array, G: Array) -> Array:
+    """Return ``Σ_o S_o G_(o+h)`` of series of shapes (k, L) and (m, L) at all lags h, shape (k, m, L).
+
+    Examples
+    --------
+    >>> beside(np.array([[1.0, 2.0, 0.0]]), np.array([[0.0, 1.0, 5.0]])).round(9).tolist()
+    [[[2.0, 11.0, 5.0]]]
+    """
+    return np.asarray(np.fft.irfft(np.fft.rfft(S).conj()[:, None] * np.fft.rfft(G), S.shape[1]))
