@@ -104,6 +104,15 @@ def correlation_tail(r: float, n: int) -> float:
     return tail(r * math.sqrt((n - 1) / (1.0 - r**2)), n - 1)
 
 
+def wave_tail(t: float) -> float:
+    """Return the bound ``t e^{1−t}`` on the chance of so large a ``|Σ w exp(iθ)|² / Σ |w|²``, of uniform phases θ and any weights.
+
+    Of a phase θ and any complex λ, ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤ exp(|λ|²/4)``; integrated over λ from a normal distribution this is
+    ``E exp(b t) ≤ 1/(1 − b)`` for b < 1, and Markov's inequality at the best b is the bound, at any number of phases.
+    """
+    return t * math.exp(1.0 - t) if t > 1.0 else 1.0
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values: rejecting where they are ≤ α keeps the family-wise error at α.
 

@@ -19,7 +19,9 @@ from auditor.audit.drawn_law.column_tests import (
     joint_test,
     neighbours_test,
     other_rows_test,
+    pairs_on_the_data_test,
     repeats_test,
+    waves_test,
 )
 from auditor.audit.drawn_law.columns import Columns
 from auditor.audit.drawn_law.low_digits import GRID, Column, Weight
@@ -187,3 +189,28 @@ def test_correlations_with_other_records_are_those_at_every_distance_row_by_row(
     assert test.observed == pytest.approx(most / math.sqrt(101), rel=1e-5)
     assert test.p == pytest.approx(min(1.0, 2 * test.tests * norm.sf(most)), rel=1e-3)
     assert other_rows_test(np.ones((101, 2)), g, w, ["a", "b", "c"]) is None
+
+
+def test_pairs_and_the_data_are_products_row_by_row():
+    rng = np.random.default_rng(10)
+    x, e = rng.normal(size=(80, 2)) ** 3, rng.normal(size=(80, 3))
+    d = x - x.mean(axis=0)
+    a = (a := d / (np.abs(d).mean(axis=0) + np.abs(d))) - a.mean(axis=0)
+    z = [(column * e[:, i] * e[:, k]).sum() / math.sqrt((column**2 * e[:, i] ** 2).sum()) for column in a.T for i, k in combinations(range(3), 2)]
+    test = pairs_on_the_data_test(x, e)
+    assert test.tests == len(z) == 6
+    assert test.p == pytest.approx(min(1.0, 12 * norm.sf(max(map(abs, z)))))
+    assert pairs_on_the_data_test(x, e[:, :1]) is None
+
+
+def test_waves_are_sums_of_phases_at_every_frequency_in_three_orders():
+    rng = np.random.default_rng(11)
+    x, v = rng.normal(size=(90, 2)), rng.random((90, 3))
+    test, most = waves_test(x, v, ["one", "two", "three"], ["a", "b"]), 0.0
+    for order in (np.arange(90), x[:, 0].argsort(), x[:, 1].argsort()):
+        for f in range(90):
+            t = np.abs(np.exp(2j * np.pi * (v[order] - f * np.arange(90)[:, None] / 90)).sum(axis=0)) ** 2 / 90
+            most = max(most, t.max())
+    assert test.tests == 3 * 3 * 90
+    assert test.observed == pytest.approx(math.sqrt(most / 90), rel=1e-5)
+    assert test.p == pytest.approx(min(1.0, test.tests * most * math.exp(1 - most)), rel=1e-3)

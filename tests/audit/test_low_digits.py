@@ -14,8 +14,9 @@ from scipy.special import ndtr
 
 import auditor
 from auditor.audit.drawn_law.chosen_rows import grids, rows_of
-from auditor.audit.drawn_law.low_digits import innovations, low_digits_test, tail
+from auditor.audit.drawn_law.low_digits import innovations, low_digits_test
 from auditor.audit.drawn_law.rows import row_tests
+from auditor.numerics.statistics import wave_tail
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
 from auditor.schemes.planted.innovations import ranks
 from auditor.selftest import CaseTable
@@ -198,15 +199,15 @@ def test_the_largest_sum_is_that_of_the_formula_as_written():
 
 def test_the_bound_holds_by_hand_and_by_drawing():
     """P(t ≥ a) ≤ a e^(1−a): 1 at a = 1; of one row t is 1. Of 2, 5 and 50 phases with unequal weights, 50,000 draws each: four errors."""
-    assert tail(1.0) == tail(0.3) == 1.0
-    assert tail(4.0) == pytest.approx(4 * math.exp(-3))
+    assert wave_tail(1.0) == wave_tail(0.3) == 1.0
+    assert wave_tail(4.0) == pytest.approx(4 * math.exp(-3))
     rng = np.random.default_rng(4)
     for n in (2, 5, 50):
         c = rng.uniform(0.1, 2.0, n)
         t = np.abs(np.exp(2j * np.pi * rng.random((50_000, n))) @ c) ** 2 / (c**2).sum()
         for a in (1.5, 3.0, 6.0):
             share = (t >= a).mean()
-            assert share <= tail(a) + 4 * math.sqrt(share * (1 - share) / len(t))
+            assert share <= wave_tail(a) + 4 * math.sqrt(share * (1 - share) / len(t))
 
 
 def test_grids_that_were_not_seen():

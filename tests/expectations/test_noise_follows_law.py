@@ -221,6 +221,40 @@ def test_a_planted_leak_is_found(leak, kind):
     assert verdict.observed <= IMPLICIT_LEVEL
 
 
+def first_copy_s(x, copies, score):
+    return [x + (copies[0] - x).std(axis=0) * score, *copies[1:]]
+
+
+def function_of_the_record(x, copies, law, rng):
+    """No chance at all: it goes round a thousand times from the least record to the largest."""
+    turns = 1000 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)
+    return first_copy_s(x, copies, ndtri(turns % 1.0))
+
+
+def function_of_the_row_s_number(x, copies, law, rng):
+    """A sequence that fills the unit interval evenly, of which neighbours are not correlated: 1 − 6α(1 − α) is 0."""
+    alpha = 0.5 - math.sqrt(1 / 12)
+    return first_copy_s(x, copies, ndtri((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0))
+
+
+def side_by_sign_of_product(x, copies, law, rng):
+    """Either copy's noise is independent of the record, and so are both of each other; where they agree in sign it lies above the median."""
+    z, side = noise_of(x, copies), np.where(x > np.median(x, axis=0), 1.0, -1.0)
+    return [copies[0], x + np.abs(z[1]) * np.sign(z[0]) * side, *copies[2:]]
+
+
+@pytest.mark.parametrize(
+    ("leak", "statistic"),
+    [(function_of_the_record, "waves"), (function_of_the_row_s_number, "waves"), (side_by_sign_of_product, "pairs and the data")],
+    ids=lambda one: getattr(one, "__name__", one),
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["skewed", "heavy"])
+def test_noise_that_is_random_to_every_other_test_is_found(leak, statistic, kind):
+    tests = found(table(kind)[:, :1], "independent", [0.5, 1.0], 1, leak)
+    assert judged(tests).status == "fails"
+    assert next(test for test in tests if test.statistic == statistic).p < 1e-12
+
+
 @pytest.mark.parametrize("lag", [1, -1, 2500])
 def test_a_copy_that_hides_another_record_whole_is_found(lag):
     """All noise is that record's score: by any other test it is as random as the records are."""
@@ -372,7 +406,7 @@ def test_p_values_are_no_smaller_than_they_say():
             for kind in X:
                 for test in found(X[kind], scheme, levels, [1000, 3000, 5000][place] + 2 * seed + (kind == "heavy"), **parameters):
                     p.setdefault(test.statistic, []).append(test.p)
-    assert len(p) == 14
+    assert len(p) == 16
     for statistic, values in p.items():
         assert kstest(values, "uniform", alternative="greater").pvalue > 1e-5, statistic
         assert np.mean(np.array(values) <= 0.01) <= 0.01 + 5 * math.sqrt(0.01 * 0.99 / len(values)), statistic

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import EPS
 from auditor.audit.drawn_law.columns import DENSITY, Columns
-from auditor.numerics.statistics import correlation_tail, tail
+from auditor.numerics.statistics import correlation_tail, tail, wave_tail
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -24,6 +24,8 @@ MOST_SIDES = 6
 """Combinations that rows are compared in: of more a repeat might lie in two cells, for the bounds of one of them."""
 MOST_BESIDE, MOST_OTHERS = 32, 4
 """Columns of noise, and attributes of other records, that are looked at: some ten milliseconds together."""
+FAR = 6.0
+"""Deviations at which scores of sizes are cut off: next to no noise of copies on a grid has a size of 0, whose score would be −37."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
 LARGE = (2.0**-7, 2.0**-12)
 
@@ -186,10 +188,9 @@ def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTe
         Scores of noise and of its size, of columns with the ``names``; looked at are ``MOST_BESIDE`` at most, evenly among all.
     names : sequence of str
     """
-    n, side = len(x), _sides(x)
-    chosen = np.unique(np.linspace(0, len(names) - 1, min(len(names), MOST_BESIDE)).round().astype(np.intp))
+    n, side, chosen = len(x), _sides(x), _evenly(len(names))
     length, worst, tests = scipy.fft.next_fast_len(n, real=True), (0.0, 0, 0), 0
-    for data, noise in ((side[:, :MOST_OTHERS], g), (np.abs(side).sum(axis=1, keepdims=True), w)):
+    for data, noise in ((side[:, :MOST_OTHERS], g), (np.abs(side).sum(axis=1, keepdims=True), np.clip(w, -FAR, FAR))):
         a = _varied(data)
         if a is None:
             continue
@@ -206,11 +207,70 @@ def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTe
     return LawTest("other rows' data", min(1.0, 2.0 * tests * tail(z_most)), tests, n, z_most / math.sqrt(n), 0.0, where)
 
 
+def pairs_on_the_data_test(x: Array, e: Array) -> LawTest | None:
+    """Return the test of correlations of products of two combinations' noise with where a record lies.
+
+    Each noise may be independent of the data, and of the other, and the sign of their product a record's side of the mean: whoever holds
+    both copies sees by their difference which. Given the data and ``e_i``, ``Σ a e_i e_k / √(Σ a² e_i²)`` is N(0, 1).
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, N)
+    e : ndarray of shape (n, C)
+        Scores of combinations that are independent by law.
+    """
+    a, C = _varied(_sides(x)[:, :MOST_OTHERS]), e.shape[1]
+    if a is None or C < 2:
+        return None
+    z = []
+    for column in a.T:
+        ae = e * column[:, None]
+        z.append(((ae.T @ e) / _length(ae)[:, None])[np.triu_indices(C, 1)])
+    where = "a correlation of where a record lies with the product of noise in two copies or attributes is"
+    return normal_test("pairs and the data", np.concatenate(z), len(x), where)
+
+
+def waves_test(x: Array, v: Array, names: Sequence[str], attributes: Sequence[str]) -> LawTest:
+    """Return the test that noise makes no wave along the rows, in their order or in that of an attribute.
+
+    Noise that is a function of the record, or of the row's number, is random to every other test if only it turns fast enough: as many
+    times as a tenth of the rows, say. ``t = |Σ exp(2πi (v − f r))|² / n``, r a row's place in an order, has the bound of ``wave_tail``
+    at any frequency f, as phases v are uniform and independent given the order.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, N)
+    v : ndarray of shape (n, C)
+        Uniform by law, of columns with the ``names``; looked at are ``MOST_BESIDE`` at most, evenly among all.
+    names, attributes : sequences of str
+    """
+    n, chosen = len(x), _evenly(len(names))
+    length = scipy.fft.next_fast_len(n)
+    angle = (2.0 * np.pi * v.T[chosen]).astype(np.float32)
+    wave = np.cos(angle) + 1j * np.sin(angle)
+    orders = [("the rows", np.arange(n))]
+    orders += [(repr(name), np.argsort(column)) for name, column in zip(attributes[:MOST_OTHERS], x.T[:MOST_OTHERS], strict=True)]
+    worst = (0.0, "", "")
+    for name, order in orders:
+        t = np.abs(scipy.fft.fft(wave[:, order], length)).max(axis=1)
+        column = int(t.argmax())
+        worst = max(worst, (float(t[column]) ** 2 / n, names[chosen[column]], name))
+    t_most, noise, along = worst
+    tests = len(orders) * len(chosen) * length
+    where = f"the length of a wave that the noise of {noise} makes along {along} is"
+    return LawTest("waves", min(1.0, tests * wave_tail(t_most)), tests, n, math.sqrt(t_most / n), 0.0, where)
+
+
 def _sides(x: Array) -> Array:
     """Return where records lie, bounded: ``d/(d̄ + |d|)`` of the distance ``d`` from the mean, ``d̄`` its mean size; shape (n, N)."""
     d = x - x.mean(axis=0)
     usual = np.abs(d).mean(axis=0)
     return np.asarray(d / (np.where(usual > 0, usual, 1.0) + np.abs(d)))
+
+
+def _evenly(columns: int) -> NDArray[np.intp]:
+    """Return the places of ``MOST_BESIDE`` of so many columns at most, evenly among all."""
+    return np.linspace(0, columns - 1, min(columns, MOST_BESIDE)).round().astype(np.intp)
 
 
 def _varied(a: Array) -> Array | None:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.drawn_law.chosen_rows import Rows
-from auditor.numerics.statistics import ranks
+from auditor.numerics.statistics import ranks, wave_tail
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, undo_root
@@ -142,13 +142,8 @@ def low_digits_test(law: NoiseLaw, rows: Rows, chosen: Sequence[int]) -> LawTest
     largest = max(found, key=lambda one: one.t)
     correlation, weight = largest.plainest()
     where = f"a correlation of digits of {largest.column.name} ({largest.frequency:.4g} units to a deviation) with {weight} is"
-    p = min(1.0, tests * tail(largest.t))
+    p = min(1.0, tests * wave_tail(largest.t))
     return LawTest("low digits", p, tests, len(rows.x), correlation, 0.0, where, math.sqrt(2.0))
-
-
-def tail(a: float) -> float:
-    """Return the bound on ``P(t ≥ a)``."""
-    return a * math.exp(1.0 - a) if a > 1.0 else 1.0
 
 
 def innovations(K: Array, N: int) -> list[Innovation]:

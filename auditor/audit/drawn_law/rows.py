@@ -19,6 +19,8 @@ nothing of them, as noise that follows its law is independent of them.
 | ``neighbouring rows`` | noise that hangs on the row before, in any copy | ``Σ g_i h_{i+1} / ‖g‖`` over pairs that share no row: N(0, 1) |
 | ``dependence on the data`` | noise whose size or sign goes with the data | ``Σ a_i g_i / ‖a‖`` with a any function of the data: N(0, 1) |
 | ``other rows' data`` | noise, or its size, that goes with another record, at any distance | ``Σ a_(i+h) g_i / ‖a‖``: N(0, 1) |
+| ``pairs and the data`` | noise of two copies whose product goes with the data | ``Σ a e_i e_k / √(Σ a² e_i²)``: N(0, 1) |
+| ``waves`` | noise that is a function of the record, or of the row's number, however fast it turns | a bound |
 | ``joint law`` | noise of several copies or attributes whose sizes go together | correlations of u and w: t |
 | ``low digits`` | another copy's noise, or the record, in the digits of a copy (``auditor.audit.drawn_law.low_digits``) | a bound |
 | ``no noise by law`` | noise in combinations that have none | none is allowed beyond rounding |
@@ -42,8 +44,10 @@ from auditor.audit.drawn_law.column_tests import (
     neighbours_test,
     on_the_data_test,
     other_rows_test,
+    pairs_on_the_data_test,
     repeats_test,
     size_test,
+    waves_test,
 )
 from auditor.audit.drawn_law.columns import DENSITY, FINE, MOST_JOINT, Columns, combinations, length_of, over, scores, within_copies
 from auditor.audit.drawn_law.increments import (
@@ -105,9 +109,10 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     tests += [
         distribution_test(every, law), size_test(every, law), *_cells(law, rows, names, chosen),
         _repeats(law, rows, own, joint, chosen), neighbours_test(g, w), on_the_data_test(rows.x, g, w),
-        other_rows_test(rows.x, own.score, w[:, : len(own.names)], own.names), low_digits_test(law, rows, chosen),
+        other_rows_test(rows.x, own.score, w[:, : len(own.names)], own.names), waves_test(rows.x, own.v, own.names, names),
+        low_digits_test(law, rows, chosen),
     ]  # fmt: skip
-    tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1])]
+    tests += [] if joint is None else [joint_test(joint.t, w[:, len(own.names) : -1]), pairs_on_the_data_test(rows.x, joint.score)]
     return [test for test in tests if test is not None]
 
 
