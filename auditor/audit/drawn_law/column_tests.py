@@ -26,6 +26,8 @@ MOST_BESIDE, MOST_OTHERS = 32, 4
 """Columns of noise, and attributes of other records, that are looked at: some ten milliseconds together."""
 FAR = 6.0
 """Deviations at which scores of sizes are cut off: next to no noise of copies on a grid has a size of 0, whose score would be −37."""
+NEAR = 64
+"""Rows within which a record is near: rows that are looked at lie in runs of as many, or more."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
 LARGE = (2.0**-7, 2.0**-12)
 
@@ -179,7 +181,8 @@ def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTe
     """Return the test of correlations of noise with where other records lie, and of its size with how far out, at every distance of rows.
 
     ``Σ_i a_(i+h) g_i / ‖a‖`` is N(0, 1) for every function a of the data, as are rows g; at all h by Fourier transforms, of rows laid in a
-    circle with 0 between the last and the first, which makes the variance no larger.
+    circle with 0 between the last and the first, which makes the variance no larger. Half of the chance of a false alarm is that of the
+    ``NEAR`` rows either way, of which alone the number of tests says what could hide.
 
     Parameters
     ----------
@@ -189,22 +192,26 @@ def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTe
     names : sequence of str
     """
     n, side, chosen = len(x), _sides(x), _evenly(len(names))
-    length, worst, tests = scipy.fft.next_fast_len(n, real=True), (0.0, 0, 0), 0
+    length = scipy.fft.next_fast_len(n, real=True)
+    near = np.abs(np.arange(length) - length / 2) >= length / 2 - NEAR  # before, or further on
+    tests, most = np.zeros(2, dtype=np.intp), [(0.0, 0, 0), (0.0, 0, 0)]
     for data, noise in ((side[:, :MOST_OTHERS], g), (np.abs(side).sum(axis=1, keepdims=True), np.clip(w, -FAR, FAR))):
         a = _varied(data)
         if a is None:
             continue
         A, Z = (scipy.fft.rfft(np.ascontiguousarray(one.T, dtype=np.float32), length) for one in (a, noise[:, chosen]))
         for column, of_noise in zip(chosen.tolist(), Z, strict=True):
-            z = np.abs(scipy.fft.irfft(A * of_noise.conj(), length))
-            lag = int(z.max(axis=0).argmax())
-            tests, worst = tests + z.size, max(worst, (float(z[:, lag].max()), column, lag))
-    if not tests:
+            z = np.abs(scipy.fft.irfft(A * of_noise.conj(), length)).max(axis=0)
+            for k, lags in enumerate((near, ~near)):
+                lag = int(np.where(lags, z, -1.0).argmax())
+                most[k] = max(most[k], (float(z[lag]), column, lag))
+                tests[k] += len(A) * np.count_nonzero(lags)
+    if not tests.any():
         return None
-    z_most, column, lag = worst
+    p, (z_most, column, lag) = min((4.0 * of * tail(one[0]), one) for one, of in zip(most, tests.tolist(), strict=True) if of)
     away = f"{lag} rows further on" if 2 * lag <= length else f"{length - lag} rows before"
     where = f"a correlation of the noise of {names[column]}, or of its size, with where the record {away} lies is"
-    return LawTest("other rows' data", min(1.0, 2.0 * tests * tail(z_most)), tests, n, z_most / math.sqrt(n), 0.0, where)
+    return LawTest("other rows' data", min(1.0, p), 2 * int(tests[0]), n, z_most / math.sqrt(n), 0.0, where)
 
 
 def pairs_on_the_data_test(x: Array, e: Array) -> LawTest | None:
@@ -258,7 +265,7 @@ def waves_test(x: Array, v: Array, names: Sequence[str], attributes: Sequence[st
     t_most, noise, along = worst
     tests = len(orders) * len(chosen) * length
     where = f"the length of a wave that the noise of {noise} makes along {along} is"
-    return LawTest("waves", min(1.0, tests * wave_tail(t_most)), tests, n, math.sqrt(t_most / n), 0.0, where)
+    return LawTest("waves", min(1.0, tests * wave_tail(t_most)), tests, n, math.sqrt(t_most / n), 0.0, where, math.sqrt(2.0))
 
 
 def _sides(x: Array) -> Array:
