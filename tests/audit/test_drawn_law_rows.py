@@ -185,9 +185,9 @@ def test_correlations_with_other_records_are_those_at_every_distance_row_by_row(
         a = data - data.mean(axis=0)
         a = np.vstack([a / np.sqrt((a**2).sum(axis=0)), np.zeros((19, a.shape[1]))])
         for lag in range(320):
-            near = min(lag, 320 - lag) <= 64
+            near = min(lag, 320 - lag) <= 8
             most[near] = max(most[near], abs(np.roll(a, -lag, axis=0)[:301].T @ noise).max())
-    tests = {near: (129 if near else 191) * (2 + 1) * 3 for near in most}
+    tests = {near: (17 if near else 303) * (2 + 1) * 3 for near in most}
     assert test.tests == 2 * tests[True]
     assert test.p == pytest.approx(min(1.0, *(4 * tests[near] * norm.sf(most[near]) for near in most)), rel=1e-3)
     assert other_rows_test(np.ones((301, 2)), g, w, ["a", "b", "c"]) is None

@@ -26,8 +26,8 @@ MOST_BESIDE, MOST_OTHERS = 32, 4
 """Columns of noise, and attributes of other records, that are looked at: some ten milliseconds together."""
 FAR = 6.0
 """Deviations at which scores of sizes are cut off: next to no noise of copies on a grid has a size of 0, whose score would be −37."""
-NEAR = 64
-"""Rows within which a record is near: rows that are looked at lie in runs of as many, or more."""
+NEAR = 8
+"""Rows within which a record is near."""
 SMALL = (2.0**-7, 2.0**-14, 2.0**-21, 2.0**-28, 2.0**-40)
 LARGE = (2.0**-7, 2.0**-12)
 
