@@ -14,11 +14,13 @@ from large_tables import SMALLER, figures, in_memory
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
+from auditor.numerics import blocks
 from auditor.runs import passes, workers
 from auditor.runs import schedule as tasks
 
 ROWS = 60_000
 SHORT = ROWS // SMALLER
+"""Ten blocks of all forty columns, where blocks are small."""
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +109,7 @@ QUICK = ("whole table",)
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
 def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**13)  # so that three columns have two blocks
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
     document = scenario(short, **changes)
     if "data" in CASES[case]:
@@ -133,8 +136,6 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 @pytest.mark.slow
 def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkeypatch):
     """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
-    from auditor.numerics import blocks
-
     document = wide(short)
     monkeypatch.setattr(blocks, "STRIPES", 3)
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
@@ -149,8 +150,6 @@ def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkey
 
 @pytest.mark.slow
 def test_rows_are_read_once_for_all_schemes(short, large, small_blocks, few_redraws, monkeypatch):
-    from auditor.numerics import blocks
-
     reads = []
     read = streamed.FileRows.read
     monkeypatch.setattr(streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b))
