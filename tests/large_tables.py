@@ -17,6 +17,8 @@ from auditor.data.table import Table
 from auditor.results.model import AuditResult
 from auditor.runs import tables
 
+SMALLER = 16
+"""How many times shorter blocks are where `small_blocks` is asked for, and with them tables that show the same."""
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 

@@ -61,6 +61,8 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
 @pytest.mark.slow
 def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
+    every = audits.Asked.scenario  # three attacks, one of each kind
+    monkeypatch.setattr(audits.Asked, "scenario", lambda *asked: every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]})
     status, out, _ = command("advise", "staff.csv", "--copies", "2", "--unknown", "0.4", "--scheme", "corner-wave", "--output", "out")
     assert status == 0
     assert "'id' left out" in out

@@ -456,9 +456,12 @@ def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows, replicates):
     assert np.abs(gain.mean(axis=0) * math.sqrt(replicates) / gain.std(axis=0)).max() < 4.5
 
 
-@pytest.mark.parametrize(("rows", "replicates", "tables"), [(30, 1, 10), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 10, 10), (60, 100, 5)))])
+@pytest.mark.parametrize(("rows", "replicates", "tables"), [(30, 1, 10), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 10, 10), (60, 40, 5)))])
 def test_corner_wave_is_never_refuted_on_few_skewed_rows(rows, replicates, tables):
-    """Undecided, or holds, for every table: the guard of the best linear attack once refuted half of those of 30 rows (a miss: 2⁻¹⁰, 2⁻⁵)."""
+    """Undecided, or holds, for every table: the guard of the best linear attack once refuted half of those of 30 rows (a miss: 2⁻¹⁰, 2⁻⁵).
+
+    Of 60 rows, 40 releases suffice: with error bars of a third the size all five tables are refuted, as they are by a hundred releases.
+    """
     for seed in range(tables):
         found = verdict("corner-wave", [0.4, 0.2, 1.0, 0.7], {"no-collusion-gain": {}}, seed=seed, data=skewed(rows, seed), replicates=replicates)
         assert found.status != "fails", found.why

@@ -93,8 +93,15 @@ class Opened:
         self.context.close()
 
 
+@pytest.fixture(scope="module")
+def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
+    """The page of the first case, opened once for several tests: each leaves it as it was, but for the order of the rows."""
+    with Opened(browser, files["quickstart"]) as page:
+        yield page
+
+
 @pytest.mark.parametrize(
-    ("case", "theme", "width"), [*((case, "light", 400) for case in CASES), ("quickstart", "light", 1280), ("quickstart", "dark", 1280)]
+    ("case", "theme", "width"), [*((case, "light", 400) for case in CASES), ("quickstart", "dark", 1280)]
 )
 def test_charts_draw_offline_without_a_word_on_the_console(
     browser: Browser, files: dict[str, Path], case: str, theme: Any, width: int
@@ -119,13 +126,13 @@ def test_charts_draw_offline_without_a_word_on_the_console(
 
 def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
     file = tmp_path / "many.html"
-    file.write_text(Html().render([quickstart] * 4), encoding="utf-8")
+    file.write_text(Html().render([quickstart] * 2), encoding="utf-8")
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script("window.setTimeout = () => 0")  # what is left for later never comes
     page.goto(file.as_uri())
     drawn = page.locator("figure.drawn")
-    assert drawn.count() == page.locator("#audit-1 figure").count() == page.locator("figure").count() // 4 >= 3
+    assert drawn.count() == page.locator("#audit-1 figure").count() == page.locator("figure").count() // 2 >= 3
     page.pdf()
     assert drawn.count() == page.locator("figure").count()
     context.close()
@@ -181,14 +188,13 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
     page.close()
 
 
-def test_dark_and_light_differ_in_page_and_chart(browser: Browser, files: dict[str, Path]) -> None:
+def test_dark_and_light_differ_in_page_and_chart(opened: Opened) -> None:
     seen = []
     script = "one => getComputedStyle(one).fill"
-    with Opened(browser, files["quickstart"]) as opened:
-        for theme in ("light", "dark"):
-            opened.page.emulate_media(color_scheme=theme)
-            label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(script)
-            seen.append((opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label))
+    for theme in ("dark", "light"):
+        opened.page.emulate_media(color_scheme=theme)
+        label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(script)
+        seen.append((opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
 
@@ -214,48 +220,47 @@ def column(page: Page, index: int) -> list[float]:
     return [value for value in values if value == value]
 
 
-def test_a_heading_sorts_by_mouse_and_keyboard_and_says_so(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        button = opened.page.locator("table.matrix thead button").nth(1)
-        header = opened.page.locator("table.matrix thead th").nth(1)
-        for direction, sort in (("ascending", button.click), ("descending", lambda: button.press("Enter"))):
-            sort()
-            assert header.get_attribute("aria-sort") == direction
-            assert column(opened.page, 1) == sorted(column(opened.page, 1), reverse=direction == "descending")
+def test_a_heading_sorts_by_mouse_and_keyboard_and_says_so(opened: Opened) -> None:
+    button = opened.page.locator("table.matrix thead button").nth(1)
+    header = opened.page.locator("table.matrix thead th").nth(1)
+    for direction, sort in (("ascending", button.click), ("descending", lambda: button.press("Enter"))):
+        sort()
+        assert header.get_attribute("aria-sort") == direction
+        assert column(opened.page, 1) == sorted(column(opened.page, 1), reverse=direction == "descending")
 
 
-def test_a_cell_opens_its_detail_by_mouse(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        opened.page.locator("td button[popovertarget]").first.click()
-        detail = opened.page.locator("[popover]:popover-open")
-        assert "Error bar from" in detail.inner_text()
-        assert "The attack assumes" in opened.page.locator("[popover]").nth(4).inner_text() or detail.is_visible()
-        detail.get_by_role("button", name="Close").click()
-        assert opened.page.locator("[popover]:popover-open").count() == 0
+def test_a_cell_opens_its_detail_by_mouse(opened: Opened) -> None:
+    opened.page.locator("td button[popovertarget]").first.click()
+    detail = opened.page.locator("[popover]:popover-open")
+    assert "Error bar from" in detail.inner_text()
+    assert "The attack assumes" in opened.page.locator("[popover]").nth(4).inner_text() or detail.is_visible()
+    detail.get_by_role("button", name="Close").click()
+    assert opened.page.locator("[popover]:popover-open").count() == 0
 
 
-def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        opened.page.locator("table.matrix thead button").last.focus()
-        opened.page.keyboard.press("Tab")
-        opened.page.keyboard.press("Enter")
-        assert opened.page.locator("[popover]:popover-open").count() == 1
-        opened.page.keyboard.press("Escape")
-        assert opened.page.locator("[popover]:popover-open").count() == 0
-        assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
+def test_a_cell_opens_its_detail_by_keyboard_and_escape_returns(opened: Opened) -> None:
+    opened.page.locator("table.matrix thead button").last.focus()
+    opened.page.keyboard.press("Tab")
+    opened.page.keyboard.press("Enter")
+    assert opened.page.locator("[popover]:popover-open").count() == 1
+    opened.page.keyboard.press("Escape")
+    assert opened.page.locator("[popover]:popover-open").count() == 0
+    assert opened.page.evaluate("document.activeElement.hasAttribute('popovertarget')")
 
 
-def test_a_control_changes_the_chart_and_hovering_tells_the_value(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        figure = opened.page.locator("#audit-1-collusion")
-        before = figure.locator("svg").inner_html()
-        figure.locator("select[name=adversary]").select_option("0")
-        opened.page.wait_for_timeout(300)
-        assert figure.locator("svg").inner_html() != before
-        figure.locator("svg .mark-symbol.role-mark path").last.hover(force=True)
-        tip = opened.page.locator("#vg-tooltip-element.visible")
-        tip.wait_for()
-        assert "measured" in tip.inner_text()
+def test_a_control_changes_the_chart_and_hovering_tells_the_value(opened: Opened) -> None:
+    figure = opened.page.locator("#audit-1-collusion")
+    before = figure.locator("svg").inner_html()
+    control = figure.locator("select[name=adversary]")
+    chosen = control.input_value()
+    control.select_option("0")
+    opened.page.wait_for_timeout(300)
+    assert figure.locator("svg").inner_html() != before
+    figure.locator("svg .mark-symbol.role-mark path").last.hover(force=True)
+    tip = opened.page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "measured" in tip.inner_text()
+    control.select_option(chosen)
 
 
 def test_the_axis_names_what_a_control_chose(browser: Browser, files: dict[str, Path]) -> None:
@@ -268,35 +273,33 @@ def test_the_axis_names_what_a_control_chose(browser: Browser, files: dict[str, 
         assert opened.said == []
 
 
-def test_the_charts_open_with_the_strongest_attack(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        for name in ("collusion", "map", "errors"):
-            chosen = opened.page.locator(f"#audit-1-{name} select[name=adversary] option:checked")
-            assert chosen.count() == 0 or chosen.inner_text() == "llse, knows means and correlations exactly"
+def test_the_charts_open_with_the_strongest_attack(opened: Opened) -> None:
+    for name in ("collusion", "map", "errors"):
+        chosen = opened.page.locator(f"#audit-1-{name} select[name=adversary] option:checked")
+        assert chosen.count() == 0 or chosen.inner_text() == "llse, knows means and correlations exactly"
 
 
-def test_pictures_are_exported_with_their_colours(browser: Browser, files: dict[str, Path], tmp_path: Path) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
-            with opened.page.expect_download() as download:
-                opened.page.locator(f"#audit-1-collusion button[data-export={kind}]").click()
-            saved = tmp_path / "saved"
-            download.value.save_as(saved)
-            assert download.value.suggested_filename == f"audit-1-collusion.{kind}"
-            content = saved.read_bytes()
-            assert content.startswith(start)
-            assert b"var(" not in content
-            assert len(content) > 5_000
+def test_pictures_are_exported_with_their_colours(opened: Opened, tmp_path: Path) -> None:
+    for kind, start in (("svg", b"<svg"), ("png", b"\x89PNG")):
+        with opened.page.expect_download() as download:
+            opened.page.locator(f"#audit-1-collusion button[data-export={kind}]").click()
+        saved = tmp_path / "saved"
+        download.value.save_as(saved)
+        assert download.value.suggested_filename == f"audit-1-collusion.{kind}"
+        content = saved.read_bytes()
+        assert content.startswith(start)
+        assert b"var(" not in content
+        assert len(content) > 5_000
 
 
-def test_paper_shows_everything_but_controls(browser: Browser, files: dict[str, Path]) -> None:
-    with Opened(browser, files["quickstart"]) as opened:
-        opened.page.emulate_media(media="print", color_scheme="dark")
-        assert not opened.page.locator(".controls").first.is_visible()
-        assert opened.page.locator(".view svg").first.is_visible()
-        dark = opened.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()")
-        assert dark == "#16191d"
-        assert len(opened.page.pdf()) > 50_000
+def test_paper_shows_everything_but_controls(opened: Opened) -> None:
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    assert not opened.page.locator(".controls").first.is_visible()
+    assert opened.page.locator(".view svg").first.is_visible()
+    dark = opened.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()")
+    assert dark == "#16191d"
+    assert len(opened.page.pdf()) > 50_000
+    opened.page.emulate_media(media="screen", color_scheme="light")
 
 
 @needs_axe

@@ -3,10 +3,16 @@
 from functools import partial
 
 import pytest
+from large_tables import SMALLER
 
-from auditor.audit.attempts import linear, over_rows
-from auditor.audit.categorical import redraws
+from auditor.audit import cost
+from auditor.audit.attempts import linear, opened, over_rows
+from auditor.audit.categorical import redraws, release_redraws
+from auditor.audit.drawn_law import categorical as drawn_categories
+from auditor.audit.drawn_law import segments
+from auditor.audit.numeric import redraws as numeric_redraws
 from auditor.data.streamed import rows as streamed
+from auditor.numerics import blocks
 from auditor.runs import tables
 
 
@@ -24,6 +30,15 @@ def few_redraws(monkeypatch):
     """Three redraws for an error bar in place of 9, 39 or 59, in this process: enough where only whether results are the same is asked."""
     for module, name in ((linear, "REDRAWS"), (redraws, "REDRAWS"), (over_rows, "ROW_REDRAWS")):
         monkeypatch.setattr(module, name, 3)
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks a sixteenth as long, in this process, and what else a table's size decides with them: tables a sixteenth as long show the same."""
+    sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws, cost)]
+    sizes += [(segments, "SEGMENT_ROWS"), (drawn_categories, "SEGMENT_ROWS"), (release_redraws, "MOST_RECORDS")]
+    for module, name in sizes:
+        monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)
 
 
 @pytest.fixture

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from large_tables import figures
+from large_tables import SMALLER, figures
 
 import auditor
 from auditor import registry
@@ -17,7 +18,7 @@ from auditor.process.interrupt import CtrlC
 from auditor.runs import schedule
 from auditor.runs.journal import NAME, _line
 
-ROWS = 100_000
+ROWS = 6_250
 BLOCKS = 2
 ATTEMPTS = 10
 """Two attacks on rows with two states of knowledge, on two schemes, and trees on one that pooling is judged of, in two parts; `ndr` is linear
@@ -33,8 +34,12 @@ def table() -> pd.DataFrame:
 
 
 @pytest.fixture
-def document(table, here, large):
-    table.to_parquet("table.parquet", row_group_size=9_999)
+def document(table, here, large, small_blocks):
+    return scenario(table)
+
+
+def scenario(table):
+    table.to_parquet("table.parquet", row_group_size=650)
     return {
         "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
         "schemes": [{"name": name, "levels": [0.3, 0.6]} for name in ("correlated", "corner-wave")],
@@ -71,6 +76,20 @@ def drawn(monkeypatch):
     return blocks
 
 
+@pytest.fixture(scope="module")
+def once():
+    return {}
+
+
+@pytest.fixture
+def undisturbed(document, made, drawn, once):
+    """The run that nobody stops, made once for all tests: its results, its attempts, and how many blocks it drew."""
+    if not once:
+        once.update(result=auditor.run(document), made=list(made), drawn=len(drawn))
+        made.clear()
+    return SimpleNamespace(**once)
+
+
 def stopped_after(count, document, made):
     made.stop = count
     with pytest.raises(CtrlC):
@@ -90,23 +109,19 @@ def parts() -> list:
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_what_was_made_is_not_made_again_and_the_results_are_the_same(document, made, drawn, count):
-    undisturbed = auditor.run(document)
-    assert len(made) == ATTEMPTS
-    whole = list(made)
-    made.clear()
+def test_what_was_made_is_not_made_again_and_the_results_are_the_same(document, undisturbed, made, drawn, count):
+    assert len(undisturbed.made) == ATTEMPTS
     stopped_after(count, document, made)
     drawn.clear()
     resumed = auditor.run(document, output="audit", resume=True)
-    assert made == whole[count:]
-    after = len(drawn)
-    assert figures(resumed) == figures(undisturbed)
-    drawn.clear()
-    auditor.run(document, output="other")
-    assert len(drawn) - after >= count * BLOCKS  # an attempt goes through all blocks, once at least
+    assert made == undisturbed.made[count:]
+    assert figures(resumed) == figures(undisturbed.result)
+    assert undisturbed.drawn - len(drawn) >= count * BLOCKS  # an attempt goes through all blocks, once at least
 
 
-def test_attempts_are_the_same_for_any_number_of_workers(document, made):
+def test_attempts_are_the_same_for_any_number_of_workers(table, here, large):
+    """With blocks as they are: workers, which are started anew, have no others."""
+    document = scenario(pd.concat([table] * SMALLER, ignore_index=True))
     alone = figures(auditor.run(document))
     assert figures(auditor.run(document, workers=2)) == alone
 
@@ -130,18 +145,15 @@ def numbers(value) -> set[str]:
 
 
 @pytest.mark.parametrize("damage", ["torn", "another shape"])
-def test_a_damaged_attempt_is_made_again_alone(document, made, damage):
-    undisturbed = figures(auditor.run(document))
-    whole = list(made)
-    made.clear()
+def test_a_damaged_attempt_is_made_again_alone(document, undisturbed, made, damage):
     stopped_after(6, document, made)
     lines = journal().read_bytes().splitlines(keepends=True)
     place = next(number for number, line in enumerate(lines) if b".attempt-1 " in line)
     key = lines[place].split(b" ", 2)[1].decode()
     lines[place] = lines[place].replace(b"0.", b"1.") if damage == "torn" else _line(key, '[0.1,[[[1]],[],[],"x"]]')
     journal().write_bytes(b"".join(lines))
-    assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed
-    assert made == [whole[0], *whole[6:]]
+    assert figures(auditor.run(document, output="audit", resume=True)) == figures(undisturbed.result)
+    assert made == [undisturbed.made[0], *undisturbed.made[6:]]
 
 
 def test_an_attempt_that_failed_is_made_again(document, made, monkeypatch):
@@ -153,12 +165,11 @@ def test_an_attempt_that_failed_is_made_again(document, made, monkeypatch):
     assert len(made) == ATTEMPTS - 2
 
 
-def test_what_trees_gain_is_found_with_the_release_where_it_could_not_be_apart(document, monkeypatch):
-    undisturbed = auditor.run(document)
+def test_what_trees_gain_is_found_with_the_release_where_it_could_not_be_apart(document, undisturbed, monkeypatch):
     real = schedule.attempt
     monkeypatch.setattr(schedule, "attempt", lambda step: None if step.number == -1 else real(step))
-    assert figures(auditor.run(document)) == figures(undisturbed)
-    assert "boosted-tree attack" in undisturbed.expectations[0].why
+    assert figures(auditor.run(document)) == figures(undisturbed.result)
+    assert "boosted-tree attack" in undisturbed.result.expectations[0].why
 
 
 def test_where_every_record_is_counted_linear_attacks_are_steps_too(document, made):

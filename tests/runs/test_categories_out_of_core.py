@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from large_tables import figures, in_memory
+from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.audit.categorical import release as making
@@ -24,12 +24,18 @@ from auditor.runs import passes
 from auditor.runs import schedule as tasks
 
 ROWS = 150_000
-"""Three blocks, and as many stripes."""
+"""Three blocks, and as many stripes; a sixteenth of them where blocks are small."""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
+    """For workers, which are started anew and have blocks as they are."""
     return written(tmp_path_factory.mktemp("data"), ROWS)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory) -> Path:
+    return written(tmp_path_factory.mktemp("data"), ROWS // SMALLER)
 
 
 def written(folder: Path, rows: int) -> Path:
@@ -39,7 +45,7 @@ def written(folder: Path, rows: int) -> Path:
         "disease": rng.choice(["flu", "HIV", "none", "cold"], rows, p=[0.5, 0.05, 0.3, 0.15]),
         "sex": rng.choice(["f", "m"], rows),
     })  # fmt: skip
-    frame.to_parquet(path, row_group_size=49_999)
+    frame.to_parquet(path, row_group_size=rows // 3 - 1)
     return path
 
 
@@ -65,7 +71,7 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
         "seed": 11,
         "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},
         "schemes": SCHEMES,
-        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 3_000}}, {"known-records": 400}],
+        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 1_000}}, {"known-records": 400}],
         "coalitions": ["subsets"],
         "attacks": [{"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}}, "ndr"],
         "measures": ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size", {"empirical-epsilon": {"trials": 2_000}}],
@@ -77,10 +83,10 @@ BINNED = {"columns": ["salary"], "bin": {"salary": {"quantile": 40}}}
 CASES: dict[str, dict[str, Any]] = {
     "a product domain": {},
     "quantile bins": {"data": BINNED, "attacks": ["posterior"], "schemes": SCHEMES[:2]},
-    "equal width": {"data": {"columns": ["salary"], "bin": {"salary": {"equal-width": 9}}, "rows": 140_000, "standardize": True},
+    "equal width": {"data": {"columns": ["salary"], "bin": {"salary": {"equal-width": 9}}, "rows": 8_750, "standardize": True},
                     "attacks": ["posterior"], "schemes": SCHEMES[:3]},
     "replicates and a sweep": {"replicates": 2, "schemes": OTHERS, "knowledge": ["perfect"], "attacks": ["posterior"],
-                               "sweep": {"data.rows": [70_000, 140_000]}, "measures": []},
+                               "sweep": {"data.rows": [4_375, 8_750]}, "measures": []},
     "many copies": {"schemes": [{"name": name, "levels": {"uniform": [0.05, 0.7], "count": 14}} for name in ("uniform", "uniform-multilevel")],
                     "coalitions": ["all", {"copies": [1, 2, 3]}, {"first": 9}], "attacks": ["posterior"], "knowledge": ["perfect"],
                     "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform"]},
@@ -95,10 +101,10 @@ QUICK = ("equal width",)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
-def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, case):
-    document = scenario(file, **{key: value for key, value in CASES[case].items() if key != "data"})
+def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
+    document = scenario(short, **{key: value for key, value in CASES[case].items() if key != "data"})
     if "data" in CASES[case]:
-        document["data"] = {"source": str(file)} | CASES[case]["data"]
+        document["data"] = {"source": str(short)} | CASES[case]["data"]
     apart = auditor.run(document)
     assert not [record.reason for record in apart.measurements if record.status == "failed"]
     assert {record.status for record in apart.measurements} >= {"ok"}
@@ -107,7 +113,7 @@ def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, ca
 
 @pytest.mark.slow
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
-    document = scenario(file, schemes=OTHERS, knowledge=["perfect", {"known-records": 400}])
+    document = scenario(file, schemes=OTHERS, knowledge=["perfect", {"known-records": 400}], measures=["belief-gap", "rho-breach"])
     plain = figures(auditor.run(document))
     monkeypatch.setattr(passes, "WAVE_BYTES", 1)
     monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
@@ -117,8 +123,8 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 
 
 @pytest.mark.slow
-def test_counts_of_many_coalitions_in_many_passes_are_the_same(file, large, monkeypatch):
-    document = scenario(file, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
+def test_counts_of_many_coalitions_in_many_passes_are_the_same(short, large, small_blocks, monkeypatch):
+    document = scenario(short, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
     plain = figures(auditor.run(document))
     monkeypatch.setattr(counts, "PASS_CELLS", 2**12)
     assert figures(auditor.run(document)) == plain
@@ -164,15 +170,15 @@ def test_what_travels_holds_no_rows(tmp_path, large):
 
 
 @pytest.mark.slow
-def test_copies_of_tables_in_their_files_are_not_kept(file, large, monkeypatch):
+def test_copies_of_tables_in_their_files_are_not_kept(short, large, small_blocks, monkeypatch):
     kept = []
     block = making.UniformRelease.block
     monkeypatch.setattr(making.UniformRelease, "block", lambda self, *given: kept.append(len(self._kept)) or block(self, *given))
-    auditor.run(scenario(file, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
+    auditor.run(scenario(short, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
     assert set(kept) == {0}
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
     from auditor.schemes.uniform import Uniform
 
     def broken(self, original, size, key):
@@ -182,14 +188,14 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, f
 
     made = Uniform.copies
     monkeypatch.setattr(Uniform, "copies", broken)
-    result = auditor.run(scenario(file, schemes=SCHEMES[:2], expect=[]))
+    result = auditor.run(scenario(short, schemes=SCHEMES[:2], expect=[]))
     status = {(record.scheme, record.status) for record in result.measurements}
     assert status >= {("uniform", "failed"), ("uniform-multilevel", "ok")}
     assert ("uniform", "ok") not in status
     assert "CANARY" not in result.to_json()
 
 
-def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
+def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
     from attacks.posterior import Bayes
 
     def broken(self, copies):
@@ -199,7 +205,7 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(file, large,
 
     posterior = Bayes.posterior
     monkeypatch.setattr(Bayes, "posterior", broken)
-    result = auditor.run(scenario(file, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
+    result = auditor.run(scenario(short, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
     assert {record.status for record in result.measurements if record.knowledge == "perfect"} == {"ok"}
     assert {record.status for record in result.measurements if record.knowledge == "known-records(400)"} == {"failed"}
     assert "CANARY" not in result.to_json()
@@ -236,7 +242,7 @@ def undisturbed(document: str) -> tuple[Any, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 2, 7], ids=["at once", "at the end of a pass", "in a later pass"])
 def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
-    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}])
+    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}], measures=["belief-gap"])
     plain = undisturbed(json.dumps(document))
     monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
     assert figures(auditor.run(document, workers=2)) == plain
@@ -244,9 +250,9 @@ def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monk
 
 
 @pytest.mark.slow
-def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(file, large, monkeypatch, tmp_path):
+def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(short, large, small_blocks, monkeypatch, tmp_path):
     """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
-    document = scenario(file, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
+    document = scenario(short, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
     plain = figures(auditor.run(document))
     done: list[int] = []
 

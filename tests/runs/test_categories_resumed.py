@@ -21,20 +21,20 @@ from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.runs import passes
 from auditor.runs.journal import NAME, _line
 
-ROWS, STEPS = 300_000, 5
+ROWS, STEPS = 18_750, 5
 MEASURED = STEPS
 """The step of the run that the second pass begins with: the first counts."""
 
 
 @pytest.fixture
-def document(here, large):
+def document(here, large, small_blocks):
     draw = np.random.default_rng(8)
     disease, sex = draw.choice(["flu", "HIV", "none", "cold"], ROWS, p=[0.5, 0.05, 0.3, 0.15]), draw.choice(["f", "m"], ROWS)
-    pd.DataFrame({"disease": disease, "sex": sex}).to_parquet("table.parquet", row_group_size=49_999)
+    pd.DataFrame({"disease": disease, "sex": sex}).to_parquet("table.parquet", row_group_size=3_125)
     return {
         "schema": 1, "title": "long", "seed": 11, "data": {"source": "table.parquet", "categorical": ["disease", "sex"]},
         "schemes": [{"name": "uniform-multilevel", "levels": [0.3, 0.1, 0.5]}], "coalitions": ["subsets"],
-        "knowledge": ["perfect", {"estimated": {"rows": 3_000}}], "attacks": ["posterior"], "measures": ["delta-growth", "belief-gap"],
+        "knowledge": ["perfect", {"estimated": {"rows": 1_000}}], "attacks": ["posterior"], "measures": ["delta-growth", "belief-gap"],
         "expect": ["no-collusion-gain"],
     }  # fmt: skip
 
@@ -60,6 +60,20 @@ def gone(monkeypatch):
     return steps
 
 
+@pytest.fixture(scope="module")
+def once():
+    return {}
+
+
+@pytest.fixture
+def undisturbed(document, gone, once):
+    """The run that nobody stops, made once for all tests of the same document: its figures, and the steps it went through."""
+    if not once:
+        once.update(figures=figures(auditor.run(document)), gone=list(gone))
+        gone.clear()
+    return SimpleNamespace(**once)
+
+
 def stopped_at(step, document, gone):
     gone.stop = step
     with pytest.raises(CtrlC):
@@ -80,16 +94,14 @@ def lines() -> list[tuple[str, object]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [MEASURED + 3, 3 * STEPS + 1])
-def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, gone, step):
-    undisturbed = auditor.run(document)
-    whole = list(gone)
+def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, undisturbed, gone, step):
+    whole = undisturbed.gone
     assert [name for name, _ in whole[MEASURED : MEASURED + STEPS]] == ["MeasureJob"] * STEPS
-    gone.clear()
     stopped_at(step, document, gone)
     resumed = auditor.run(document, output="audit", resume=True)
     done = min(step, MEASURED + STEPS)
     assert gone == whole[:MEASURED] + whole[done:]  # counts hold some of single records, and are counted again
-    assert figures(resumed) == figures(undisturbed)
+    assert figures(resumed) == undisturbed.figures
     assert lines() == []
 
 
@@ -145,24 +157,22 @@ def test_the_journal_holds_sums_over_many_records_of_each_value_and_no_count_of_
 def test_nothing_is_kept_of_a_step_that_lacks_a_value(document, gone):
     """Its count there is none, and of fewer than ten."""
     frame = pd.read_parquet("table.parquet")
-    frame.loc[(np.arange(ROWS) < ROWS - 30_000) & (frame["disease"] == "HIV"), "disease"] = "flu"
-    frame.to_parquet("table.parquet", row_group_size=49_999)
+    frame.loc[(np.arange(ROWS) < ROWS - 1_875) & (frame["disease"] == "HIV"), "disease"] = "flu"
+    frame.to_parquet("table.parquet", row_group_size=3_125)
     stopped_at(3 * STEPS + 1, document, gone)
     assert [name for name, _ in lines()] == ["pass-2-stripes-4-5"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["torn", "another shape"])
-def test_damaged_sums_are_taken_again_alone(document, gone, damage):
-    undisturbed = figures(auditor.run(document))
-    gone.clear()
+def test_damaged_sums_are_taken_again_alone(document, undisturbed, gone, damage):
     stopped_at(2 * STEPS, document, gone)
     found = journal().read_bytes().splitlines(keepends=True)
     (place,) = [number for number, line in enumerate(found) if b".pass-2-stripes-1-2 " in line]
     key = found[place].split(b" ", 2)[1].decode()
     found[place] = found[place].replace(b"0.", b"1.") if damage == "torn" else _line(key, '[0.1,[[[["posterior","perfect"],[1],[[],[],{},[],{}]]]]]')
     journal().write_bytes(b"".join(found))
-    assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed
+    assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed.figures
     assert [name for name, _ in gone].count("MeasureJob") == 1
 
 

@@ -40,7 +40,13 @@ class Cluster:
         import json
 
         self.address = json.loads(told.read_text())["address"]
-        self.workers = [self._worker() for _ in range(2)]
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.complete()
+
+    def complete(self) -> None:
+        """Start a worker in place of each that a test has killed: two are there again."""
+        there = [worker for worker in self.workers if worker.poll() is None]
+        self.workers = [*there, *(self._worker() for _ in range(2 - len(there)))]
 
     def _worker(self) -> subprocess.Popen[bytes]:
         place = self._folder / f"worker-{len(self._processes)}"
@@ -61,11 +67,18 @@ class Cluster:
             process.wait(PATIENCE)
 
 
-@pytest.fixture
-def cluster(tmp_path):
-    made = Cluster(tmp_path)
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
     yield made
     made.stop()
+
+
+@pytest.fixture
+def cluster(started):
+    """The same one for all tests, whole again."""
+    started.complete()
+    return started
 
 
 @pytest.fixture
@@ -74,7 +87,7 @@ def document(tmp_path, monkeypatch):
     tables._table.cache_clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
-    pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(40_000) for k in range(40)}).to_parquet(path, row_group_size=9_999)
+    pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(path, row_group_size=4_999)
     yield {
         "title": "on a cluster",
         "seed": 11,

@@ -17,7 +17,10 @@ from auditor.runs.copy_files import write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import every_pair
 
-ROWS, TWO_BLOCKS, LEVELS = 150_000, 90_000, [0.25, 1.0, 0.5]
+ROWS, TWO_BLOCKS, LEVELS = 10_000, 6_000, [0.25, 1.0, 0.5]
+"""Three blocks of categories, and two of three numbers, where blocks are small."""
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ DRAWN = {
 def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     parameters, frame = DRAWN[scheme], frame[:TWO_BLOCKS]
     source = tmp_path / "table.parquet"
-    frame.to_parquet(source, row_group_size=40_000)
+    frame.to_parquet(source, row_group_size=2_700)
     levels = [0.0] if scheme == "random-projection" else LEVELS
     release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
     written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", parameters=parameters, form=form)
@@ -61,7 +64,7 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
     """Once, to 32 bits, where there is no grid; where there is, each step to a coarser one, whose multiples 32 bits hold exactly."""
     levels, frame = [0.0] if scheme == "rotation" else LEVELS, frame[:TWO_BLOCKS]
     source = tmp_path / "table.parquet"
-    frame.to_parquet(source, row_group_size=40_000)
+    frame.to_parquet(source, row_group_size=2_700)
     copies = auditor.perturb(frame, scheme, levels, seed=5).copies
     written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", form=form, precision="single")
     for path, copy in zip(written, copies, strict=False):
@@ -79,13 +82,13 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
 def test_single_precision_changes_no_conclusion(tmp_path, frame):
     """An audit of the files says what it says of the same files in double precision, six digits of it."""
     source, found = tmp_path / "table.parquet", {}
-    frame.head(30_000).to_parquet(source)
+    frame.head(3_000).to_parquet(source)
     for precision in ("double", "single"):
         files = write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / precision, precision=precision)
         found[precision] = auditor.run({
             "schema": 1, "title": "copies handed out", "seed": 1, "data": {"source": str(source)},
             "schemes": [{"name": "published", "levels": LEVELS, "copies": [str(path) for path in files[:-1]], "law": {"scheme": "corner-wave"}}],
-            "knowledge": ["perfect"], "coalitions": ["subsets"], "attacks": ["llse", "ndr"], "expect": ["no-collusion-gain"],
+            "knowledge": ["perfect"], "coalitions": ["subsets"], "attacks": ["llse", "ndr"], "expect": [{"no-collusion-gain": {"margin": 0.1}}],
         })  # fmt: skip
     double, single = (found[precision].frame() for precision in ("double", "single"))
     errors = double["metric"] == "normalized_error"
@@ -154,7 +157,7 @@ write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form
 @pytest.mark.slow
 def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
     source, out = tmp_path / "table.parquet", tmp_path / "out"
-    frame.to_parquet(source)
+    pd.concat([frame] * 15).to_parquet(source)  # in a process of its own, whose blocks are not small
     with running("-c", SLOW, source, out) as process:
         wait_for(lambda: any(path.stat().st_size for path in out.glob(".copy-*")) or process.poll() is not None, "nothing is written")
         assert process.poll() is None, "it finished before it could be killed"
@@ -182,7 +185,7 @@ def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation)
     rng = np.random.default_rng(4)
     frame = pd.DataFrame({"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)})
     source = tmp_path / "table.parquet"
-    frame.to_parquet(source, row_group_size=40_000)
+    frame.to_parquet(source, row_group_size=2_700)
     scheme, parameters = ("uniform", {}) if implementation is None else ("uniform-multilevel", {"implementation": implementation})
     levels = [0.5, 0.2, 0.9, 1.0]
     release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
@@ -191,20 +194,20 @@ def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation)
         read = pd.read_csv(path) if form == "csv" else pd.read_parquet(path).astype(frame.dtypes)
         pd.testing.assert_frame_equal(read, copy.astype(read.dtypes), check_exact=True)
     assert (release.copies[3] == frame).all(axis=None)
-    blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [65_536, 2 * 65_536])
+    blocks = np.split(np.asarray(release.copies[0]["ward"]) == frame["ward"], [4_096, 2 * 4_096])
     assert (blocks[0] != blocks[1]).any()  # no stream is used twice
 
 
 def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     source, reads = tmp_path / "table.parquet", []
-    pd.DataFrame({"ward": np.arange(ROWS) % 7}).to_parquet(source, row_group_size=40_000)
+    pd.DataFrame({"ward": np.arange(ROWS) % 7}).to_parquet(source, row_group_size=2_700)
     from auditor.data.streamed.codes import FileCodes
 
     read = FileCodes.read
     monkeypatch.setattr(FileCodes, "read", lambda self, a, b: reads.append(b - a) or read(self, a, b))
     write_copies(str(source), "uniform", [0.5], None, tmp_path / "out", columns=["ward"])
-    assert max(reads) == 65_536
+    assert max(reads) == 4_096
     assert sum(reads) == ROWS
 
 
@@ -218,7 +221,7 @@ def test_an_extension_of_categories_adds_new_copies_and_changes_none():
         elsewhere = auditor.Release(frame, first.copies, first.levels, first.scheme).extend([0.6, 0.3], seed=8)
         for release in (more, elsewhere):
             assert all(copy.equals(old) for copy, old in zip(release.copies, before, strict=False))
-            kept = 0.6 + 0.4 / 5  # five standard errors of a share of 150,000 records
+            kept = 0.6 + 0.4 / 5  # five standard errors of a share of 10,000 records
             assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(kept * (1 - kept) / ROWS)
             assert release.copies[3].equals(before[1]) == (scheme == "uniform-multilevel")
 

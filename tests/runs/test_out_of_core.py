@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from large_tables import figures, in_memory
+from dying import die, die_once
+from large_tables import SMALLER, figures, in_memory
 
 import auditor
 from auditor.data.streamed import rows as streamed
 from auditor.errors import AuditorError
+from auditor.numerics import blocks
 from auditor.runs import passes, workers
 from auditor.runs import schedule as tasks
 
 ROWS = 60_000
+SHORT = ROWS // SMALLER
+"""Ten blocks of all forty columns, where blocks are small."""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "table.parquet"
+    """For workers, which are started anew and have blocks as they are."""
+    return written(tmp_path_factory.mktemp("data"), ROWS)
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory) -> Path:
+    """For this process, where blocks are small."""
+    return written(tmp_path_factory.mktemp("data"), SHORT)
+
+
+def written(folder: Path, rows: int) -> Path:
+    path = folder / "table.parquet"
     rng = np.random.default_rng(8)
-    age = rng.integers(18, 80, ROWS)
+    age = rng.integers(18, 80, rows)
     width = 40  # so that there are ten blocks
-    columns = {f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(ROWS) * 9 for k in range(width - 1)}
-    pd.DataFrame({"age": age, **columns}).to_parquet(path, row_group_size=9_999)
+    columns = {f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(rows) * 9 for k in range(width - 1)}
+    pd.DataFrame({"age": age, **columns}).to_parquet(path, row_group_size=rows // 6 - 1)
     return path
 
 
@@ -57,18 +70,18 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
 CASES: dict[str, dict[str, Any]] = {  # what pooling is judged by is the same where it is asked for: the first two, "rows"
     "linear": {},
     "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
-    "sweep": {"sweep": {"data.rows": [20_000, 40_000]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
+    "sweep": {"sweep": {"data.rows": [1_250, 2_500]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
         "coalitions": ["prefixes"],
         "schemes": SCHEMES[1:3],
         "knowledge": ["perfect", {"known-records": 40}],
-        "data": {"source": "", "columns": ["age", "x1"], "rows": 4_000},
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 1_000},
         "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
     },
-    "heads": {"measures": [{"error-distribution": {"records": 5_000}}], "schemes": SCHEMES[:3], "expect": []},
+    "heads": {"measures": [{"error-distribution": {"records": 400}}], "schemes": SCHEMES[:3], "expect": []},
     "heads of every row": {
-        "measures": [{"error-distribution": {"records": 5_000}}, "within"],
+        "measures": [{"error-distribution": {"records": 400}}, "within"],
         "attacks": ["udr"],
         "coalitions": ["all"],
         "expect": [],
@@ -82,7 +95,7 @@ CASES: dict[str, dict[str, Any]] = {  # what pooling is judged by is the same wh
     },
     "whole table": {
         "schemes": [{"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}],
-        "data": {"source": "", "columns": ["age", "x1"], "rows": 5_000},
+        "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000},
         "knowledge": ["perfect"],
         "attacks": ["homogeneity"],
         "expect": [],
@@ -95,11 +108,12 @@ QUICK = ("whole table",)
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
-def test_the_same_results_as_in_memory(file, large, few_redraws, monkeypatch, case):
+def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**13)  # so that three columns have two blocks
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
-    document = scenario(file, **changes)
+    document = scenario(short, **changes)
     if "data" in CASES[case]:
-        document["data"] = CASES[case]["data"] | {"source": str(file)}
+        document["data"] = CASES[case]["data"] | {"source": str(short)}
     streamed_ = auditor.run(document)
     assert not [record.reason for record in streamed_.measurements if record.status == "failed"]
     assert figures(streamed_) == figures(in_memory(monkeypatch, document))
@@ -120,16 +134,14 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 
 
 @pytest.mark.slow
-def test_more_blocks_than_groups(file, large, few_redraws, monkeypatch):
+def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkeypatch):
     """Of more blocks than ``STRIPES`` several make a stripe, and runs of stripes a group."""
-    from auditor.numerics import blocks
-
-    document = wide(file)
+    document = wide(short)
     monkeypatch.setattr(blocks, "STRIPES", 3)
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
-    assert len(blocks.row_blocks(ROWS, 40)) == 10
-    assert len(blocks.stripes(ROWS, 40)) == 6
-    assert {group for parts in blocks.moment_groups(ROWS, 40) for group, _, _ in parts} == {0, 1, 2}
+    assert len(blocks.row_blocks(SHORT, 40)) == 10
+    assert len(blocks.stripes(SHORT, 40)) == 6
+    assert {group for parts in blocks.moment_groups(SHORT, 40) for group, _, _ in parts} == {0, 1, 2}
     plain = figures(auditor.run(document))
     monkeypatch.setattr(passes, "TASKS_PER_PASS", 2)
     assert figures(auditor.run(document)) == plain
@@ -137,15 +149,13 @@ def test_more_blocks_than_groups(file, large, few_redraws, monkeypatch):
 
 
 @pytest.mark.slow
-def test_rows_are_read_once_for_all_schemes(file, large, few_redraws, monkeypatch):
-    from auditor.numerics import blocks
-
+def test_rows_are_read_once_for_all_schemes(short, large, small_blocks, few_redraws, monkeypatch):
     reads = []
     read = streamed.FileRows.read
     monkeypatch.setattr(streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b))
-    document = wide(file)
+    document = wide(short)
     auditor.run(document)
-    whole = set(blocks.row_blocks(ROWS, 40))
+    whole = set(blocks.row_blocks(SHORT, 40))
     assert set(reads) <= whole  # the head of each is kept when the block is read, and not read again
     times = {bounds: reads.count(bounds) for bounds in reads if bounds in whole}
     assert len(times) == 10
@@ -168,7 +178,7 @@ def test_tasks_and_results_hold_no_rows(file, large):
     assert len(pickle.dumps(passes.go_through(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, few_redraws, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
     from auditor.schemes.independent import Independent
 
     class Broken:
@@ -176,7 +186,7 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, f
             raise ValueError("CANARY")
 
     monkeypatch.setattr(Independent, "sampler", lambda *_, **__: Broken())
-    result = auditor.run(scenario(file, expect=[]))
+    result = auditor.run(scenario(short, expect=[]))
     status = {(record.scheme, record.status) for record in result.measurements}
     assert status >= {("independent", "failed"), ("corner-wave", "ok")}
     assert ("independent", "ok") not in status
@@ -184,21 +194,6 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(file, large, f
 
 
 # -- workers that die --------------------------------------------------------------------------------------------------
-
-
-def die_once(task: tuple[str, int]) -> int:
-    """Kill the worker that has number 3, the first time."""
-    folder, number = task
-    mark = Path(folder) / "dead"
-    if number == 3 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number**2
-
-
-def die(task: int) -> int:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return task
 
 
 @pytest.mark.slow

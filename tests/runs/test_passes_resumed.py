@@ -17,6 +17,7 @@ import auditor
 from auditor.audit.numeric import moment_pass
 from auditor.audit.numeric.gather import Chosen, Stripe
 from auditor.audit.numeric.moment_pass import MomentJob
+from auditor.numerics import blocks
 from auditor.numerics.moments import Moments
 from auditor.numerics.passes import Job
 from auditor.runs import checkpoint as keeper
@@ -37,14 +38,14 @@ class StopError(BaseException):
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     draw = np.random.default_rng(3)
-    strong = draw.standard_normal((ROWS, 4)) @ draw.standard_normal((4, 40))
-    return pd.DataFrame(strong + draw.standard_normal((ROWS, 40)), columns=[f"x{k}" for k in range(40)])
+    strong = draw.standard_normal((ROWS, 4)) @ draw.standard_normal((4, 20))
+    return pd.DataFrame(strong + draw.standard_normal((ROWS, 20)), columns=[f"x{k}" for k in range(20)])
 
 
 @pytest.fixture
 def document(table, tmp_path, large, few_redraws, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(moment_pass, "MOST_NUMBERS", 2**17)  # many columns make many blocks of few records
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**17)  # half of what it is, so that half of forty columns makes as many blocks
     table.to_parquet("table.parquet", row_group_size=9_999)
     return {
         "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
@@ -74,6 +75,20 @@ def gathered(monkeypatch):
     return steps
 
 
+@pytest.fixture(scope="module")
+def once():
+    return {}
+
+
+@pytest.fixture
+def undisturbed(document, gathered, once):
+    """The run that nobody stops, made once for all tests of the same document: its figures, and how many steps it went through."""
+    if not once:
+        once.update(figures=figures(auditor.run(document)), steps=len(gathered))
+        gathered.clear()
+    return SimpleNamespace(**once)
+
+
 def stopped_at(step, document, gathered):
     gathered.stop = step
     with pytest.raises(StopError):
@@ -93,14 +108,12 @@ def journal():
 
 @pytest.mark.parametrize("step", [6, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, STEPS - 1))])
 @pytest.mark.slow
-def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, gathered, step):
-    undisturbed = auditor.run(document)
-    assert len(gathered) == STEPS
-    gathered.clear()
+def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, undisturbed, gathered, step):
+    assert undisturbed.steps == STEPS
     stopped_at(step, document, gathered)
     resumed = auditor.run(document, output="audit", resume=True)
     assert summed(gathered) == [0] * step + [SCHEMES] * (STEPS - step)
-    assert figures(resumed) == figures(undisturbed)
+    assert figures(resumed) == undisturbed.figures
 
 
 def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, monkeypatch):

@@ -1,0 +1,22 @@
+"""Work that kills its worker, in a module that imports next to nothing: each worker started anew imports it, and some tests start eight."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+
+def die_once(task: tuple[str, int]) -> int:
+    """Kill the worker that has number 3, the first time."""
+    folder, number = task
+    mark = Path(folder) / "dead"
+    if number == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number**2
+
+
+def die(task: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return task
