@@ -8,8 +8,8 @@ Long series are cut into windows that are gone through side by side, so that eve
 | ``A`` | chance of the next record's value, given this one's | (s, s) | |
 | ``π`` | chances of the value that a window begins with | (s,) | |
 | ``α_t`` | ``∝ B_t ∘ (α_{t−1} A)``, sum 1; the factor left out is ``P(y_t; y_1 … y_{t−1})`` | (s,) | rabiner1989 |
-| ``β_t`` | ``∝ A (B_{t+1} ∘ β_{t+1})`` | (s,) | rabiner1989 |
-| ``ξ`` | ``Σ_t α_t(i) A_ij B_{t+1}(j) β_{t+1}(j)``, each term brought to sum 1: how often j is expected after i | (s, s) | baum1970 |
+| ``γ_t`` | ``∝ B_t ∘ (A γ_{t+1})``, sum 1; ``B_t ∘ β_t`` of the source | (s,) | rabiner1989 |
+| ``ξ`` | ``Σ_t α_t(i) A_ij γ_{t+1}(j)``, each term brought to sum 1: how often j is expected after i | (s, s) | baum1970 |
 """
 
 from __future__ import annotations
@@ -35,35 +35,43 @@ def windows(B: Array, length: int, margin: int = 0) -> Array:
 
 
 def forward(A: Array, pi: Array, B: Array) -> tuple[Array, Array]:
-    """Return ``α``, shape (T, w, s), and the factors left out of it, shape (T, w), for B of shape (T, w, s)."""
-    alpha, chances = np.empty_like(B), np.empty(B.shape[:2])
+    """Return ``α``, shape (T, …, w, s), and the factors left out of it, shape (T, …, w), for A of shape (…, s, s) and B as ``α``."""
+    alpha, chances = np.empty(B.shape), np.empty(B.shape[:-1])
     for t, (b, here, chance) in enumerate(zip(B, alpha, chances, strict=True)):
-        np.multiply(b, pi if t == 0 else alpha[t - 1] @ A, out=here)
-        here /= here.sum(axis=1, out=chance)[:, None]
+        np.multiply(b, pi if t == 0 else np.matmul(alpha[t - 1], A, out=here), out=here)
+        here /= here.sum(axis=-1, out=chance)[..., None]
     return alpha, chances
 
 
-def backward(A: Array, B: Array) -> Array:
-    """Return ``β``, shape (T, w, s), each of sum s."""
-    beta = np.ones_like(B)
-    for t in range(len(B) - 2, -1, -1):
-        here = np.matmul(B[t + 1] * beta[t + 1], A.T, out=beta[t])
-        here *= B.shape[2] / here.sum(axis=1, keepdims=True)
-    return beta
+def both_ways(B: Array) -> Array:
+    """Return likelihoods of shape (T, w, s) in order and in reverse, shape (T, 2, w, s)."""
+    return np.stack([B, B[::-1]], axis=1)
+
+
+def passes(A: Array, pi: Array, B: Array) -> tuple[Array, Array, Array, Array]:
+    """Return ``α`` and ``γ``, shape (T, w, s), and the factors left out of them, shape (T, w), for B of ``both_ways``.
+
+    ``γ_t ∝ B_t ∘ (A γ_{t+1})`` is the recursion of ``α`` backwards, along which nothing is known of the last record but what it shows:
+    so one loop makes both.
+    """
+    ways, chances = forward(np.stack([A, A.T]), np.stack([pi, np.ones_like(pi)])[:, None], B)
+    return ways[:, 0], ways[::-1, 1], chances[:, 0], chances[::-1, 1]
 
 
 def posteriors(A: Array, pi: Array, B: Array) -> Array:
     """Return the chances of every record's values given all records near it, shape (b, s), for B of shape (b, s)."""
-    seen = windows(B, WINDOW, WARM_UP)
-    P = forward(A, pi, seen)[0] * backward(A, seen)
-    inner = P[WARM_UP : WARM_UP + WINDOW].swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
-    return np.asarray(inner / inner.sum(axis=1, keepdims=True))
+    alpha, gamma, _, _ = passes(A, pi, both_ways(windows(B, WINDOW, WARM_UP)))
+    inner = slice(WARM_UP, WARM_UP + WINDOW)
+    P = (alpha[inner] * (gamma[WARM_UP + 1 : WARM_UP + WINDOW + 1] @ A.T)).swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
+    return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
 def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
-    """Return ``ξ`` summed over all windows, shape (s, s), and their log-likelihood (E step of baum1970)."""
-    alpha, chances = forward(A, pi, B)
-    beta = backward(A, B)[1:]
-    scale = 1.0 / (chances[1:] * np.einsum("twi,twi->tw", alpha[1:], beta))  # a term's sum, as B_t ∘ (α_{t−1} A) is α_t times its factor
-    moves = (alpha[:-1] * scale[..., None]).reshape(-1, len(A)).T @ (B[1:] * beta).reshape(-1, len(A))
+    """Return ``ξ`` summed over all windows, shape (s, s), and their log-likelihood (E step of baum1970), for B of ``both_ways``."""
+    alpha, gamma, chances, left_out = passes(A, pi, B)
+    # α_{t−1} A γ_t, the sum of a term, is c_t / d_t times that of the next one, by the factors that α_t and γ_t were divided by
+    ratios = (chances[1:] / left_out[1:])[::-1]
+    ratios[0] = np.einsum("wi,wi->w", alpha[-2] @ A, gamma[-1])
+    alpha[:-1] /= np.cumprod(ratios, axis=0)[::-1, :, None]
+    moves = np.matmul(alpha[:-1].swapaxes(1, 2), gamma[1:]).sum(axis=0)
     return A * moves, float(np.log(chances).sum())

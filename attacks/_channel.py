@@ -109,8 +109,11 @@ class Combined(Channel):
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
         """Return ``likelihood``, and the mean of a normal cut to each bin."""
-        mean = truncated_mean(self.value(copies)[:, None], self.noise.std, edges[:-1], edges[1:])
-        return self.likelihood(copies, edges), mean
+        y = self.value(copies)[:, None]
+        mass, phi = self.noise.between(y - edges), self.noise.std * self.noise.pdf(y - edges)
+        # y + σ(φ(low) − φ(high)) / mass, as in truncated_mean; here every edge, which two bins share, is worked out once
+        shift = np.divide(phi[:, :-1] - phi[:, 1:], mass, out=np.zeros_like(mass), where=mass > 1e-300)
+        return mass / np.diff(edges), np.clip(y + self.noise.std * shift, edges[:-1], edges[1:])
 
 
 @dataclass(frozen=True, eq=False)

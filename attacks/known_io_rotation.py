@@ -64,7 +64,7 @@ class KnownInputOutputRotation(RowAttack):
         fitting = FittingRotations.of(records.original, records.copies[0], moved)
         c, p = fitting.unknown, self.parameters
         rng = stream(view.seed, self.name)
-        turns = [haar(c, rng) for _ in range(p.guesses)] if c else [np.zeros((0, 0))]
+        turns = haar(c, rng, p.guesses) if c else np.zeros((1, 0, 0))
         return RotationGuess(fitting, turns, p.estimate == "centre", moved)
 
 
@@ -124,7 +124,7 @@ class FittingRotations:
 class RotationGuess(Reconstruction):
     """One rotation that fits, and others that might as well have been guessed."""
 
-    def __init__(self, fitting: FittingRotations, turns: Sequence[Array], centre: bool, moved: bool) -> None:
+    def __init__(self, fitting: FittingRotations, turns: Array, centre: bool, moved: bool) -> None:
         self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
 
     def rows(self, copies: Sequence[Array]) -> Array:

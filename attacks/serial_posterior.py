@@ -8,7 +8,7 @@ posterior takes in the records before and after it.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | chance of the next value given this one, learnt by expectation–maximisation, begun at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``P(x_t)`` | ``∝ α_t β_t`` (``attacks._chains``) | (s,) | rabiner1989 |
+| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``attacks._chains``) | (s,) | rabiner1989 |
 
 A coalition's copies are pooled by the exact likelihood of ``posterior``, so that of multilevel copies the best alone counts. The chain is
 believed only where, learnt from half of some windows of records, it foretells the other half better than independent records do, by
@@ -31,7 +31,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks._chains import expected_moves, forward, posteriors, windows
+from attacks._chains import both_ways, expected_moves, forward, posteriors, windows
 from attacks.posterior import Bayes, chain_joint, fresh_joint
 from auditor.plugin import (
     Array,
@@ -133,7 +133,7 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
         gain[other] = np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * WINDOW:
         return None
-    return _climbed((halves[0] + halves[1]) / 2.0, prior, seen, MOST_STEPS)[0]
+    return _climbed((halves[0] + halves[1]) / 2.0, prior, both_ways(seen), MOST_STEPS)[0]
 
 
 def maximised(seen: Array, prior: Array) -> Array:
@@ -141,18 +141,22 @@ def maximised(seen: Array, prior: Array) -> Array:
     alone = np.tile(prior, (prior.size, 1))
     starts = [(1.0 - stay) * alone + stay * np.eye(prior.size) for stay in STARTS]
     # Independence is a plateau: where much is perturbed, hundreds of steps lead away from it. A chain that stays is then the better start.
-    A, _ = max((_climbed(A, prior, seen, FIRST_STEPS) for A in starts), key=lambda found: found[1])
-    return _climbed(A, prior, seen, MOST_STEPS)[0]
+    ways = both_ways(seen)
+    A, _ = max((_climbed(A, prior, ways, FIRST_STEPS) for A in starts), key=lambda found: found[1])
+    return _climbed(A, prior, ways, MOST_STEPS)[0]
 
 
-def _climbed(A: Array, prior: Array, seen: Array, steps: int) -> tuple[Array, float]:
-    """Return ``A`` after some steps, ``PSEUDO_MOVES`` by the prior in each, and the log-likelihood of the one before."""
+def _climbed(A: Array, prior: Array, ways: Array, steps: int) -> tuple[Array, float]:
+    """Return ``A`` after some steps, ``PSEUDO_MOVES`` by the prior in each, and the log-likelihood of the one before.
+
+    ``ways`` are the likelihoods of ``both_ways``.
+    """
     before = -np.inf
     for _ in range(steps):
-        moves, now = expected_moves(A, prior, seen)
+        moves, now = expected_moves(A, prior, ways)
         moves += PSEUDO_MOVES * prior
         A = moves / moves.sum(axis=1, keepdims=True)
-        if now - before <= ENOUGH * seen.shape[0] * seen.shape[1]:
+        if now - before <= ENOUGH * ways.shape[0] * ways.shape[2]:
             break
         before = now
     return A, now

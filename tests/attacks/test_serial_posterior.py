@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from attacks._chains import WINDOW, backward, expected_moves, forward, posteriors, windows
+from attacks._chains import WINDOW, both_ways, expected_moves, passes, posteriors, windows
 from attacks.posterior import Bayes
 from attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
 from auditor.data.sources.series import MarkovChain
@@ -48,6 +48,13 @@ def every_series(B):
 # -- forward and backward ------------------------------------------------------------------------------------------------------
 
 
+def along(pi, B):
+    """The posteriors of one series, and the factors of its likelihood."""
+    alpha, gamma, chances, _ = passes(A, pi, both_ways(B[:, None]))
+    P = alpha[:, 0] * np.vstack([gamma[1:, 0] @ A.T, np.ones(3)])
+    return P / P.sum(axis=1, keepdims=True), chances
+
+
 def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
     B = np.random.default_rng(0).uniform(0.1, 1.0, size=(5, 3))
     P, moves, total = np.zeros((5, 3)), np.zeros((3, 3)), 0.0
@@ -55,11 +62,10 @@ def test_posteriors_moves_and_likelihood_are_sums_over_every_series():
         total += chance
         P[np.arange(5), series] += chance
         np.add.at(moves, (series[:-1], series[1:]), chance)
-    alpha, chances = forward(A, PI, B[:, None])
-    found = alpha * backward(A, B[:, None])
-    np.testing.assert_allclose(found[:, 0] / found[:, 0].sum(axis=1, keepdims=True), P / total, atol=1e-12)
+    found, chances = along(PI, B)
+    np.testing.assert_allclose(found, P / total, atol=1e-12)
     assert chances.prod() == pytest.approx(total)
-    expected, log_likelihood = expected_moves(A, PI, B[:, None])
+    expected, log_likelihood = expected_moves(A, PI, both_ways(B[:, None]))
     np.testing.assert_allclose(expected, moves / total, atol=1e-12)
     assert log_likelihood == pytest.approx(np.log(total))
 
@@ -68,9 +74,7 @@ def test_windows_with_warm_ups_give_the_posteriors_of_the_whole_series():
     rng = np.random.default_rng(1)
     B = rng.uniform(0.2, 1.0, size=(2 * WINDOW + 77, 3))
     stationary = np.linalg.matrix_power(A, 100)[0]
-    alpha, _ = forward(A, stationary, B[:, None])
-    whole = (alpha * backward(A, B[:, None]))[:, 0]
-    np.testing.assert_allclose(posteriors(A, stationary, B), whole / whole.sum(axis=1, keepdims=True), atol=1e-9)
+    np.testing.assert_allclose(posteriors(A, stationary, B), along(stationary, B)[0], atol=1e-9)
 
 
 def test_windows_hold_every_record_once_and_know_nothing_beyond_the_ends():

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import auditor
 from auditor import registry
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.drawn_law.categorical import LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, segment_length
+from auditor.audit.drawn_law.categorical import MOST_WAITING, LawCounts, LawJob, _Tests, chain, fingerprints, law_tests, segment_length
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
 from auditor.results.evidence import Evidence, ReleaseEvidence
 from auditor.runs.perturb import make_plugin
@@ -372,9 +372,20 @@ def test_a_chain_by_hand():
 def test_binomial_counts_by_hand():
     tests = _Tests()
     tests.add(np.array([9, 0]), np.array([10, 0]), 0.5, "a share")
-    assert tests.tests == 1
-    assert tests.least[0] == pytest.approx(2 * binom.sf(8, 10, 0.5))
-    assert tests.as_one_test("values kept", 10).observed == 0.9
+    tests.add(np.array([5, 4]), np.array([9, 9]), 0.5, "another share")
+    found = tests.as_one_test("values kept", 10)
+    assert found.tests == 3
+    assert found.p == pytest.approx(3 * 2 * binom.sf(8, 10, 0.5))
+    assert (found.observed, found.expected, found.where) == (0.9, 0.5, "a share is")
+
+
+def test_counts_that_fill_a_megabyte_are_tested_as_all_others():
+    tests, many = _Tests(), np.full(MOST_WAITING, 5)
+    for where, least in (("a", 2), ("b", 0), ("c", 1)):
+        tests.add(np.append(many, least), 10, 0.5, where)
+    found = tests.as_one_test("values kept", 10)
+    assert (found.tests, found.observed, found.where) == (3 * (MOST_WAITING + 1), 0.0, "b is")
+    assert found == tests.as_one_test("values kept", 10)
 
 
 def test_stretches_that_are_alike_have_one_fingerprint():

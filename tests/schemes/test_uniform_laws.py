@@ -10,6 +10,7 @@ from scipy.stats import chi2
 from auditor.errors import AuditorError
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import Copies
 from auditor.schemes.replacement.bridge import Bridge
 from auditor.schemes.replacement.draws import coins
 from auditor.schemes.replacement.law import UniformLaw, history_size, odds_ratio, transition_matrix
@@ -133,6 +134,15 @@ def test_history_sizes_are_those_the_copies_have():
         naive.ask(level)
     assert np.array_equal(algorithm.history_sizes(), naive.history_sizes())  # one draw, so one history: held in one, counted in the other
     assert algorithm.history_sizes().sum() == algorithm.algorithm.history.elements
+
+
+def test_history_sizes_by_the_events_between_levels_are_those_the_copies_have():
+    rng = np.random.default_rng(3)
+    original = rng.integers(0, 4, 3000).astype(np.uint8)
+    copies = get("scheme", "uniform-multilevel")(implementation="process").copies(original, 4, Key(2, "u"))
+    for level in [*rng.uniform(0.0, 1.0, 40), 1.0, 0.5, 0.5, np.exp(-3.5), np.exp(-7.0), 1e-3, 2e-4, 1e-9, 0.0]:
+        copies.skip(float(level))
+    assert np.array_equal(copies.history_sizes(), Copies.history_sizes(copies))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])

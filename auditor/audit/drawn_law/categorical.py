@@ -56,6 +56,8 @@ OUTCOMES = 4
 """Kept; changed to b's value; to c's; to another."""
 MOST_ROWS = 2**20
 """Records that are counted, the first of every block."""
+MOST_WAITING = 2**15
+"""Counts that wait until they are tested together: a megabyte."""
 MOST_SEGMENTED = 16
 """Copies whose coins are compared for segments that come again, evenly among all."""
 
@@ -270,28 +272,41 @@ def _moves(each: Drawn, size: float) -> list[float]:
 
 
 class _Tests:
-    """The least likely of many binomial counts."""
+    """The least likely of many binomial counts. They wait to be tested together, as a call costs what hundreds of counts do."""
 
     def __init__(self) -> None:
         self.tests, self.least = 0, (1.0, 0.0, 0.0, "no share")
+        self._waiting: list[tuple[Counts, Counts, Array, str]] = []
+        self._size = 0
 
     def add(self, met: Counts, of: Counts, chance: Any, where: str) -> None:
-        """Test counts, each of so many with its chance, two-sided."""
-        met, of, chance = (np.ravel(part) for part in np.broadcast_arrays(met, of, chance))
-        some = of > 0
-        met, of, chance = met[some], of[some], np.clip(chance[some], 0.0, 1.0)
-        if not met.size:
-            return
-        chance = np.where(chance > 1.0 - 1e-13, 1.0, chance)  # a sum of shares
-        more = met > of * chance  # that side's chance is the smaller one, or both are near a half
-        p = np.minimum(1.0, 2.0 * _at_least(np.where(more, met, of - met), of, np.where(more, chance, 1.0 - chance)))
-        place = int(p.argmin())
-        self.tests += met.size
-        if p[place] < self.least[0]:
-            self.least = (float(p[place]), float(met[place] / of[place]), float(chance[place]), where)
+        """Test counts, each of so many with its chance, two-sided; the latter two of shapes that broadcast to that of the counts."""
+        shape = np.shape(met)
+        self._waiting.append((np.ravel(met), np.broadcast_to(of, shape).ravel(), np.broadcast_to(chance, shape).ravel(), where))
+        self._size += math.prod(shape)
+        if self._size > MOST_WAITING:
+            self._test()
+
+    def _test(self) -> None:
+        met, of, chance = (np.concatenate([waiting[part] for waiting in self._waiting]) for part in range(3))
+        some = np.flatnonzero(of > 0)
+        if some.size:
+            met, of, chance = met[some], of[some], np.clip(chance[some], 0.0, 1.0)
+            chance = np.where(chance > 1.0 - 1e-13, 1.0, chance)  # a sum of shares
+            more = met > of * chance  # that side's chance is the smaller one, or both are near a half
+            p = np.minimum(1.0, 2.0 * _at_least(np.where(more, met, of - met), of, np.where(more, chance, 1.0 - chance)))
+            place = int(p.argmin())
+            self.tests += met.size
+            if p[place] < self.least[0]:
+                stops = np.cumsum([waiting[0].size for waiting in self._waiting])
+                where = self._waiting[int(np.searchsorted(stops, some[place], side="right"))][3]
+                self.least = (float(p[place]), float(met[place] / of[place]), float(chance[place]), where)
+        self._waiting, self._size = [], 0
 
     def as_one_test(self, statistic: str, rows: int) -> LawTest:
         """Return all of them as one test."""
+        if self._waiting:
+            self._test()
         p, observed, expected, where = self.least
         return LawTest(statistic, min(1.0, self.tests * p), max(1, self.tests), rows, observed, expected, f"{where} is")
 

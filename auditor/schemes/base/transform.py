@@ -55,13 +55,13 @@ class Transform:
         return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
 
 
-def haar(N: int, rng: Rng) -> Array:
-    """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant.
+def haar(N: int, rng: Rng, *count: int) -> Array:
+    """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant; or so many, shape (count, N, N).
 
     QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007).
     """
-    Q, R = np.linalg.qr(rng.standard_normal((N, N)))
-    return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))
+    Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
+    return np.asarray(Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :])
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,11 @@ class ProcessCopies(Copies):
             values[a:b] = block.release(self.levels[number - 1])
         return values
 
+    def history_sizes(self) -> NDArray[np.integer[Any]]:
+        """Return the elements of each tuple's compressed history, shape (n,), from the events between the levels."""
+        levels = sorted(self.levels, reverse=True)
+        return np.concatenate([block.history_sizes(levels) for block in self.blocks])
+
 
 class BridgedCopies(Copies):
     """Each copy from its two neighbours; all are kept."""

@@ -11,12 +11,29 @@ Y. It forgets a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, being equ
 from __future__ import annotations
 
 from bisect import bisect_left
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from auditor.schemes.replacement.draws import Draws, code_type, coins
 from auditor.types import Array, Codes
+
+
+class Gap(NamedTuple):
+    """Where a level that was not released lies in the histories of n tuples; arrays of shape (n,)."""
+
+    high: float | None
+    low: float | None
+    """The released levels next above and next below."""
+    after: NDArray[np.int64]
+    """Where in the flat arrays an element of the level belongs."""
+    explicit: NDArray[np.bool_]
+    """Whether the element there is that of the level next below."""
+    left: Codes | None
+    """Values at the released level next above."""
+    right: Codes | None
+    """And next below, which are those next above unless explicit."""
 
 
 class History:
@@ -64,48 +81,42 @@ class History:
         place = bisect_left(self.levels, level)
         return self.levels[place] if place < len(self.levels) else None, self.levels[place - 1] if place else None
 
-    def record(self, level: float, values: Codes, left: Codes | None, right: Codes | None) -> None:
-        """Take a new copy into the histories; ``left`` and ``right`` are the values at the neighbouring released levels."""
-        n = values.size
-        _, low = self.neighbours(level)
-        explicit = np.ones(n, dtype=bool) if left is None else values != left
-        drop, restore = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        after = self._start[:-1] if left is None else self.place(level) + 1
-        if right is not None and low is not None:
-            was_explicit = explicit_at(self._p, after, self._start[1:], low)
-            drop, restore = self._repair(values, right, was_explicit)
-        self._rewrite(after, level, values, explicit, low, right, drop, restore)
+    def gap(self, level: float) -> Gap:
+        """Return what the histories hold on either side of a level that was not released."""
+        high, low = self.neighbours(level)
+        after = self._start[:-1] if high is None else self.place(high) + 1
+        explicit = np.zeros(after.size, dtype=bool)
+        inside = np.flatnonzero(after < self._start[1:])
+        explicit[inside] = self._p[after[inside]] == low  # of no level if there is none below
+        left = None if high is None else self._y[after - 1]
+        return Gap(high, low, after, explicit, left, None if low is None else self._y[after - ~explicit])
+
+    def record(self, level: float, values: Codes, gap: Gap) -> None:
+        """Take a new copy into the histories."""
+        explicit = np.ones(values.size, dtype=bool) if gap.left is None else values != gap.left
+        drop = restore = np.zeros(values.size, dtype=bool)
+        if gap.right is not None:
+            drop, restore = self._repair(values, gap.right, gap.explicit)
+        kept = np.ones(self._p.size, dtype=bool)
+        kept[gap.after[drop]] = False
+        moved = np.concatenate([[0], np.cumsum(explicit.astype(np.int64) + restore - drop)])
+        place = gap.after + moved[:-1]  # of the new element, if there is one; the restored one is behind it
+        new, restored = place[explicit], (place + explicit)[restore]
+        self._start = self._start + moved
+        held = np.ones(self._start[-1], dtype=bool)
+        held[new] = held[restored] = False
+        p, y = np.empty(held.size), np.empty(held.size, dtype=self._y.dtype)
+        p[held], y[held] = self._p[kept], self._y[kept]
+        p[new], y[new] = level, values[explicit]
+        if gap.right is not None:
+            p[restored], y[restored] = gap.low, gap.right[restore]
+        self._p, self._y = p, y
         self.levels.insert(bisect_left(self.levels, level), level)
 
     def _repair(self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return where the right neighbour's element goes, and where it must be made explicit."""
         same = values == right
         return was_explicit & same, ~was_explicit & ~same
-
-    def _rewrite(
-        self, after: NDArray[np.int64], level: float, values: Codes, explicit: NDArray[np.bool_], low: float | None,
-        right: Codes | None, drop: NDArray[np.bool_], restore: NDArray[np.bool_],
-    ) -> None:  # fmt: skip
-        keep = np.ones(self._p.size, dtype=bool)
-        keep[after[drop]] = False
-        gone = np.concatenate([[0], np.cumsum(~keep)])
-        p, y = self._p[keep], self._y[keep]
-        where = after - gone[after]
-        places = np.concatenate([where[explicit], where[restore]])
-        new_p = np.concatenate([np.full(int(explicit.sum()), level), np.full(int(restore.sum()), low if low is not None else 0.0)])
-        new_y = np.concatenate([values[explicit], values[restore] if right is None else right[restore]])
-        # np.insert keeps the order of equal places: the new element first, the restored one behind it
-        self._p, self._y = np.insert(p, places, new_p), np.insert(y, places, new_y)
-        change = explicit.astype(np.int64) + restore - drop
-        self._start = self._start + np.concatenate([[0], np.cumsum(change)])
-
-
-def explicit_at(p: NDArray[np.float64], after: NDArray[np.int64], stop: NDArray[np.int64], level: float) -> NDArray[np.bool_]:
-    """Return whether the element at ``after``, if a tuple has one there, is that of the given level."""
-    inside = after < stop
-    found = np.zeros(after.size, dtype=bool)
-    found[inside] = p[after[inside]] == level
-    return found
 
 
 class MultiPert:
@@ -123,10 +134,8 @@ class MultiPert:
         history = self.history
         if history.holds(level):
             return history.value(level)
-        high, low = history.neighbours(level)
-        left = None if high is None else history.value(high)
-        right = None if low is None else history.value(low)
-        source = self._original if left is None else left
-        values = draws.pick(source, right, *coins(1.0 if high is None else high, level, low, self._size, self._pi))
-        history.record(level, values, left, right)
+        gap = history.gap(level)
+        source = self._original if gap.left is None else gap.left
+        values = draws.pick(source, gap.right, *coins(1.0 if gap.high is None else gap.high, level, gap.low, self._size, self._pi))
+        history.record(level, values, gap)
         return values

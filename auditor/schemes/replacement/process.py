@@ -16,7 +16,9 @@ event before infinity: the copy is an independent draw.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,10 +83,42 @@ class ReplacementProcess:
         time = -math.log(level)
         return self._backward(time) if time > HORIZON else self._forward(time)
 
-    def _forward(self, time: float) -> Codes:
+    def history_sizes(self, levels: Sequence[float]) -> NDArray[np.uint16]:
+        """Return 1 of each tuple, and 1 for each change of its value from one level to the next, shape (b,); levels must fall."""
+        values, sizes = self.release(levels[0]), np.ones(self._tuples, dtype=np.uint16)
+        for high, low in pairwise(levels):
+            if low <= 0.0 or -math.log(low) > HORIZON:
+                after = self.release(low)
+                sizes += values != after
+                values = after
+                continue
+            # Only what happens between two levels is looked at: of thousands of levels hardly anything does between neighbours.
+            tuples, new = self._events(-math.log(min(high, 1.0)), -math.log(min(low, 1.0)))
+            before = values[tuples]
+            values[tuples] = new
+            sizes[tuples[values[tuples] != before]] += 1  # once, however often a tuple is among them
+        return sizes
+
+    def _events(self, start: float, stop: float) -> tuple[NDArray[np.unsignedinteger[Any]], Codes]:
+        """Return the tuples and the new values of the events between two times up to ``HORIZON``, in order."""
+        first, last = self._place(start), self._place(stop)
+        found = []
+        for place, segment in enumerate(self._segments[first : last + 1], start=first):
+            a = int(np.searchsorted(segment.times, start)) if place == first else 0
+            b = int(np.searchsorted(segment.times, stop)) if place == last else segment.times.size
+            found.append((segment.tuples[a:b], segment.values[a:b]))
+        tuples, values = zip(*found, strict=True)
+        return np.concatenate(tuples), np.concatenate(values)
+
+    def _place(self, time: float) -> int:
+        """Return the segment that a time up to ``HORIZON`` is in; all up to that are drawn."""
         place = min(int(time / STEP), SEGMENTS - 1)
         while len(self._segments) <= place:
             self._grow()
+        return place
+
+    def _forward(self, time: float) -> Codes:
+        place = self._place(time)
         segment, values = self._segments[place], self._snapshots[place].copy()
         stop = int(np.searchsorted(segment.times, time))
         # numpy assigns in order, so that of several events of one tuple the last one stands
