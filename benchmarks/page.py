@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -79,8 +80,17 @@ def _machine(page: Page) -> str:
 
     load = max(page.load)
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-    machine = f"{os.cpu_count()} cores ({platform.machine()})"
+    machine = f"{os.cpu_count()} cores ({_processor()})"
     return f"Measured with Python {platform.python_version()}, {packages}, {machine}, load average up to {load:.1f}."
+
+
+def _processor() -> str:
+    """Return what Linux calls the processor, and its widest vectors: linear algebra is three times as quick with AVX-512, copying is not."""
+    told = Path("/proc/cpuinfo")
+    text = told.read_text() if told.exists() else ""
+    model, flags = (re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE) for name in ("model name", "flags"))
+    vectors = [name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flags and flag in flags[1].split()]
+    return ", ".join([model[1].strip() if model else platform.machine(), *vectors[:1]])
 
 
 def _curves_table(curves: list[Curve]) -> str:

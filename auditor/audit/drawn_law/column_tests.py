@@ -211,7 +211,7 @@ def other_rows_test(x: Array, g: Array, w: Array, names: Sequence[str]) -> LawTe
     p, (z_most, column, lag) = min((4.0 * of * tail(one[0]), one) for one, of in zip(most, tests.tolist(), strict=True) if of)
     away = f"{lag} rows further on" if 2 * lag <= length else f"{length - lag} rows before"
     where = f"a correlation of the noise of {names[column]}, or of its size, with where the record {away} lies is"
-    return LawTest("other rows' data", min(1.0, p), 2 * int(tests[0]), n, z_most / math.sqrt(n), 0.0, where)
+    return LawTest("data of other rows", min(1.0, p), 2 * int(tests[0]), n, z_most / math.sqrt(n), 0.0, where)
 
 
 def pairs_on_the_data_test(x: Array, e: Array) -> LawTest | None:

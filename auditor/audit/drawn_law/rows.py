@@ -18,7 +18,7 @@ nothing of them, as noise that follows its law is independent of them.
 | ``repeats`` | periods, and rows that share their noise, or its size, with others | neighbours in order of s: Poisson, or bounds |
 | ``neighbouring rows`` | noise that hangs on the row before, in any copy | ``Σ g_i h_{i+1} / ‖g‖`` over pairs that share no row: N(0, 1) |
 | ``dependence on the data`` | noise whose size or sign goes with the data | ``Σ a_i g_i / ‖a‖`` with a any function of the data: N(0, 1) |
-| ``other rows' data`` | noise, or its size, that goes with another record, at any distance | ``Σ a_(i+h) g_i / ‖a‖``: N(0, 1) |
+| ``data of other rows`` | noise, or its size, that goes with another record, at any distance | ``Σ a_(i+h) g_i / ‖a‖``: N(0, 1) |
 | ``pairs and the data`` | noise of two copies whose product goes with the data | ``Σ a e_i e_k / √(Σ a² e_i²)``: N(0, 1) |
 | ``waves`` | noise that is a function of the record, or of the row's number, however fast it turns | a bound |
 | ``joint law`` | noise of several copies or attributes whose sizes go together | correlations of u and w: t |
