@@ -85,7 +85,7 @@ def _machine(page: Page) -> str:
 
 
 def _processor() -> str:
-    """Return what Linux calls the processor, and its widest vectors: linear algebra is three times as quick with AVX-512, copying is not."""
+    """Return what Linux calls the processor, and its widest vectors: these decide how quick linear algebra is beside copying."""
     told = Path("/proc/cpuinfo")
     text = told.read_text() if told.exists() else ""
     model, flags = (re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE) for name in ("model name", "flags"))
