@@ -41,6 +41,12 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)
 
 
+@pytest.fixture(scope="module")
+def once():
+    """What a module's tests make once for all of them."""
+    return {}
+
+
 @pytest.fixture
 def run(command):
     """Run ``auditor run``; return exit status, standard output and standard error."""

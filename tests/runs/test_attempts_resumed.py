@@ -76,11 +76,6 @@ def drawn(monkeypatch):
     return blocks
 
 
-@pytest.fixture(scope="module")
-def once():
-    return {}
-
-
 @pytest.fixture
 def undisturbed(document, made, drawn, once):
     """The run that nobody stops, made once for all tests: its results, its attempts, and how many blocks it drew."""

@@ -60,11 +60,6 @@ def gone(monkeypatch):
     return steps
 
 
-@pytest.fixture(scope="module")
-def once():
-    return {}
-
-
 @pytest.fixture
 def undisturbed(document, gone, once):
     """The run that nobody stops, made once for all tests of the same document: its figures, and the steps it went through."""

@@ -75,11 +75,6 @@ def gathered(monkeypatch):
     return steps
 
 
-@pytest.fixture(scope="module")
-def once():
-    return {}
-
-
 @pytest.fixture
 def undisturbed(document, gathered, once):
     """The run that nobody stops, made once for all tests of the same document: its figures, and how many steps it went through."""
