@@ -1,4 +1,4 @@
-"""How often 95 % intervals of the numeric attacks hold the mean over draws: `python -m benchmarks.coverage [--write docs/evidence/calibration.md]`.
+"""Coverage of 95 % intervals of numeric attacks: `python -m benchmarks.coverage [--write docs/evidence/calibration.md]`.
 
 Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only "corner-wave records"` measures a part.
 """

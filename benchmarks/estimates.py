@@ -20,7 +20,7 @@ FACTOR = 3.5
 INTRODUCTION = """\
 # How long the scenarios take
 
-<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/evidence/times.md` of what `auditor run scenarios/*.yaml --workers 1` left. -->
+<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/evidence/times.md` after `auditor run scenarios/*.yaml -j 1` -->
 
 What `auditor check` says before a run, and what the run took on one core, in seconds; the page and the start are not counted. Like
 `check`, which says no less than a second, the factor counts what is shorter as a second.

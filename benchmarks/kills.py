@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 PAGE = """# Runs that were disturbed
 
-Made by `python -m benchmarks.kills {command} --write docs/evidence/kills.md`. Each round disturbs a run at a random moment, then resumes it; the
+By `python -m benchmarks.kills {command} --write docs/evidence/kills.md`. Each round disturbs a run at a random moment, then resumes it;
 counts are of rounds in which nothing went wrong and the results were, byte for byte, those of a run that nobody disturbed.
 """
 

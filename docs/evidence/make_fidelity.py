@@ -30,7 +30,7 @@ WIDTH = 250
 INTRODUCTION = """\
 # Fidelity
 
-<!-- Written by `python -m docs.evidence.make_fidelity RESULTS --write docs/evidence/fidelity.md` after `auditor run scenarios/*.yaml -o RESULTS`. -->
+<!-- By `python -m docs.evidence.make_fidelity RESULTS --write docs/evidence/fidelity.md` of `auditor run scenarios/*.yaml -o RESULTS`. -->
 
 What five papers state – every system, theorem, figure, table, algorithm and numbered equation –, what they print, and what was measured
 here. A figure stands beside half of its 95 % interval, as in every report; «theory» is the closed form of the same cell. The scenario
