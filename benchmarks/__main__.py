@@ -1,4 +1,4 @@
-"""Measure everything, write docs/performance.md and its charts, and exit 1 when a bar is missed by more than 5 %.
+"""Measure everything, write docs/evidence/performance.md and its charts, and exit 1 when a bar is missed by more than 5 %.
 
 `python -m benchmarks` runs it all; further words go to pytest: `python -m benchmarks -k filters`, which writes nothing.
 """

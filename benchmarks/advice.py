@@ -1,4 +1,4 @@
-"""Whether audits agree with advice: `python -m benchmarks.advice [--save lines.json] [--write docs/calibration-advice.md]`.
+"""Whether audits agree with advice: `python -m benchmarks.advice [--save lines.json] [--write docs/evidence/calibration-advice.md]`.
 
 Of each file, scheme and target the recommended release and the next weaker one are made and audited with other seeds: one release an
 audit, as one is handed out, and the scenario of the advice, which draws ten. `--only "staff corner-wave"` measures a part.
@@ -34,7 +34,7 @@ HEAD = ("file", "scheme", "unknown", "records", "levels", "loss", "loss on avera
 INTRODUCTION = f"""\
 # Whether audits agree with advice
 
-<!-- Written by `python -m benchmarks.advice --write docs/calibration-advice.md`; do not edit. -->
+<!-- Written by `python -m benchmarks.advice --write docs/evidence/calibration-advice.md`; do not edit. -->
 
 What `auditor advise` recommends shall meet the target in an audit of whatever release is drawn, and the next weaker release that it names
 shall fail. Both are made and audited here with other seeds: {len(SEEDS["one release"])} audits of one release, and

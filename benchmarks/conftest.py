@@ -16,7 +16,7 @@ PAGE = pytest.StashKey[Page]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-page", action="store_true", help="write docs/performance.md and its charts")
+    parser.addoption("--write-page", action="store_true", help="write docs/evidence/performance.md and its charts")
 
 
 def pytest_configure(config: pytest.Config) -> None:

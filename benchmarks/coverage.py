@@ -1,4 +1,4 @@
-"""How often 95 % intervals of the numeric attacks hold the mean over draws: `python -m benchmarks.coverage [--write docs/calibration.md]`.
+"""Coverage of 95 % intervals of numeric attacks: `python -m benchmarks.coverage [--write docs/evidence/calibration.md]`.
 
 Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only "corner-wave records"` measures a part.
 """
@@ -42,7 +42,7 @@ BEFORE, COMMIT = FOLDER / "coverage_before.json", "9c749b9"
 INTRODUCTION = """\
 # Calibration of error bars
 
-<!-- Written by `python -m benchmarks.coverage --write docs/calibration.md`; do not edit. -->
+<!-- Written by `python -m benchmarks.coverage --write docs/evidence/calibration.md`; do not edit. -->
 
 A figure of an audit is about one table, and its error bar about another draw of everything that is random: the noise, a secret matrix, the
 rows that an adversary estimates from or was given in clear. So each case below was drawn many times on one table, and an interval should

@@ -128,7 +128,7 @@ def drawn(data: dict[str, Any], family: Family, draws: int, seed: int) -> Iterat
 PAGE = """\
 # Calibration of the error bars of `posterior` and `serial-posterior`
 
-<!-- Written by `python -m benchmarks.coverage_categories --write docs/calibration-posterior.md`; do not edit. -->
+<!-- Written by `python -m benchmarks.coverage_categories --write docs/evidence/calibration-posterior.md`; do not edit. -->
 
 Four real tables ({tables}) were each released
 {draws[0]} times for `posterior`, {draws[1]} times where it learns a prior from 25 rows,

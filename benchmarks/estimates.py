@@ -1,4 +1,4 @@
-"""Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/times.md]`.
+"""Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/evidence/times.md]`.
 
 RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine with nothing else to do. Exit status 1
 if an estimate is off by more than a factor of 3.5: machines differ by two.
@@ -20,7 +20,7 @@ FACTOR = 3.5
 INTRODUCTION = """\
 # How long the scenarios take
 
-<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/times.md` of what `auditor run scenarios/*.yaml --workers 1` left. -->
+<!-- Written by `python -m benchmarks.estimates RESULTS --write docs/evidence/times.md` after `auditor run scenarios/*.yaml -j 1` -->
 
 What `auditor check` says before a run, and what the run took on one core, in seconds; the page and the start are not counted. Like
 `check`, which says no less than a second, the factor counts what is shorter as a second.

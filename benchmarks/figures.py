@@ -1,4 +1,4 @@
-"""The papers' figures that the suite has no time for at full strength: `python -m benchmarks.figures [--write docs/figures.md]`.
+"""The papers' figures that the suite has no time for at full strength: `python -m benchmarks.figures [--write docs/evidence/figures.md]`.
 
 Parts that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only algorithms` measures one part.
 All of them take some fifteen processor minutes.
@@ -38,7 +38,7 @@ Part = dict[str, Any]
 INTRODUCTION = """\
 # The papers' figures at full strength
 
-<!-- Written by `python -m benchmarks.figures --write docs/figures.md`; do not edit. -->
+<!-- Written by `python -m benchmarks.figures --write docs/evidence/figures.md`; do not edit. -->
 
 [The gallery](gallery.md) shows each figure by a scenario that the suite can run. Figures 4 and 7 have more replicates here than a suite has
 time for, Table 2 has no scenario, and of Figures 5 and 8 the gallery has pictures where this page has the seconds. All is measured by

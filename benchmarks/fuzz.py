@@ -1,6 +1,6 @@
 """Mutate scenarios and tables and judge what the program makes of them: nobody may see a traceback, a flood, or a cell of a table.
 
-    python -m benchmarks.fuzz [--scenarios 10000] [--tables 5000] [--seed 1] [--processes 1] [--write docs/fuzz.md]
+    python -m benchmarks.fuzz [--scenarios 10000] [--tables 5000] [--seed 1] [--processes 1] [--write docs/evidence/fuzz.md]
 
 Each case is a folder in which a command is given as a user would: `auditor check`, after it `auditor run` of a share of what passes and is
 small, or `auditor perturb`. A case is a function of seed and number, so that ``--only tables:137`` carries one out again. Faults are

@@ -1,6 +1,6 @@
 """Disturb audits at random moments and resume them: every result must be that of the audit nobody disturbed.
 
-    python -m benchmarks.kills [--rounds 100] [--seed 1] [--write docs/kills.md] [SCENARIO ...]
+    python -m benchmarks.kills [--rounds 100] [--seed 1] [--write docs/evidence/kills.md] [SCENARIO ...]
 
 In each round a run on two processes is started afresh and disturbed at a random moment, by each of these in turn:
 
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 PAGE = """# Runs that were disturbed
 
-Made by `python -m benchmarks.kills {command} --write docs/kills.md`. Each round disturbs a run at a random moment, then resumes it; the
+By `python -m benchmarks.kills {command} --write docs/evidence/kills.md`. Each round disturbs a run at a random moment, then resumes it;
 counts are of rounds in which nothing went wrong and the results were, byte for byte, those of a run that nobody disturbed.
 """
 

@@ -1,4 +1,4 @@
-"""docs/performance.md and its charts, from what was measured."""
+"""docs/evidence/performance.md and its charts, from what was measured."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks import FOLDER
 from benchmarks.scaling import Curve
 from benchmarks.timing import Measured
 
-DOCS = FOLDER.parent / "docs"
+DOCS = FOLDER.parent / "docs/evidence"
 
 INTRODUCTION = """\
 # Performance

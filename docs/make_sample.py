@@ -1,6 +1,6 @@
-"""Put what the quickstart prints into README.md: ``python docs/make_sample.py`` from the checkout runs it and replaces the sample.
+"""Copy the quickstart's terminal report to README.md: ``python docs/make_sample.py``.
 
-``--results DIR`` takes results that are there already, as ``audit/quickstart``.
+``--results DIR`` reuses saved results, for example ``audit/quickstart``.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def sample(result: AuditResult) -> str:
-    """Return what the run prints, as the README shows it."""
-    return Terminal(width=WIDTH, full=False).render([result]).rstrip("\n")
+    """Verdict and comparison of the terminal report."""
+    return Terminal(width=WIDTH, full=False).render([result]).partition("\n\nExpectations")[0]
 
 
 def shown(readme: str) -> str:
-    """Return the sample that the README shows."""
+    """Current sample of the README."""
     return readme.partition(FENCE)[2].partition("\n```")[0]
 
 

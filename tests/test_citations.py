@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from docs.fidelity_rows import papers
+from docs.evidence.fidelity_rows import papers
 from tests.programs import ROOT
 
 SECTIONS = {
@@ -65,7 +65,7 @@ SOURCES = [path for folder in ("auditor", "attacks", "reports", "scenarios", "do
 
 def test_what_is_cited_by_number_is_there() -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in SOURCES if path.suffix in (".py", ".yaml", ".md")}
-    del texts[ROOT / "docs/fidelity.md"]  # made of the list, with tests' names in it
+    del texts[ROOT / "docs/evidence/fidelity.md"]  # made of the list, with tests' names in it
     assert {path: found for path, text in texts.items() if (found := wrong(text))} == {}
     assert sum(1 for text in texts.values() for _ in places(text)) > 200  # so many are found that none is overlooked for its form
 

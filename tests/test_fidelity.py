@@ -1,4 +1,4 @@
-"""docs/fidelity.yaml has a row for all that the papers number, and every row leads somewhere; the command refuses what matches nothing."""
+"""docs/evidence/fidelity.yaml has a row for all that the papers number, and every row leads somewhere; the command refuses what matches nothing."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from auditor.results.model import AuditResult, Partial, Provenance
 from auditor.results.records import AttributeSummary, DataSummary, ExpectationRecord, Measurement
-from docs import make_fidelity
-from docs.fidelity_rows import Paper, Row, Selector, is_test, papers
+from docs.evidence import make_fidelity
+from docs.evidence.fidelity_rows import Paper, Row, Selector, is_test, papers
 
-PAGE = Path(__file__).parents[1] / "docs/fidelity.md"
+PAGE = Path(__file__).parents[1] / "docs/evidence/fidelity.md"
 DECLARED = papers()
 
 
@@ -44,7 +44,7 @@ ROW = Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Se
         (Row("li2012", ("Theorem 4",), "", "0.5", ("attacks/llse.py",), todo="nobody did"), ["claim is empty"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",)), ["nothing measures it, and no todo says why"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/no.py",), todo="later"), ["attacks/no.py: no such file"]),
-        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="glossary.md"), []),
+        (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="times.md"), []),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), page="no.md"), ["no.md: no such page"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), tests=("tests/test_docs.py::test_no",)), ["tests/test_docs.py::test_no: no such test"]),
         (Row("li2012", ("Theorem 4",), "A claim.", "0.5", ("attacks/llse.py",), (Selector("no", "Age", metric="rmse"),)), ["Age: there is no scenario no"]),

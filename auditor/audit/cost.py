@@ -1,7 +1,7 @@
 """What the audit of one release takes in time, added up before it is run: drawing, passes over the rows, attacks, learners.
 
 Every kind of work has a constant, measured once on one core of some 2.5 GHz; an attack states its own (``Attack.cost``). The sum is meant
-to tell seconds from minutes: for scenarios that ship it is within a factor of 3.5 of what was measured (docs/times.md), on a core without
+to tell seconds from minutes: for shipped scenarios it is within a factor of 3.5 of what was measured (evidence/times.md), on a core without
 AVX-512, which takes about twice as long as one with it. *Not counted*: what a plugin of another's takes beyond the cost that it states, and
 waiting for disks.
 """

@@ -261,7 +261,7 @@ def test_a_generator_that_starts_again_with_every_block_is_found():
 
 @pytest.mark.parametrize(("rows", "share"), [(2000, 1.0), (20_000, 0.25)])
 def test_what_rows_it_takes(rows, share):
-    """Of 2,000 rows all in pairs; of 20,000 a quarter. What is not found is said in docs/faults.md."""
+    """Of 2,000 rows all in pairs; of 20,000 a quarter. What is not found is said in docs/evidence/faults.md."""
     x = column(6, rows)
 
     def some(x):

@@ -1,4 +1,4 @@
-"""What five papers state and what was measured of it: `python -m docs.make_fidelity RESULTS [--write docs/fidelity.md]`.
+"""What five papers state and what was measured of it: `python -m docs.evidence.make_fidelity RESULTS [--write docs/evidence/fidelity.md]`.
 
 RESULTS is a folder that `auditor run scenarios/*.yaml -o RESULTS` wrote. What the page shows is listed in fidelity.yaml; its figures,
 their date and the version that measured them are read from RESULTS. The tests that it names are run, and must pass. Exit status 1,
@@ -20,7 +20,7 @@ import numpy as np
 
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
-from docs.fidelity_rows import ROOT, Paper, Row, Selector, papers
+from docs.evidence.fidelity_rows import ROOT, Paper, Row, Selector, papers
 from reports.figures.figures import Figure, braces, clipped, figure, number, with_error
 from reports.markdown import safe
 
@@ -30,13 +30,13 @@ WIDTH = 250
 INTRODUCTION = """\
 # Fidelity
 
-<!-- Written by `python -m docs.make_fidelity RESULTS --write docs/fidelity.md` after `auditor run scenarios/*.yaml -o RESULTS`. -->
+<!-- By `python -m docs.evidence.make_fidelity RESULTS --write docs/evidence/fidelity.md` of `auditor run scenarios/*.yaml -o RESULTS`. -->
 
 What five papers state – every system, theorem, figure, table, algorithm and numbered equation –, what they print, and what was measured
 here. A figure stands beside half of its 95 % interval, as in every report; «theory» is the closed form of the same cell. The scenario
 that it comes from is named beside it, and the last table says when each was run, and by which version. A statement to prove is *held*
 by tests, whose names say what they hold, and which passed when this page was written. *Erratum*: the paper prints something else than
-what is right. *Not measured* says why. The list itself is `docs/fidelity.yaml`.
+what is right. *Not measured* says why. The list itself is `docs/evidence/fidelity.yaml`.
 """
 
 

@@ -1,8 +1,7 @@
-"""Make docs/gallery.md and its pictures: each figure of the papers, what the paper claims of it, and what was measured.
+"""Make docs/evidence/gallery.md and its pictures: each figure of the papers, what the paper claims of it, and what was measured.
 
-Run ``python docs/make_gallery.py`` from the checkout. Results that are there already can be reused: ``--results DIR`` names a folder
-that ``auditor run … --output DIR`` wrote; scenarios that it does not hold are run, which takes some ten minutes for all of them.
-What it shows is listed in gallery_entries.py. Needs the package ``pillow``.
+Run ``python docs/evidence/make_gallery.py`` from the checkout. ``--results DIR`` names a folder of existing results to reuse.
+Scenarios without results there are run, about ten minutes for all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ INTRODUCTION = """# Gallery
 
 Every figure of the papers that shows data or results, and the survey's tables: the paper's claim, the picture, and what was measured here.
 Points and lines are measured, bands and bars are 95 % intervals, thin dashed lines are theory. Each claim is an expectation of a
-scenario, so `auditor run SCENARIO` proves it again or refutes it. This page is made by `python docs/make_gallery.py`.
+scenario, so `auditor run SCENARIO` proves it again or refutes it. This page is made by `python docs/evidence/make_gallery.py`.
 """
 
 

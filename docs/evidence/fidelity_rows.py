@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DECLARED = Path(__file__).resolve().parent / "fidelity.yaml"
 
 
@@ -92,7 +92,7 @@ class Row:
         if not (self.measured or self.tests or self.page or self.todo):
             found.append("nothing measures it, and no todo says why")
         found += [f"{path}: no such file" for path in self.lives if not (ROOT / path).exists()]
-        if self.page and not (ROOT / "docs" / self.page).is_file():
+        if self.page and not (ROOT / "docs/evidence" / self.page).is_file():
             found.append(f"{self.page}: no such page")
         found += [f"{test}: no such test" for test in self.tests if not is_test(test)]
         found += [f"{selector.label or selector.scenario}: {selector.problem}" for selector in self.measured if selector.problem]
