@@ -8,13 +8,13 @@ import pkgutil
 
 import pytest
 
-import attacks
 import auditor
-import reports
+import auditor_attacks
+import auditor_reports
 
 MODULES = sorted(
     found.name
-    for package in (auditor, attacks, reports)
+    for package in (auditor, auditor_attacks, auditor_reports)
     for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not found.name.endswith("__main__")
 )
