@@ -3,7 +3,7 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``c, p_c`` | candidates and their prior | (C,) |
-| ``f_c`` | likelihood of c by the law of the noise (``attacks._channel``) | (b, C) |
+| ``f_c`` | likelihood of c by the law of the noise (``_channel``) | (b, C) |
 | ``r_ic`` | ``ratio`` of copy i; 1 in a share ``STRAY`` of values, and in all where no generator was found out | (b, C) |
 | ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) |
 """
@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks._channel import Channel
 from auditor.numerics.last_digits import STRAY, Generator, ratio
 from auditor.plugin import Array, UnpairedRecords, View
 from auditor.schemes.increments.process import as_fraction
+
+from ._channel import Channel
 
 MOST_CANDIDATES = 4096
 FARTHEST = 10.0

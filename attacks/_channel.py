@@ -7,7 +7,7 @@
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
 | independent between copies | nothing less than all of them | ``Π_i f_i(y_i − x)`` |
 
-The first two are here, the others in ``attacks._product``. Attributes are looked at one at a time: what others say of this one is left to
+The first two are here, the others in ``_product``. Attributes are looked at one at a time: what others say of this one is left to
 the attacks that use covariances.
 """
 

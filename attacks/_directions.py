@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks._channel import Channel, Combined
-from attacks._posterior import channels
-from attacks.mixture_estimate import least_noise, normal_prior
 from auditor.numerics.linear_algebra import regression
 from auditor.plugin import Array, Indices, NoiseDensity, View
+
+from ._channel import Channel, Combined
+from ._posterior import channels
+from .mixture_estimate import least_noise, normal_prior
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ normal that leaves the same mass, mean and variance of what all the rest says of
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``L_a(x)`` | likelihood of attribute a's value, its logarithm straight between knots | | ``attacks._channel`` |
+| ``L_a(x)`` | likelihood of attribute a's value, its logarithm straight between knots | | ``_channel`` |
 | ``C, h, p`` | ``C exp(h x − p x²/2)``, which stands for ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
 | ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011 |
 | ``q`` | probability that a row is of a component, given what is seen of it | (K, n) | bovy2011 |
@@ -27,12 +27,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks._channel import Channel, Overlap
-from attacks._deconvolution import GRAIN, Mixture, NoisyRows
-from attacks._posterior import by_attribute
-from attacks._product import LEAST, Product
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, scipy
+
+from ._channel import Channel, Overlap
+from ._deconvolution import GRAIN, Mixture, NoisyRows
+from ._posterior import by_attribute
+from ._product import LEAST, Product
 
 ROUNDS = 2
 """Over all attributes: the mean is as near the integral after two as after three (three clusters in two attributes, Laplace noise)."""

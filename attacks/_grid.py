@@ -17,9 +17,10 @@ from itertools import product
 
 import numpy as np
 
-from attacks._channel import Channel
-from attacks._grid_axis import Axis, Bins, smoothed, spaced
 from auditor.plugin import Array, Indices
+
+from ._channel import Channel
+from ._grid_axis import Axis, Bins, smoothed, spaced
 
 BINS = {1: 100, 2: 24, 3: 12}
 """Of each direction, by how many there are: every step of EM goes through all cells, and so does every record."""

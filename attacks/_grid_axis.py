@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks._channel import Channel, Combined
 from auditor.plugin import Array, Indices, NoiseDensity
+
+from ._channel import Channel, Combined
 
 Bins = NDArray[np.bool_]
 """Which of some bins, or of some rows."""

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks._fastica import Unmixing
 from auditor.plugin import Array, scipy
+
+from ._fastica import Unmixing
 
 Order = NDArray[np.intp]
 

@@ -1,6 +1,6 @@
 """Posteriors of one attribute's value under binned priors, which are reconstructed from the copies of all records.
 
-What the copies of one record say is a ``Channel`` (``attacks._channel``). Under Gaussian noise, and with one copy of noise on no lattice,
+What the copies of one record say is a ``Channel`` (``_channel``). Under Gaussian noise, and with one copy of noise on no lattice,
 an estimate is a function of one number alone, which is worked out on a grid and read off where rows are many; on a lattice it is worked
 out once for all records with the same copies.
 """
@@ -13,12 +13,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks._channel import Channel, Combined, Overlap
-from attacks._prior_bins import lattice_bins
-from attacks._product import Product
 from auditor.adversary.density import Histogram, Method, reconstruct
 from auditor.numerics.linear_algebra import is_diagonal
 from auditor.plugin import Array, KroneckerNoise, NoiseDensity, NotApplicable, Reconstruction, View
+
+from ._channel import Channel, Combined, Overlap
+from ._prior_bins import lattice_bins
+from ._product import Product
 
 MOST_CELLS = 4096
 """Cells that perturbed values are counted in, at most and on a lattice."""

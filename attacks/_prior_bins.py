@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from attacks._channel import Channel
 from auditor.adversary.density import Histogram
 from auditor.plugin import Array, NoiseDensity, scipy
+
+from ._channel import Channel
 
 PARTS = 4
 """Bins of a smoothed prior to one of its histogram's: a normal a bin wide is flat within a quarter of it, to a percent."""

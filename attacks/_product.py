@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attacks._channel import Channel
 from auditor.plugin import Array, KroneckerNoise, NoiseDensity
+
+from ._channel import Channel
 
 LEAST = -1e100
 """Log-likelihood of what noise cannot have led to, as of copies that are not on the lattice that the law states."""

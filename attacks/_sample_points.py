@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from attacks._channel import Channel
-from attacks._posterior import by_attribute
-from attacks._product import LEAST
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Array, Reconstruction
+
+from ._channel import Channel
+from ._posterior import by_attribute
+from ._product import LEAST
 
 POINTS = 2_000
 """Points drawn from the kernels of a sample, in all; of a larger sample one a record."""

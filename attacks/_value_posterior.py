@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from attacks._channel import Channel
-from attacks._posterior import Estimate, each_once
 from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, ExactMoments, NotApplicable, View
+
+from ._channel import Channel
+from ._posterior import Estimate, each_once
 
 MOST_VALUES = 10_000
 """Distinct values of an attribute: a posterior is over all of them, for each record."""

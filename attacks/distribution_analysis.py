@@ -24,8 +24,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._channel import Channel
-from attacks._posterior import (
+from auditor.adversary.density import Histogram, Method
+from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
+
+from ._channel import Channel
+from ._posterior import (
     SMOOTH,
     Estimate,
     by_attribute,
@@ -35,8 +38,6 @@ from attacks._posterior import (
     read_off,
     reconstructed_priors,
 )
-from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register
 
 TINY = 1e-300
 

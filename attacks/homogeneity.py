@@ -15,8 +15,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from attacks._anonymous import ClassAttack, surest
 from auditor.plugin import Array, Indices, PluginParameters, register
+
+from ._anonymous import ClassAttack, surest
 
 
 @register

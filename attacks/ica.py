@@ -26,7 +26,7 @@ Theory. A matrix takes the fixed points of FastICA along, so that what is found 
 the adversary's records, the error is then that of the fixed point next to the truth: the audit starts there (at the attributes; for
 ``latent`` at the adversary's own components) on the true rows that the attack was fitted to, takes the same steps to where they rest, and
 puts the components in their places by the adversary's means and scales, but in the right order with the right signs. One draw of the
-adversary's counts: where τ of a component (``attacks._fastica``) is near 0 two fixed points may lie beside each other, one with each
+adversary's counts: where τ of a component (``_fastica``) is near 0 two fixed points may lie beside each other, one with each
 sign of it, and theory takes the one with the signs that the attack ended at. A component taken for another, a wrong sign or a fixed
 point elsewhere is a difference between measurement and theory.
 
@@ -51,8 +51,6 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._fastica import Unmixing, leak_deviation, some_rows
-from attacks._naming import Guide, Likeness, Pairs
 from auditor.plugin import (
     Array,
     Cost,
@@ -69,6 +67,9 @@ from auditor.plugin import (
     register,
     stream,
 )
+
+from ._fastica import Unmixing, leak_deviation, some_rows
+from ._naming import Guide, Likeness, Pairs
 
 Generator = Callable[[], "np.random.Generator"]  # in quotes, as numpy imports its generators when they are first named
 

@@ -39,14 +39,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from attacks._fastica import some_rows
-from attacks.distribution_analysis import shortest
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, scipy, stream
 
+from ._fastica import some_rows
+from .distribution_analysis import shortest
+
 if TYPE_CHECKING:
-    from attacks._directions import Directions
-    from attacks._grid import Grid
-    from attacks._grid_axis import Axis, Bins
+    from ._directions import Directions
+    from ._grid import Grid
+    from ._grid_axis import Axis, Bins
 
 MOST_CELLS = 2**16
 CHUNK_ROWS, READ_ROWS = 1024, 8192
@@ -85,8 +86,8 @@ class JointDistributionAnalysis(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior on grids that are learnt from the coalition's copies."""
-        from attacks._directions import directions  # for start-up: grids are needed by a fit, and by no other attack
-        from attacks._grid import Grid
+        from ._directions import directions  # for start-up: grids are needed by a fit, and by no other attack
+        from ._grid import Grid
 
         given = self.parameters
         starts = range(0, view.width, given.dimensions)

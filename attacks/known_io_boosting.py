@@ -36,8 +36,9 @@ from typing import Any
 
 import numpy as np
 
-from attacks.known_io_regression import KnownInputOutputRegression
 from auditor.plugin import Array, Cost, KnownRecords, Reconstruction, Records, RowAttack, View, register, stream
+
+from .known_io_regression import KnownInputOutputRegression
 
 MOST_RECORDS = 20_000
 """Known records that trees learn from."""

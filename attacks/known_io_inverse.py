@@ -28,9 +28,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from attacks._fitted_map import FittedMap
 from auditor.numerics.linear_algebra import regression
 from auditor.plugin import Array, register
+
+from ._fitted_map import FittedMap
 
 RANK = 1e-12
 """Share of the largest singular value below which one is rounding, of ``M̂`` in units of deviations."""

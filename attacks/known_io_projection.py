@@ -38,8 +38,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from attacks.known_io_rotation import RANK
 from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
+
+from .known_io_rotation import RANK
 
 
 @register

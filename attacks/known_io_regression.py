@@ -36,9 +36,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._fitted_map import FittedMap
 from auditor.numerics.linear_algebra import in_own_units
 from auditor.plugin import Array, PluginParameters, register
+
+from ._fitted_map import FittedMap
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
 """Ridges that cross-validation tries, as shares of the copies' variance."""

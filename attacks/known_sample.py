@@ -23,7 +23,7 @@ A turn that is a little off moves records by that much of their distance from wh
 means of sample and copy, which are known to belong together, once those are farther off than they are ill known:
 ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` where ``s̄ᵀ Q s̄`` is above ``tr K (1/s + 1/m)``, Q the axes' mean squared turn.
 
-What is left is known to first order once every axis has answered for itself and turns little (``attacks._axis_error``): the turn between
+What is left is known to first order once every axis has answered for itself and turns little (``_axis_error``): the turn between
 the sample's axes and the copy's, and the copy's noise. Else, or where noisy copies are rotated onto each other first, no theory is given.
 
 Wins with distinct eigenvalues and data that are skewed or off the origin. Fails on data symmetric about 0 along an axis: no statistic can
@@ -46,9 +46,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from attacks._aligned import Alignment, align
-from attacks._axis_error import turning
-from attacks._energy import SignSearch, univariate_energy
 from auditor.plugin import (
     Array,
     Cost,
@@ -62,6 +59,10 @@ from auditor.plugin import (
     register,
     stream,
 )
+
+from ._aligned import Alignment, align
+from ._axis_error import turning
+from ._energy import SignSearch, univariate_energy
 
 MOST_SWEEPS = 20
 

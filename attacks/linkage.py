@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attacks._anonymous import ClassAttack
 from auditor.plugin import Array, Indices, register
+
+from ._anonymous import ClassAttack
 
 
 @register

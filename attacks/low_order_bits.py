@@ -31,12 +31,13 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._candidates import Posterior, prior_of
-from attacks._channel import Channel
-from attacks._fastica import some_rows
-from attacks._posterior import by_attribute, channels
 from auditor.numerics.last_digits import Generator, generators, grid_of_digits, likeliest
 from auditor.plugin import Array, Cost, NotApplicable, PluginParameters, Reconstruction, RowAttack, UnpairedRecords, View, register, stream
+
+from ._candidates import Posterior, prior_of
+from ._channel import Channel
+from ._fastica import some_rows
+from ._posterior import by_attribute, channels
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
 """Rows times candidates that the prior and each copy's generator are learnt from."""

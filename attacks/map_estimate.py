@@ -17,7 +17,7 @@ time, so with strong correlations the Gaussian prior, which uses them, wins; on 
 ``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was estimated. ``known``: the table's
 own values and how often it has each, which ``perfect`` knowledge gives; mode and mean are then of the exact posterior, for any law.
 
-Several copies say what ``attacks._channel`` has: under Gaussian noise their combination of least noise, under uniform noise the overlap
+Several copies say what ``_channel`` has: under Gaussian noise their combination of least noise, under uniform noise the overlap
 of what each leaves possible, of one process its least perturbed copy, and of other noise all of them. Under any noise that is not
 Gaussian the Gaussian prior, too, goes attribute by attribute. ``kde`` is then in bins a quarter as wide, on a lattice as wide.
 
@@ -32,14 +32,15 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._channel import Channel, Combined, Overlap, truncated_mean
-from attacks._posterior import ByAttribute, channels, estimated_by_attribute, posterior_mass, reconstructed_priors
-from attacks._prior_bins import normal_bins, smoothed
-from attacks._product import Product
-from attacks._value_posterior import of_values
-from attacks.llse import llse_weights
 from auditor.adversary.density import Histogram, Method
 from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register, scipy
+
+from ._channel import Channel, Combined, Overlap, truncated_mean
+from ._posterior import ByAttribute, channels, estimated_by_attribute, posterior_mass, reconstructed_priors
+from ._prior_bins import normal_bins, smoothed
+from ._product import Product
+from ._value_posterior import of_values
+from .llse import llse_weights
 
 
 @register

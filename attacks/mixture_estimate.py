@@ -11,7 +11,7 @@ known of one attribute tells which part of another is meant. Linear attacks see 
 | ``q_k`` | ``∝ α_k N(ȳ; m_k, V_k + Sigma_r)``, probability that the record is of component k | scalar | bovy2011 |
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: each component's LLSE, weighed | (N,) | bovy2011 |
 
-The prior is learnt by expectation–maximisation under the law of the noise (``attacks._deconvolution``), from at most 20,000 rows drawn
+The prior is learnt by expectation–maximisation under the law of the noise (``_deconvolution``), from at most 20,000 rows drawn
 from all over the table; the estimate then goes through every row, block by block. The number of components is the one that makes rows
 held out most likely. With one component the prior is the mean and covariance that the adversary knows or estimates, and the attack is
 ``bayes-estimate``. All else needs only copies and law, whatever the knowledge. Coalitions with one and the same combination learn it
@@ -30,7 +30,7 @@ Clusters so narrow beside the noise that EM makes atoms of them are then taken f
 
 *Noise that is not Gaussian* but of any law that is independent between attributes, of fresh copies or of one process, is taken as it is,
 all copies together: a normal seen through it is no normal, so in ``q_k``, in ``x̂`` and in EM's steps expectation propagation
-(``attacks._expectation_propagation``, minka2001) stands for what is closed above. *Approximate*: it errs by some ten-thousandth more than
+(``_expectation_propagation``, minka2001) stands for what is closed above. *Approximate*: it errs by some ten-thousandth more than
 the exact posterior mean of the same prior, where taking Laplace noise for Gaussian costs hundredths. Lattices are taken for continuous, so
 that of small whole numbers ``map-estimate`` knows more. The prior is learnt from 5,000 rows. With one component it is no line then, and
 better than ``llse``, which it is not if noise is Gaussian.
@@ -45,12 +45,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._channel import Channel
-from attacks._deconvolution import CHUNK_VALUES, Mixture, Posterior, RowsInNormalNoise, learn
-from attacks._expectation_propagation import RowsInAnyNoise
-from attacks._fastica import some_rows
-from attacks._posterior import channels
-from attacks.distribution_analysis import shortest
 from auditor.adversary.single_copy import combined_noise, estimated_covariance
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil, regression
@@ -69,6 +63,13 @@ from auditor.plugin import (
     scipy,
     stream,
 )
+
+from ._channel import Channel
+from ._deconvolution import CHUNK_VALUES, Mixture, Posterior, RowsInNormalNoise, learn
+from ._expectation_propagation import RowsInAnyNoise
+from ._fastica import some_rows
+from ._posterior import channels
+from .distribution_analysis import shortest
 
 POINTS = np.linspace(-8.0, 8.0, 129)
 """In deviations of a mixture about its mean: where an interval may begin or end."""

@@ -25,9 +25,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.llse import llse_weights
 from auditor.numerics.linear_algebra import clip_to_psd, regression
 from auditor.plugin import Affine, Array, ExactMoments, KnownAttributes, LinearAttack, NotApplicable, PublishedModel, View, register
+
+from .llse import llse_weights
 
 
 @register

@@ -7,7 +7,7 @@ which value that place belongs to. What turns the order round keeps it, too.
 | --- | --- | --- | --- |
 | ``G(y)`` | share of the copy's values below y, and half of those that equal it | scalar | |
 | ``Q(u)`` | u-quantile of the sample | scalar | |
-| ``o`` | 1, or −1 of an attribute that a copy has the other way up (``attacks._orientation``) | scalar | |
+| ``o`` | 1, or −1 of an attribute that a copy has the other way up (``_orientation``) | scalar | |
 | ``x̂`` | ``Q(G(o·y))``, the map in order from one distribution to another; over several copies their mean | (N,) | villani2003 |
 
 A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up unless the sample says clearly
@@ -24,8 +24,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attacks._fastica import some_rows
-from attacks._orientation import orientation
 from auditor.plugin import (
     Array,
     KnownRecords,
@@ -39,6 +37,9 @@ from auditor.plugin import (
     register,
     stream,
 )
+
+from ._fastica import some_rows
+from ._orientation import orientation
 
 
 class Match(NamedTuple):

@@ -6,8 +6,8 @@ attributes that are not known helps as well, where it is correlated with that of
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``x_K`` | a target's known values | (|K|,) | |
-| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``attacks.mixture_estimate`` |
-| ``m, K_{X|K}`` | ``mu_X + B (x_K − mu_K)`` and its covariance, given the known | (N,), (N, N) | ``attacks.partial_disclosure`` |
+| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
+| ``m, K_{X|K}`` | ``mu_X + B (x_K − mu_K)`` and its covariance, given the known | (N,), (N, N) | ``partial_disclosure`` |
 | odds | ``N(ȳ; m, K_{X|K} + Sigma_r) / N(ȳ; mu_X, K_X + Sigma_r)`` | scalar | fellegi1969 |
 | distance | ``(ȳ_K − x_K)ᵀ (Sigma_r,KK + D)⁻¹ (ȳ_K − x_K)``: Mahalanobis, on the known attributes alone | scalar | |
 | ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then the true ones with that noise; diagonal | (|K|, |K|) | |
@@ -41,11 +41,6 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._channel import Channel, Combined
-from attacks._posterior import channels
-from attacks._product import LEAST
-from attacks.mixture_estimate import least_noise
-from attacks.partial_disclosure import given
 from auditor.numerics.linear_algebra import in_own_units, regression
 from auditor.plugin import (
     Array,
@@ -63,6 +58,12 @@ from auditor.plugin import (
     register,
     scipy,
 )
+
+from ._channel import Channel, Combined
+from ._posterior import channels
+from ._product import LEAST
+from .mixture_estimate import least_noise
+from .partial_disclosure import given
 
 FINEST = 1e-14
 """Least variance of a difference, in the data's own: a ten-millionth of a deviation, as far as covariances in doubles tell."""

@@ -5,7 +5,7 @@ guess, weighed by how likely the noise is that would make the copies of it.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``attacks.mixture_estimate`` |
+| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
 | ``x_j`` | records of the sample, m of them | (m, N) | robbins1956, with a sample for its prior |
 | ``h² K`` | covariance of a normal kernel about each: ``K`` of the data, from records and copies, h the bandwidth | (N, N) | |
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
@@ -38,11 +38,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._deconvolution import GRAIN
-from attacks._fastica import some_rows
-from attacks._posterior import channels
-from attacks._sample_points import OverRecords, kernel_points
-from attacks.mixture_estimate import Seen, least_noise, normal_prior
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import (
@@ -60,6 +55,12 @@ from auditor.plugin import (
     register,
     stream,
 )
+
+from ._deconvolution import GRAIN
+from ._fastica import some_rows
+from ._posterior import channels
+from ._sample_points import OverRecords, kernel_points
+from .mixture_estimate import Seen, least_noise, normal_prior
 
 CHUNK_VALUES = 2**18
 """Pairs of a row and a record of the sample that are weighed at once: two megabytes, which stay in the cache."""

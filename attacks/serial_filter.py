@@ -11,7 +11,7 @@ follows on from record to record (``serial:``), the filter is told how; of noise
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − μ)`` of variance 1 with noise ν | (N, r), (r,) | |
 | ``r_h`` | autocorrelation of the noise at lag h, by its law: 0 but for ``r_0 = 1`` where it is drawn afresh for every record | | |
 | ``N(f)`` | spectrum of the noise: ``diag(ν)`` times the transform of r | (d,) | |
-| ``S_X(f)`` | spectrum of the data: that of the copy less N (``attacks._spectra``) | (d, d) | |
+| ``S_X(f)`` | spectrum of the data: that of the copy less N (``_spectra``) | (d, d) | |
 | ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
 | ``x̂_t`` | ``μ + A Σ_h g_h A⁺(y_{t−h} − μ)`` | (N,) | |
 
@@ -41,12 +41,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from attacks._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
 from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register, scipy
+
+from ._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 
 MOST_DIRECTIONS = 24
 """Directions whose cross-spectra are learnt: each frequency takes a decomposition of a matrix of this size."""

@@ -8,7 +8,7 @@ posterior takes in the records before and after it.
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
 | ``A`` | chance of the next value given this one, learnt by expectation–maximisation, begun at ``q_j`` and near ``I`` | (s, s) | baum1970 |
-| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``attacks._chains``) | (s,) | rabiner1989 |
+| ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
 
 A coalition's copies are pooled by the exact likelihood of ``posterior``, so that of multilevel copies the best alone counts. The chain is
 believed only where, learnt from half of some windows of records, it foretells the other half better than independent records do, by
@@ -31,8 +31,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attacks._chains import both_ways, expected_moves, forward, posteriors, windows
-from attacks.posterior import Bayes, chain_joint, fresh_joint
 from auditor.plugin import (
     Array,
     AuditorError,
@@ -48,6 +46,9 @@ from auditor.plugin import (
     UniformPrior,
     register,
 )
+
+from ._chains import both_ways, expected_moves, forward, posteriors, windows
+from .posterior import Bayes, chain_joint, fresh_joint
 
 MOST_VALUES = 128
 """Values of a domain whose chain is learnt: a step takes the square of them."""

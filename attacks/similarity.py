@@ -20,8 +20,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from attacks._anonymous import ClassAttack, surest
 from auditor.plugin import Array, AuditorError, Indices, PluginParameters, View, register
+
+from ._anonymous import ClassAttack, surest
 
 
 @register

@@ -16,8 +16,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from attacks._anonymous import ClassAttack
 from auditor.plugin import Array, Indices, PluginParameters, register
+
+from ._anonymous import ClassAttack
 
 
 @register

@@ -38,7 +38,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from attacks.known_io_regression import ridge_map
 from auditor.plugin import (
     Array,
     ExactMoments,
@@ -57,6 +56,8 @@ from auditor.plugin import (
     register,
     scipy,
 )
+
+from .known_io_regression import ridge_map
 
 MOST_COMPARED = 20
 """Known records that are looked for in the columns: one is enough but for coincidences."""

@@ -20,7 +20,7 @@ are exact for it; row by row, and it needs no moments. Noise of any law.
 
 A coalition's copies are first combined with the weights of least noise that the law of the noise gives
 (``auditor.adversary.single_copy``); with a
-reconstructed prior only Gaussian noise is, as under any other law all copies say more than a combination (``attacks._channel``).
+reconstructed prior only Gaussian noise is, as under any other law all copies say more than a combination (``_channel``).
 
 Reference: huang2005, section 4. The posterior mean has the least squared error of all guesses from one attribute, if its prior is right:
 gaussian for normal data, reconstructed for skewed or clustered ones. A reconstructed prior costs some accuracy where records are few or
@@ -36,8 +36,6 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from attacks._posterior import channels, estimated_by_attribute, reconstructed_priors
-from attacks.map_estimate import histogram_mean
 from auditor.adversary.density import Method
 from auditor.adversary.single_copy import combined_noise, filter_map
 from auditor.plugin import (
@@ -54,6 +52,9 @@ from auditor.plugin import (
     View,
     register,
 )
+
+from ._posterior import channels, estimated_by_attribute, reconstructed_priors
+from .map_estimate import histogram_mean
 
 
 @register

@@ -27,11 +27,11 @@ KINDS = {
 }
 
 HOMES = {
-    "attack": "attacks",
+    "attack": "auditor_attacks",
     "scheme": "auditor.schemes",
     "source": "auditor.data.sources",
     "expectation": "auditor.expectations",
-    "renderer": "reports",
+    "renderer": "auditor_reports",
     "case": "auditor.schemes",
 }
 """The packages of ours, by what they hold: where nobody else declares plugins, those of other kinds need not be waited for."""

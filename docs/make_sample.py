@@ -11,7 +11,7 @@ from pathlib import Path
 
 import auditor
 from auditor.results.model import AuditResult
-from reports.terminal import Terminal
+from auditor_reports.terminal import Terminal
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH = 96

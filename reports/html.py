@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from auditor.registry import register
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
-    from reports.charts.listing import Chart
-    from reports.layout.document import Document
+
+    from .charts.listing import Chart
+    from .layout.document import Document
 
 CHART_ROWS, FEWEST_ROWS = 8000, 100
 """Rows that one chart may hold; where the page would become too large fewer, down to the second number."""
@@ -41,7 +42,7 @@ class Html(Renderer):
         A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
         scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
         """
-        from reports.layout.audit import audit_document
+        from .layout.audit import audit_document
 
         documents = [audit_document(result, number) for number, result in enumerate(results, start=1)]
         charts = _charts(documents, CHART_ROWS)
@@ -54,14 +55,14 @@ class Html(Renderer):
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the page on what changed between two audits, or scenario by scenario."""
-        from reports.layout.changes import changes_document
+        from .layout.changes import changes_document
 
         return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
 
     def render_advice(self, advice: Advice) -> str:
         """Return the page on which release to make, with the frontier drawn."""
-        from reports.charts.advice import frontier_of_advice
-        from reports.layout.advice import advice_document
+        from .charts.advice import frontier_of_advice
+        from .layout.advice import advice_document
 
         document = advice_document(advice)
         return _written([document], {f"{document.id}-frontier": frontier_of_advice(advice, f"{document.id}-frontier")})
@@ -69,7 +70,7 @@ class Html(Renderer):
 
 def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
     """Return the charts of all documents by what the page calls them, each with at most so many rows."""
-    from reports.charts.listing import charts
+    from .charts.listing import charts
 
     return {chart.id: chart for one in documents if one.reading for chart in charts(one.reading, one.id, rows)}
 
@@ -77,13 +78,13 @@ def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
 def _written(documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False) -> str:
     from markupsafe import Markup
 
-    from reports.charts.inert import content_policy, inflated, json_block, script
-    from reports.charts.style import CONFIG
-    from reports.figures.severity import SCALE
-    from reports.layout.document import overview
+    from .charts.inert import content_policy, inflated, json_block, script
+    from .charts.style import CONFIG
+    from .figures.severity import SCALE
+    from .layout.document import overview
 
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
-    bundle = Markup(_text("bundle.html") if charts else "")  # reports.charts.bundle
+    bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.bundle
     sources = [inflated(bundle), ours] if charts else [ours]
     return environment().get_template("page.html.j2").render(
         documents=documents, overview=overview(documents), charts=charts, steps=SCALE, folded=folded, style=style, script=ours,
@@ -115,11 +116,12 @@ def environment() -> Environment:
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor.results.renderer import clean
-    from reports.charts.inert import foldable
-    from reports.figures.figures import clipped, number, with_error
-    from reports.layout import page
-    from reports.layout.document import cut
-    from reports.wording.sentences import capital
+
+    from .charts.inert import foldable
+    from .figures.figures import clipped, number, with_error
+    from .layout import page
+    from .layout.document import cut
+    from .wording.sentences import capital
 
     made = Environment(
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -131,4 +133,4 @@ def environment() -> Environment:
 
 @cache
 def _text(name: str) -> str:
-    return resources.files("reports").joinpath("templates", name).read_text(encoding="utf-8")
+    return Path(__file__).with_name("templates").joinpath(name).read_text(encoding="utf-8")

@@ -9,10 +9,11 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
-from reports.figures.gaps import without_figures
-from reports.figures.reading import Gap, Reading
-from reports.wording.verdict import verdicts
-from reports.wording.words import Check, check, partial_text
+
+from .figures.gaps import without_figures
+from .figures.reading import Gap, Reading
+from .wording.verdict import verdicts
+from .wording.words import Check, check, partial_text
 
 
 @register

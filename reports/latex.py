@@ -10,10 +10,11 @@ from typing import ClassVar
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
-from reports.layout import document as tree
-from reports.layout.audit import EXPOSED, audit_document
-from reports.layout.grids import Grid, of_checks, of_table
-from reports.wording.words import reproduce
+
+from .layout import document as tree
+from .layout.audit import EXPOSED, audit_document
+from .layout.grids import Grid, of_checks, of_table
+from .wording.words import reproduce
 
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval; 0 is exact, 1 no better than a guess."
 WIDE = 36

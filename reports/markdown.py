@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.renderer import Renderer, clean
-from reports.layout import document as tree
-from reports.layout.advice import advice_document
-from reports.layout.audit import audit_document
-from reports.layout.changes import changes_document
-from reports.layout.grids import Grid, of_checks, of_table
+
+from .layout import document as tree
+from .layout.advice import advice_document
+from .layout.audit import audit_document
+from .layout.changes import changes_document
+from .layout.grids import Grid, of_checks, of_table
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice

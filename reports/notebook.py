@@ -14,7 +14,7 @@ from auditor.results.model import AuditResult
 from auditor.results.renderer import Display
 
 if TYPE_CHECKING:
-    from reports.charts.plots import Plots
+    from .charts.plots import Plots
 
 DRAWS = ("altair", "narwhals", "jsonschema")
 """Altair, and what it does not load without."""
@@ -29,8 +29,8 @@ class Notebook(Display):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the fragment, one part an audit."""
-        from reports.html import environment
-        from reports.layout.audit import audit_document
+        from .html import environment
+        from .layout.audit import audit_document
 
         template = environment().get_template("notebook.html.j2")
         documents = [audit_document(result) for result in results]
@@ -39,7 +39,7 @@ class Notebook(Display):
 
     def release(self, release: Any) -> str:
         """Return a release as HTML: its law and levels, never a value of a copy."""
-        from reports.html import environment
+        from .html import environment
 
         first = release.copies[0] if release.copies else release.original
         rows = int(first.shape[0])
@@ -59,7 +59,7 @@ class Notebook(Display):
             Altair, which draws them, is not installed.
         """
         try:
-            from reports.charts.plots import Plots
+            from .charts.plots import Plots
         except ModuleNotFoundError as missing:
             if missing.name not in DRAWS:
                 raise

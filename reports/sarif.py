@@ -11,9 +11,10 @@ from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
 from auditor.results.renderer import Renderer, clean, escaped
-from reports.figures.gaps import without_figures
-from reports.figures.reading import Reading
-from reports.wording.words import check, partial_text
+
+from .figures.gaps import without_figures
+from .figures.reading import Reading
+from .wording.words import check, partial_text
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"fails": "error", "undecided": "warning"}

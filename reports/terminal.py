@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
-    from reports.layout.document import Document
+
+    from .layout.document import Document
 
 
 @register
@@ -50,20 +51,20 @@ class Terminal(Renderer):
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report, one section an audit, and a summary over all when there are several."""
-        from reports.layout.audit import audit_document
+        from .layout.audit import audit_document
 
         return self._written([audit_document(result) for result in results])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return what changed between two audits, worst first; of several scenarios one after the other, and a summary."""
-        from reports.layout.changes import changes_document
+        from .layout.changes import changes_document
 
         return self._written([changes_document(comparison) for comparison in comparisons])
 
     def _written(self, documents: Sequence[Document]) -> str:
-        from reports.layout.brief import brief
-        from reports.layout.document import overview
-        from reports.layout.terminal_writer import write, write_overview
+        from .layout.brief import brief
+        from .layout.document import overview
+        from .layout.terminal_writer import write, write_overview
 
         console = self._console()
         for document in documents:
@@ -74,7 +75,7 @@ class Terminal(Renderer):
 
     def render_advice(self, advice: Advice) -> str:
         """Return which release to make, and why."""
-        from reports.layout.advice import advice_document
+        from .layout.advice import advice_document
 
         return self._written([advice_document(advice)])
 

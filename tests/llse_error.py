@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from attacks.llse import llse_weights
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
+from auditor_attacks.llse import llse_weights
 
 
 def llse_error(K_X: Array, law: NoiseLaw) -> Array:

@@ -6,9 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
+import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,16 @@ PATIENCE = 120
 def environment(*sites: Path | str, **more: str) -> dict[str, str]:
     """The variables of a program that imports this project, and packages in other folders besides."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *sites)))} | more
+
+
+def virtual_environment(folder: Path) -> Path:
+    """Make a virtual environment that has this one's libraries, but no package of this checkout; return its folder of packages."""
+    venv.create(folder, with_pip=False, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
+    # Python follows no .pth file in these folders, so an editable install of this checkout is not seen.
+    folders = dict.fromkeys(str(each.locate_file("")) for each in metadata.distributions())
+    (packages / "libraries.pth").write_text("\n".join(folder for folder in folders if Path(folder) != ROOT))
+    return packages
 
 
 def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:

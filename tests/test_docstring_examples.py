@@ -6,15 +6,15 @@ import doctest
 import importlib
 import pkgutil
 
-import attacks
 import auditor
-import reports
+import auditor_attacks
+import auditor_reports
 
 
 def test_examples_give_what_they_show():
     names = [
         found.name
-        for package in (auditor, attacks, reports)
+        for package in (auditor, auditor_attacks, auditor_reports)
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         if not found.name.endswith("__main__")
     ]

@@ -103,8 +103,8 @@ def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
 
 
 def test_a_cell_in_the_compressed_part_of_a_page_is_found():
+    from auditor_reports.charts.inert import deflated
     from benchmarks.fuzzing.judge import _DEFLATED, CANARY, inflated
-    from reports.charts.inert import deflated
 
     secret = tables.canaries(random.Random(3))[1][1]
     found = "".join(inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>"))

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
-import sysconfig
 import tarfile
 import tomllib
-import venv
 import zipfile
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -18,7 +15,7 @@ import pytest
 import yaml
 
 import auditor
-from tests.programs import PATIENCE, ROOT, python
+from tests.programs import PATIENCE, ROOT, python, virtual_environment
 
 
 def test_no_name_that_is_offered_is_a_module_s() -> None:
@@ -45,6 +42,9 @@ def test_the_project_is_cited_as_its_own_author() -> None:
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TARGETS = PYPROJECT["tool"]["hatch"]["build"]["targets"]
 VERSION = PYPROJECT["project"]["version"]
+WHEEL = f"auditor-{VERSION}-py3-none-any.whl"
+FOREIGN = ("attacks", "reports", "scenarios")
+"""Folders of the checkout whose names other distributions may own as top-level packages."""
 LEFT_BEHIND = (
     "auditor/__pycache__/api.cpython-311.pyc", ".mypy_cache/3.11/api.json", ".venv/lib/site-packages/numpy/tests/test_api.py",
     "env311/lib/site-packages/auditor/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/journal.jsonl",
@@ -69,29 +69,50 @@ def copied(source: Path) -> set[str]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A folder with source archive, the wheel built from it, and a venv that has the wheel; the names of the files that they were built from."""
+    """A folder with source archive and the wheel built from it; the names of the files that they were built from."""
     folder = tmp_path_factory.mktemp("package")
     names = copied(folder / "source")
     python("-m", "build", "--no-isolation", "--outdir", folder, folder / "source", check=True)
-    venv.create(folder / "venv", with_pip=False, symlinks=True)
-    wheel, program = folder / f"auditor-{VERSION}-py3-none-any.whl", folder / "venv/bin/python"
-    python("-m", "pip", "--python", program, "install", "--no-deps", "--no-index", "--no-compile", "--quiet", wheel, check=True)
-    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder / "venv"), "platbase": str(folder / "venv")}))
-    # What the wheel depends on; a link to a checkout that lies in those folders is not followed from here.
-    (packages / "shared.pth").write_text("\n".join(path for path in sys.path if path.endswith("site-packages")))
     return folder, names
+
+
+@pytest.fixture(params=["wheel", "editable"])
+def installed(request, built, tmp_path):
+    """Run a program of an environment that has the wheel, or an editable install, beside packages whose names are folders of the checkout."""
+    folder, _ = built
+    packages = virtual_environment(tmp_path / "venv")
+    for name in FOREIGN:
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").write_text("OWNER = 'another project'\n")
+    what = [folder / WHEEL] if request.param == "wheel" else ["--no-build-isolation", "--editable", folder / "source"]
+    program = tmp_path / "venv/bin/python"
+    python("-m", "pip", "--python", program, "install", "--no-deps", "--no-index", "--no-compile", "--quiet", *what, check=True)
+    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    work = tmp_path / "work"
+    work.mkdir()
+
+    def run(*arguments: str, program: str = "auditor") -> str:
+        done = subprocess.run(
+            [tmp_path / "venv/bin" / program, *arguments], cwd=work, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE
+        )
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+        return done.stdout
+
+    return run, work, (packages if request.param == "wheel" else folder / "source")
 
 
 @pytest.mark.slow
 def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built) -> None:
     folder, source = built
-    held = set(zipfile.ZipFile(folder / f"auditor-{VERSION}-py3-none-any.whl").namelist())
-    packages = {name for name in source if name.partition("/")[0] in TARGETS["wheel"]["packages"]}
+    held = set(zipfile.ZipFile(folder / WHEEL).namelist())
+    split = [(first, rest) for first, slash, rest in (name.partition("/") for name in source) if first in TARGETS["wheel"]["only-include"]]
+    packages = {f"{TARGETS['wheel']['sources'].get(first, first)}/{rest}" for first, rest in split}
     assert {name for name in held if not name.startswith(f"auditor-{VERSION}.dist-info/")} == packages
+    assert {name.partition("/")[0] for name in packages} == {"auditor", "auditor_attacks", "auditor_reports"}
     assert packages >= {
         "auditor/py.typed", "auditor/data/files/cps.parquet", "auditor/scenario/template.yaml", "auditor/scenario/new/templates/published.yaml",
-        "reports/templates/page.html.j2", "reports/templates/report.css", "reports/templates/report.js", "scenarios/quickstart.yaml",
-        "scenarios/published-copies/copy-1.csv",
+        "auditor_reports/templates/page.html.j2", "auditor_reports/templates/report.css", "auditor_reports/templates/report.js",
+        "auditor/scenarios/quickstart.yaml", "auditor/scenarios/published-copies/copy-1.csv",
     }  # fmt: skip
 
 
@@ -104,22 +125,15 @@ def test_the_source_archive_holds_every_file_but_what_was_left_behind(built) -> 
 
 
 @pytest.mark.slow
-def test_the_installed_wheel_runs_from_an_empty_folder_without_the_checkout(built, tmp_path, command) -> None:
-    folder, _ = built
-    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-
-    def installed(*arguments: str, program: str = "auditor") -> str:
-        done = subprocess.run(
-            [folder / "venv/bin" / program, *arguments], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE
-        )
-        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-        return done.stdout
-
-    where = "import attacks, auditor, reports, scenarios; print(*(p.__path__[0] for p in (attacks, auditor, reports, scenarios)), sep='\\n')"
-    assert all(Path(path).is_relative_to(folder / "venv") for path in installed("-c", where, program="python").splitlines())
-    assert VERSION in installed("--version")
-    assert installed("list") == command("list")[1]
-    installed("run", "published-copies", "--quiet")  # which reads files that lie beside it
-    assert "<html" in (tmp_path / "audit/published-copies/report.html").read_text(encoding="utf-8")
-    installed("new", "a.yaml")
-    assert "valid" in installed("check", "a.yaml")
+def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those_names(installed, command) -> None:
+    run, work, place = installed
+    ours = "import auditor_attacks.llse, auditor, auditor_reports.html as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
+    assert all(Path(path).is_relative_to(place) for path in run("-c", ours, program="python").split())
+    theirs = f"import {', '.join(FOREIGN)}; print({', '.join(f'{name}.OWNER' for name in FOREIGN)}, sep=', ')"
+    assert run("-c", theirs, program="python") == ", ".join(["another project"] * len(FOREIGN)) + "\n"
+    assert VERSION in run("--version")
+    assert run("list") == command("list")[1]
+    run("run", "quickstart", "--quiet")
+    assert "<html" in (work / "audit/quickstart/report.html").read_text(encoding="utf-8")
+    run("new", "a.yaml")
+    assert run("check", "a.yaml", "published-copies").count("valid") == 2  # the latter has files beside the scenario

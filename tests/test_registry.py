@@ -15,10 +15,11 @@ import auditor
 from auditor import registry
 from auditor.catalogue.pages import page
 from auditor.errors import PluginError
+from auditor.process.shipped import shipped_scenarios
 from auditor.registry import Plugin, PluginParameters, register
 from auditor.results import bibliography
 from auditor.runs.perturb import Release
-from auditor.scenario.read import read_scenario, shipped_scenarios
+from auditor.scenario.read import read_scenario
 from auditor.testing import check_attack, check_plugin, check_scheme, check_source
 from tests.programs import environment, python
 from tests.test_citations import SECTIONS
@@ -290,7 +291,7 @@ def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troubl
     assert "llse" in done.stdout
     warnings = done.stderr.splitlines()
     assert "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError" in warnings[0]
-    assert "attack 'llse' is registered twice: by attacks.llse.JointLLSE" in done.stderr
+    assert "attack 'llse' is registered twice: by auditor_attacks.llse.JointLLSE" in done.stderr
     assert "trouble.double.Mine" in done.stderr
     assert "trouble.leaves" in done.stderr
     assert len(warnings) == 3

@@ -5,16 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
-import sysconfig
-import venv
-from pathlib import Path
 from textwrap import dedent
 
 import pyarrow.parquet as pq
 import pytest
 
-from tests.programs import PATIENCE, ROOT, python
+from tests.programs import PATIENCE, ROOT, python, virtual_environment
 
 pytestmark = pytest.mark.slow
 
@@ -100,11 +96,9 @@ def site(tmp_path_factory):
         (folder / "source" / name).write_text(text, encoding="utf-8")
     python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", folder / "source", check=True)
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
-    venv.create(folder / "venv", with_pip=False, symlinks=True)
-    packages = sysconfig.get_path("purelib", vars={"base": str(folder / "venv"), "platbase": str(folder / "venv")})
+    packages = virtual_environment(folder / "venv")
     python("-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet", "--target", packages, wheel, check=True)
-    shared = [str(ROOT), *(path for path in sys.path if path.endswith("site-packages"))]
-    (Path(packages) / "shared.pth").write_text("\n".join(shared))
+    (packages / "checkout.pth").write_text(str(ROOT))
     return folder
 
 

@@ -17,13 +17,14 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterable
-from importlib.resources import files
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from auditor.process.containment import contained
 from auditor.process.plugin_packages import declared, modules_in
+from auditor.process.shipped import shipped_scenarios
 from auditor.results.files import write_atomically
 
 LARGEST = 2**24
@@ -88,7 +89,7 @@ def _keep(before: int) -> None:
 
 
 def _state(imported: Iterable[str]) -> str:
-    """Return a digest of all that answers are made from, which is looked at but not imported.
+    """Return a digest of the files and packages that answers are made from; it imports no package of plugins.
 
     Raises
     ------
@@ -97,13 +98,20 @@ def _state(imported: Iterable[str]) -> str:
     """
     packages: list[Any] = []
     for point in declared():
-        spec = find_spec(point.module)
-        folders = list(spec.submodule_search_locations or ()) if spec is not None else []
+        folders = _folders(point.module)
         distribution = point.dist and (point.dist.name, point.dist.version)
         packages.append((point.name, point.value, distribution, folders, sorted(modules_in(point.module, folders))))
-    scenarios = sorted(str(path) for path in files("scenarios").iterdir() if path.name.endswith(".yaml"))
-    changes = [(path, found.st_mtime_ns, found.st_size) for path in (*imported, *scenarios) for found in [Path(path).stat()]]
+    paths = [*imported, *map(str, shipped_scenarios())]
+    changes = [(path, found.st_mtime_ns, found.st_size) for path in paths for found in [Path(path).stat()]]
     return hashlib.sha256(repr((sys.version, packages, changes)).encode()).hexdigest()
+
+
+def _folders(package: str) -> list[str]:
+    """Return the folders of a package's modules. A single file is imported for its `__path__`: a checkout has `auditor_attacks.py`."""
+    spec = find_spec(package)
+    if spec is None:
+        return []
+    return spec.submodule_search_locations or list(getattr(import_module(package), "__path__", ()))
 
 
 def _place() -> Path:

@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from auditor import registry
 from auditor.errors import AuditorError, PluginError, did_you_mean
+from auditor.process.shipped import shipped_scenarios
 from auditor.results import bibliography, metrics
 
 SINGULAR = {
@@ -29,8 +30,6 @@ KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is pla
 
 def answers() -> dict[str, str]:
     """Return every list, and every page of a plugin, metric or shipped scenario, by the command that prints it."""
-    from auditor.scenario.read import shipped_scenarios  # for start-up: few commands read scenarios
-
     plugins = {name for kind in registry.KINDS for name in registry.spellings(kind)}
     shown = plugins | set(metrics.METRICS) | {path.stem for path in shipped_scenarios()}
     lists = {f"list {kinds}": listing((kinds,)) for kinds in SINGULAR}
@@ -62,7 +61,6 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
 
 def _scenario_lines() -> list[tuple[str, ...]]:
     # For start-up: of all lists this one alone reads scenarios.
-    from auditor.scenario.read import shipped_scenarios
     from auditor.scenario.yaml.document import load_file
 
     found: list[tuple[str, ...]] = []
@@ -87,7 +85,7 @@ def page(name: str) -> str:
     PluginError
         Nothing has that name.
     """
-    from auditor.scenario.read import find_scenario, shipped_scenarios  # for start-up, as above
+    from auditor.scenario.read import find_scenario  # for start-up, as above
 
     try:
         return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,9 @@ def scenarios(context: click.Context, parameter: click.Parameter, begun: str) ->
     """Return what a scenario's name may go on as: that of one that ships, or of a file."""
     from click.shell_completion import CompletionItem
 
-    shipped = sorted(Path(str(path)).stem for path in files("scenarios").iterdir() if path.name.endswith(".yaml"))
-    return [*(CompletionItem(name) for name in shipped if name.startswith(begun)), CompletionItem(begun, type="file")]
+    from auditor.process.shipped import shipped_scenarios
+
+    return [*(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)), CompletionItem(begun, type="file")]
 
 
 option = click.option(

@@ -1,6 +1,6 @@
 """What a run leaves behind: folders, results and pages in them, and the report on standard output.
 
-A document is made by whichever renderer is registered for its form (``reports``).
+A document is made by whichever renderer is registered for its form (``auditor_reports``).
 """
 
 from __future__ import annotations

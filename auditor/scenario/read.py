@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Any
 
 from auditor.errors import AuditorError, ScenarioError, did_you_mean, shortened
 from auditor.field_paths import parse_path
+from auditor.process.shipped import shipped_scenarios
 from auditor.results.files import located
 from auditor.scenario.from_python import plain
 from auditor.scenario.misplaced_tables import check_no_table
@@ -21,7 +21,7 @@ from auditor.scenario.sweep_points import at_point, check_points
 from auditor.scenario.yaml.document import load_file
 from auditor.scenario.yaml.positions import Places, put
 
-__all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild", "shipped_scenarios"]
+__all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 
@@ -100,8 +100,3 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
     if path.parent in (FilePath(), FilePath("scenarios")) and path.name.removesuffix(".yaml") in shipped:
         return shipped[path.name.removesuffix(".yaml")]
     raise AuditorError(f"{shortened(str(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}")
-
-
-def shipped_scenarios() -> list[FilePath]:
-    """Return the scenario files that come with the package, by name."""
-    return sorted(FilePath(str(files("scenarios"))).glob("*.yaml"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from auditor.scenario.read import shipped_scenarios
+from auditor.process.shipped import shipped_scenarios
 from auditor.scenario.yaml.document import load_file
 from benchmarks.fuzzing.judge import Case, secrets
 from benchmarks.fuzzing.tables import plain_tables

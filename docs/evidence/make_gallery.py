@@ -19,13 +19,13 @@ from PIL import Image
 import auditor
 from auditor.results.model import AuditResult
 from auditor.text.durations import duration
-from reports.figures.figures import clean
-from reports.figures.reading import Reading
-from reports.layout.kind_table import kinds as kind_table
-from reports.markdown import WRITERS, safe
-from reports.wording.card import Verdict
-from reports.wording.verdict import verdicts
-from reports.wording.words import STATUS_MARKS, counts, where_text
+from auditor_reports.figures.figures import clean
+from auditor_reports.figures.reading import Reading
+from auditor_reports.layout.kind_table import kinds as kind_table
+from auditor_reports.markdown import WRITERS, safe
+from auditor_reports.wording.card import Verdict
+from auditor_reports.wording.verdict import verdicts
+from auditor_reports.wording.words import STATUS_MARKS, counts, where_text
 
 DOCS = Path(__file__).resolve().parent
 SCALE = 1.25

@@ -1,4 +1,4 @@
 """What reports draw: the rows behind each chart, the charts as specifications, and the plot in characters.
 
-Uses ``reports.figures`` and ``reports.wording``. Where a chart stands on a page is ``reports.layout``.
+Uses ``auditor_reports.figures`` and ``auditor_reports.wording``. Where a chart stands on a page is ``auditor_reports.layout``.
 """

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from auditor.results.renderer import clean
-from reports.charts.listing import Chart
-from reports.charts.style import FADED, Part, between, colour, document, field, layer, shape, size, width
-from reports.figures.reading import unique
-from reports.figures.series import ChartData, columns
-from reports.wording.advice import attribute_text, levels_text, loss_text, share_text
+
+from ..figures.reading import unique
+from ..figures.series import ChartData, columns
+from ..wording.advice import attribute_text, levels_text, loss_text, share_text
+from .listing import Chart
+from .style import FADED, Part, between, colour, document, field, layer, shape, size, width
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice

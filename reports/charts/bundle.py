@@ -1,14 +1,14 @@
-"""The charts' script: Vega, Vega-Lite and Vega-Embed as one, made by ``python -m reports.charts.bundle`` and shipped as pages hold it.
+"""Make the charts' script: ``python -m auditor_reports.charts.bundle``.
 
-Making it takes a second and a half and the package ``vl-convert-python``, which no report needs otherwise. ``tests/reports/test_bundle.py``
-says when what is shipped is not what that package makes.
+It holds Vega, Vega-Lite and Vega-Embed, and ships as pages hold it. The command needs the package ``vl-convert-python``, which no report
+needs otherwise. ``tests/reports/test_bundle.py`` compares the shipped file with the command's output.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from reports.charts.inert import deflated, script
+from .inert import deflated, script
 
 PATH = Path(__file__).resolve().parents[1] / "templates" / "bundle.html"
 NOTICE = (
@@ -18,7 +18,7 @@ NOTICE = (
 
 
 def made() -> str:
-    """Return the element that holds the script, compressed (``reports.charts.inert.deflated``)."""
+    """Return the element that holds the script, compressed (``auditor_reports.charts.inert.deflated``)."""
     from vl_convert import javascript_bundle  # needed here alone
 
     return deflated(script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.charts.style import (
+from ..figures.series import ChartData, title_of
+from .style import (
     ERROR_AXIS,
     ERROR_TITLE,
     FADED,
@@ -25,7 +26,6 @@ from reports.charts.style import (
     sizes_axis,
     width,
 )
-from reports.figures.series import ChartData, title_of
 
 
 def collusion_chart(data: ChartData, schemes: Sequence[str]) -> Part:

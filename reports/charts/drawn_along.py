@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.charts.style import (
+from ..figures.series import ChartData, title_of
+from .style import (
     DASHES,
     ERROR_TITLE,
     FADED,
@@ -25,7 +26,6 @@ from reports.charts.style import (
     sizes_axis,
     width,
 )
-from reports.figures.series import ChartData, title_of
 
 SHORT = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
 """How ticks of a logarithmic axis are written: 0.2 and 20k, not 200m."""

@@ -9,16 +9,17 @@ from typing import Any
 from markupsafe import Markup
 
 from auditor.results.renderer import clean
-from reports.charts.drawn import collusion_chart, cumulative_chart, histogram_chart, map_chart
-from reports.charts.drawn_along import frontier_chart, measure_chart, sweep_chart
-from reports.charts.inert import deflated, json_block, packed
-from reports.charts.rows import collusion_data, distribution_data, map_data
-from reports.charts.rows_along import frontier_data, measure_data, sweep_data
-from reports.figures.along import swept_paths
-from reports.figures.reading import Reading, Setting
-from reports.figures.series import ROWS, ChartData
-from reports.figures.strongest import leader
-from reports.figures.units import chart_title
+
+from ..figures.along import swept_paths
+from ..figures.reading import Reading, Setting
+from ..figures.series import ROWS, ChartData
+from ..figures.strongest import leader
+from ..figures.units import chart_title
+from .drawn import collusion_chart, cumulative_chart, histogram_chart, map_chart
+from .drawn_along import frontier_chart, measure_chart, sweep_chart
+from .inert import deflated, json_block, packed
+from .rows import collusion_data, distribution_data, map_data
+from .rows_along import frontier_data, measure_data, sweep_data
 
 Drawn = tuple[str, str, ChartData, list[dict[str, Any]]]
 """Caption, text for who cannot see it, rows and views of a chart."""

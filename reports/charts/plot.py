@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from reports.figures.curves import Line
+from ..figures.curves import Line
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 STYLES = ("color(32)", "color(166)", "color(35)", "color(133)", "color(136)", "color(67)")

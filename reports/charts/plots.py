@@ -6,17 +6,18 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import altair as alt  # here alone: it takes a quarter of a second, and pages are made without it
 
 from auditor.errors import AuditorError
 from auditor.results.model import AuditResult
-from reports.charts.listing import Chart, charts, names
-from reports.charts.style import CONFIG
-from reports.figures.reading import Reading
-from reports.figures.series import ChartData
+
+from ..figures.reading import Reading
+from ..figures.series import ChartData
+from .listing import Chart, charts, names
+from .style import CONFIG
 
 WIDTH, PAIR = 560, 360
 """Pixels across, of a chart alone and of each of two side by side."""
@@ -173,6 +174,6 @@ def _coloured(text: str) -> str:
 
 @cache
 def _palette() -> dict[str, str]:
-    style = resources.files("reports").joinpath("templates", "report.css").read_text(encoding="utf-8")
+    style = (Path(__file__).parents[1] / "templates/report.css").read_text(encoding="utf-8")
     light = style.partition("@media")[0]
     return dict(re.findall(r"(--[\w-]+):\s*(#[0-9a-f]{6})", light))

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from auditor.results.renderer import clean
-from reports.figures.curves import coalition_map, curves
-from reports.figures.figures import braces, number, plus_minus
-from reports.figures.reading import Reading, Setting
-from reports.figures.series import FIGURE_HEADERS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
-from reports.figures.spreads import Spread, spreads
-from reports.figures.units import data_unit
+
+from ..figures.curves import coalition_map, curves
+from ..figures.figures import braces, number, plus_minus
+from ..figures.reading import Reading, Setting
+from ..figures.series import FIGURE_HEADERS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
+from ..figures.spreads import Spread, spreads
+from ..figures.units import data_unit
 
 
 def collusion_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:

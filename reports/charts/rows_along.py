@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from auditor.results.renderer import clean
-from reports.figures.adversary import label
-from reports.figures.along import frontier, measure_points, sweep_lines
-from reports.figures.figures import with_error
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, unique
-from reports.figures.series import (
+
+from ..figures.adversary import label
+from ..figures.along import frontier, measure_points, sweep_lines
+from ..figures.figures import with_error
+from ..figures.reading import ERROR, EVERYTHING, Reading, Setting, unique
+from ..figures.series import (
     FIGURE_HEADERS,
     ChartData,
     Choices,
@@ -21,7 +22,7 @@ from reports.figures.series import (
     setting_headers,
     values,
 )
-from reports.figures.units import metric_title, path_title
+from ..figures.units import metric_title, path_title
 
 SECONDS = "seconds"
 

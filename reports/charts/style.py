@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reports.figures.series import ChartData
+from ..figures.series import ChartData
 
 Part = dict[str, Any]
 """A part of a Vega-Lite document: a layer, or what one channel of it shows."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reports.figures.figures import clipped
-from reports.figures.guesses import guesses_categories
-from reports.figures.reading import Reading, Setting
+from .figures import clipped
+from .guesses import guesses_categories
+from .reading import Reading, Setting
 
 OF_THE_AUDIT = {
     "every-cell": "the best line through the originals, on every cell held",

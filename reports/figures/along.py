@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from reports.figures.figures import Figure
-from reports.figures.matrix import SHOWN_ELSEWHERE, telling
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, best, by_size, plain
+from .figures import Figure
+from .matrix import SHOWN_ELSEWHERE, telling
+from .reading import ERROR, EVERYTHING, Reading, Setting, best, by_size, plain
 
 UTILITY = "utility_"
 

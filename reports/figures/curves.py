@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reports.figures.figures import Figure
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, by_size, lowest
+from .figures import Figure
+from .reading import ERROR, EVERYTHING, Reading, Setting, by_size, lowest
 
 
 class Line(NamedTuple):

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
-from reports.figures.figures import clipped, listed
-from reports.figures.matrix import MatrixRow
-from reports.figures.reading import Gap, Reading, unique
+
+from .figures import clipped, listed
+from .matrix import MatrixRow
+from .reading import Gap, Reading, unique
 
 
 class Gathered(NamedTuple):

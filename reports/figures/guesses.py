@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reports.figures.figures import Figure
-from reports.figures.reading import BEYOND, Reading, Setting, best_single
+from .figures import Figure
+from .reading import BEYOND, Reading, Setting, best_single
 
 RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_information"
 

@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import grouped
-from reports.figures.figures import Figure
-from reports.figures.guesses import RIGHT, guesses_categories, losses
-from reports.figures.matrix import reference_point
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, ceiling, floor, lowest
-from reports.figures.strongest import judged
+
+from .figures import Figure
+from .guesses import RIGHT, guesses_categories, losses
+from .matrix import reference_point
+from .reading import ERROR, EVERYTHING, Reading, Setting, ceiling, floor, lowest
+from .strongest import judged
 
 FOUND = {"named": "of rows named", "disclosed": "of values claimed rightly"}
 """What attacks that are after no estimate are measured by: shares of records, of which more is worse."""

@@ -6,11 +6,12 @@ import math
 from typing import NamedTuple
 
 from auditor.results.metrics import measured_by
-from reports.figures.figures import Figure
-from reports.figures.guesses import Guesses, guesses, losses
-from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
-from reports.figures.severity import Severity, severity
-from reports.figures.strongest import gain_of, leader, lowest_attribute
+
+from .figures import Figure
+from .guesses import Guesses, guesses, losses
+from .reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest
+from .severity import Severity, severity
+from .strongest import gain_of, leader, lowest_attribute
 
 
 class MatrixCell(NamedTuple):

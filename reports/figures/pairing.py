@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from reports.figures.figures import Figure, student
+from .figures import Figure, student
 
 PAIRS = 5
 """From so many replicates on their pairs say how sure a gain is."""

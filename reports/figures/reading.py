@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 from auditor.results.in_clear import in_clear
 from auditor.results.model import AuditResult
 from auditor.results.records import cells, grouped
-from reports.figures.figures import Figure, figure
-from reports.figures.pairing import PAIRS, Replicates, paired_gain
+
+from .figures import Figure, figure
+from .pairing import PAIRS, Replicates, paired_gain
 
 EVERYTHING = "*"
 """The attribute that stands for all attributes together."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from auditor.results.renderer import clean
-from reports.figures.adversary import label
-from reports.figures.figures import Figure, braces, number, plus_minus, with_error
-from reports.figures.reading import EVERYTHING, Reading, Setting
+
+from .adversary import label
+from .figures import Figure, braces, number, plus_minus, with_error
+from .reading import EVERYTHING, Reading, Setting
 
 ROWS = 8000
 """Rows that one chart may hold, so that the page stays small."""

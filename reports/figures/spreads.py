@@ -7,9 +7,10 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from auditor.results.records import Distribution, grouped
-from reports.figures.figures import Z95
-from reports.figures.reading import ERROR, Reading, Setting, ceiling
-from reports.figures.strongest import EXACT
+
+from .figures import Z95
+from .reading import ERROR, Reading, Setting, ceiling
+from .strongest import EXACT
 
 
 class Bin(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from reports.figures.figures import Figure
-from reports.figures.guesses import guesses_categories, losses
-from reports.figures.reading import BEYOND, ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest, unique
+from .figures import Figure
+from .guesses import guesses_categories, losses
+from .reading import BEYOND, ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest, unique
 
 PERFECT = "perfect"
 EXACT = 1e-6

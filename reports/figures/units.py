@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from auditor.results.metrics import METRICS, base
 from auditor.results.renderer import clean
-from reports.figures.along import swept_paths
-from reports.figures.guesses import TRUTH
-from reports.figures.reading import EVERYTHING, Reading
-from reports.figures.series import attribute_text
+
+from .along import swept_paths
+from .guesses import TRUTH
+from .reading import EVERYTHING, Reading
+from .series import attribute_text
 
 UTILITIES = {
     "utility_mean_error": ("standard deviations", "root mean square difference between the means of copy and original"),

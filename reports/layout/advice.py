@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from auditor.results.renderer import clean
-from reports.figures.curves import Line
-from reports.figures.figures import braces, number, percent
-from reports.figures.reading import unique
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Code, Document, Figure, Items, Name, Paragraph, Row, Section, Table
-from reports.wording.advice import (
+
+from ..figures.curves import Line
+from ..figures.figures import braces, number, percent
+from ..figures.reading import unique
+from ..wording.advice import (
     ADVERSARY,
     GUARANTEE,
     HOW,
@@ -22,9 +22,10 @@ from reports.wording.advice import (
     pooling_text,
     share_text,
 )
-from reports.wording.scenario_text import scenario_yaml
-from reports.wording.sentences import capital
-from reports.wording.words import STATUS_MARKS
+from ..wording.scenario_text import scenario_yaml
+from ..wording.sentences import capital
+from ..wording.words import STATUS_MARKS
+from .document import MARKDOWN, PAGE, TERMINAL, Block, Code, Document, Figure, Items, Name, Paragraph, Row, Section, Table
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried

@@ -7,28 +7,25 @@ from collections.abc import Iterable, Sequence
 
 from auditor.results.model import AuditResult, PluginSummary
 from auditor.results.renderer import clean, escaped
-from reports.figures.adversary import label
-from reports.figures.figures import clipped, with_error
-from reports.figures.gaps import Gathered, apart, gap_text, given_text, limited_text, unmeasured_text, unsuited_text
-from reports.figures.guesses import losses
-from reports.figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
-from reports.figures.reading import Reading, plain, unique
-from reports.figures.severity import SCALE
-from reports.layout import document as tree
-from reports.layout.chart_sections import by_scheme, chart_sections
-from reports.layout.guarantee_table import guarantees
-from reports.layout.kind_table import kinds, untried
-from reports.wording.bounds import PROVED, least_possible
-from reports.wording.card import Verdict, most_telling, summary
-from reports.wording.detail import assumptions, facts, strongest_cells
-from reports.wording.method import Definition, error_bars, metric_definitions
-from reports.wording.prose import GUESSES, REPLICATES, prose, terms
-from reports.wording.remedies import remedies
-from reports.wording.scenario_text import plain_scenario, scenario_yaml
-from reports.wording.sentences import share
-from reports.wording.verdict import verdicts
-from reports.wording.winners import MARKS, marks, winners
-from reports.wording.words import (
+
+from ..figures.adversary import label
+from ..figures.figures import clipped, with_error
+from ..figures.gaps import Gathered, apart, gap_text, given_text, limited_text, unmeasured_text, unsuited_text
+from ..figures.guesses import losses
+from ..figures.matrix import MatrixCell, MatrixRow, matrix, measures, reference_point
+from ..figures.reading import Reading, plain, unique
+from ..figures.severity import SCALE
+from ..wording.bounds import PROVED, least_possible
+from ..wording.card import Verdict, most_telling, summary
+from ..wording.detail import assumptions, facts, strongest_cells
+from ..wording.method import Definition, error_bars, metric_definitions
+from ..wording.prose import GUESSES, REPLICATES, prose, terms
+from ..wording.remedies import remedies
+from ..wording.scenario_text import plain_scenario, scenario_yaml
+from ..wording.sentences import share
+from ..wording.verdict import verdicts
+from ..wording.winners import MARKS, marks, winners
+from ..wording.words import (
     OUTCOMES,
     check,
     counts,
@@ -40,6 +37,10 @@ from reports.wording.words import (
     reproduce,
     rows_text,
 )
+from . import document as tree
+from .chart_sections import by_scheme, chart_sections
+from .guarantee_table import guarantees
+from .kind_table import kinds, untried
 
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 

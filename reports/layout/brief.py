@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reports.layout import document as tree
-from reports.wording.words import STATUS_MARKS
+from ..wording.words import STATUS_MARKS
+from . import document as tree
 
 MOST = 12
 """Expectations that hold and are named; of those that do not, all are."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Document, Items, Name, Paragraph, Row, Section, Table, Terms
-from reports.wording.differences import Part, basis, headline, more_text, parts
-from reports.wording.method import Definition
+from ..wording.differences import Part, basis, headline, more_text, parts
+from ..wording.method import Definition
+from .document import MARKDOWN, PAGE, TERMINAL, Block, Document, Items, Name, Paragraph, Row, Section, Table, Terms
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Comparison

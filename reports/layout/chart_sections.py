@@ -11,18 +11,19 @@ from typing import Any, TypeVar
 
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
-from reports.figures.adversary import label
-from reports.figures.along import FrontierPoint, MeasurePoint, SweepPoint, frontier, measure_points, sweep_lines, swept_paths
-from reports.figures.curves import CurvePoint, Line, curve
-from reports.figures.figures import Figure as Shown
-from reports.figures.figures import braces, clipped, number, with_error
-from reports.figures.guesses import TRUTH
-from reports.figures.matrix import sweep_table
-from reports.figures.reading import ERROR, EVERYTHING, Reading, Setting, lowest, plain, unique
-from reports.figures.spreads import Spread, spreads
-from reports.figures.strongest import leader
-from reports.figures.units import chart_title, data_unit, metric_title
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
+
+from ..figures.adversary import label
+from ..figures.along import FrontierPoint, MeasurePoint, SweepPoint, frontier, measure_points, sweep_lines, swept_paths
+from ..figures.curves import CurvePoint, Line, curve
+from ..figures.figures import Figure as Shown
+from ..figures.figures import braces, clipped, number, with_error
+from ..figures.guesses import TRUTH
+from ..figures.matrix import sweep_table
+from ..figures.reading import ERROR, EVERYTHING, Reading, Setting, lowest, plain, unique
+from ..figures.spreads import Spread, spreads
+from ..figures.strongest import leader
+from ..figures.units import chart_title, data_unit, metric_title
+from .document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Paragraph, Row, Section, Table
 
 P = TypeVar("P", Spread, MeasurePoint, FrontierPoint)
 SECONDS = "seconds"

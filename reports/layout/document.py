@@ -1,7 +1,7 @@
 """A report as a tree: what is said and in which order; nothing of how a medium lays it out, and nothing escaped.
 
-`reports.layout.audit` and `reports.layout.changes` build trees; each writer walks one and makes every text safe for its medium. A block
-that only some media have a place for names them: what the page draws, text tells in tables.
+The modules `audit` and `changes` build trees; each writer walks one and makes every text safe for its medium. A block that only some
+media have a place for names them: what the page draws, text tells in tables.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from reports.figures.curves import Line
-from reports.figures.figures import clipped
-from reports.figures.reading import Reading
-from reports.figures.severity import Severity
-from reports.wording.card import Verdict
-from reports.wording.detail import Assumption, Fact, shortened
-from reports.wording.method import Definition
-from reports.wording.sentences import capital
-from reports.wording.words import Check
+from ..figures.curves import Line
+from ..figures.figures import clipped
+from ..figures.reading import Reading
+from ..figures.severity import Severity
+from ..wording.card import Verdict
+from ..wording.detail import Assumption, Fact, shortened
+from ..wording.method import Definition
+from ..wording.sentences import capital
+from ..wording.words import Check
 
 ALIAS = "knowledge "
 """What a short name of a state of knowledge begins with."""

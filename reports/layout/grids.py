@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reports.layout import document as tree
+from . import document as tree
 
 
 class Grid(NamedTuple):

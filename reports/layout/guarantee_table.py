@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from auditor.results.metrics import EMPIRICAL, GUARANTEES, base
 from auditor.results.records import Measurement
-from reports.figures.figures import braces, number
-from reports.figures.matrix import reference_point
-from reports.figures.reading import EVERYTHING, Reading
-from reports.layout.document import MARKDOWN, PAGE, TERMINAL, Block, Name, Paragraph, Row, Table
+
+from ..figures.figures import braces, number
+from ..figures.matrix import reference_point
+from ..figures.reading import EVERYTHING, Reading
+from .document import MARKDOWN, PAGE, TERMINAL, Block, Name, Paragraph, Row, Table
 
 LEAD = (
     "What copies guarantee every record by the law of their noise, whatever the attack, where the record may be any other within the "

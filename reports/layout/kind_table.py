@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from auditor.results.model import AuditResult
-from reports.figures.figures import braces, clipped, number, with_error
-from reports.figures.gaps import untried_text
-from reports.figures.kinds import Strongest, strongest_by_kind, untried_kinds
-from reports.figures.reading import Reading
-from reports.layout.document import Block, Fold, Items, Name, Paragraph, Row, Table
-from reports.wording.sentences import share
+
+from ..figures.figures import braces, clipped, number, with_error
+from ..figures.gaps import untried_text
+from ..figures.kinds import Strongest, strongest_by_kind, untried_kinds
+from ..figures.reading import Reading
+from ..wording.sentences import share
+from .document import Block, Fold, Items, Name, Paragraph, Row, Table
 
 LEAD = "Of those who hold most copies: normalized error over all attributes, its theory, and the attribute that is rebuilt best."
 HEADS = ("attack, knowledge", "copies", "leaves unknown", "theory", "most exposed")

@@ -9,9 +9,10 @@ from itertools import groupby
 from markupsafe import Markup, escape
 
 from auditor.results.renderer import clean
-from reports.figures.figures import unbroken
-from reports.layout import document as tree
-from reports.wording.card import Verdict
+
+from ..figures.figures import unbroken
+from ..wording.card import Verdict
+from . import document as tree
 
 
 def inline(text: tree.Text) -> Markup:

@@ -14,14 +14,15 @@ from rich.table import Table as Grid
 from rich.text import Text as Rich
 
 from auditor.results.renderer import clean
-from reports.charts.plot import LETTERS, plot, style_of
-from reports.figures.adversary import knows
-from reports.figures.figures import clipped
-from reports.figures.reading import unique
-from reports.figures.severity import SCALE
-from reports.layout import document as tree
-from reports.wording.card import Verdict
-from reports.wording.sentences import capital
+
+from ..charts.plot import LETTERS, plot, style_of
+from ..figures.adversary import knows
+from ..figures.figures import clipped
+from ..figures.reading import unique
+from ..figures.severity import SCALE
+from ..wording.card import Verdict
+from ..wording.sentences import capital
+from . import document as tree
 
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}

@@ -1,4 +1,4 @@
 """What reports say, the same in every format: verdicts, the method, differences.
 
-Uses ``reports.figures``; knows no format: see ``reports.layout``.
+Uses ``auditor_reports.figures``; knows no format: see ``auditor_reports.layout``.
 """

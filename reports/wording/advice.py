@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from reports.figures.figures import clipped, number, percent
+from ..figures.figures import clipped, number, percent
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice, Tried

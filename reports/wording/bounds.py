@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from reports.figures.figures import Figure, copies, number
-from reports.figures.matrix import MatrixCell
-from reports.figures.reading import Reading, Setting, lowest
+from ..figures.figures import Figure, copies, number
+from ..figures.matrix import MatrixCell
+from ..figures.reading import Reading, Setting, lowest
 
 FLOOR, CEILING = "error_floor", "error_ceiling"
 PROVED = "Proved: to whoever has copies alone so much of the variance stays unknown on average, whatever the attack: "

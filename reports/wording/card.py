@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from reports.figures.figures import Figure, clipped, listed, percent, spelled, with_error
-from reports.figures.guesses import Guesses
-from reports.figures.reading import EVERYTHING, Setting, floor
-from reports.figures.severity import Severity, severity
-from reports.wording import sentences as say
-from reports.wording.exposed import Axis, Disclosure, Exposure, Given
+from ..figures.figures import Figure, clipped, listed, percent, spelled, with_error
+from ..figures.guesses import Guesses
+from ..figures.reading import EVERYTHING, Setting, floor
+from ..figures.severity import Severity, severity
+from . import sentences as say
+from .exposed import Axis, Disclosure, Exposure, Given
 
 Finding = Literal["exact", "gain", "no-gain", "undecided", "refuted", "alone", "not-measured"]
 

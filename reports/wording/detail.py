@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results.model import PluginSummary
-from reports.figures.figures import Z95, Figure, copies, number, percent, with_error
-from reports.figures.guesses import Guesses, losses
-from reports.figures.matrix import MatrixCell, MatrixRow
-from reports.figures.reading import Reading
-from reports.figures.strongest import strongest
-from reports.wording.bounds import bounds_of
-from reports.wording.sentences import share
-from reports.wording.verdict import MARGIN
-from reports.wording.winners import BEST, marks
+
+from ..figures.figures import Z95, Figure, copies, number, percent, with_error
+from ..figures.guesses import Guesses, losses
+from ..figures.matrix import MatrixCell, MatrixRow
+from ..figures.reading import Reading
+from ..figures.strongest import strongest
+from .bounds import bounds_of
+from .sentences import share
+from .verdict import MARGIN
+from .winners import BEST, marks
 
 FAR = 4.0
 """Standard errors between measurement and theory from which they do not agree; by chance once in 16,000 cells."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from auditor.results.records import grouped
 from auditor.results.renderer import clean
-from reports.figures.figures import Z95, distinct_texts, number, plus_minus
+
+from ..figures.figures import Z95, distinct_texts, number, plus_minus
 
 if TYPE_CHECKING:
     from auditor.results.comparison import Change, Comparison

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reports.figures.figures import Figure
-from reports.figures.reading import ceiling
-from reports.figures.severity import Severity, severity
+from ..figures.figures import Figure
+from ..figures.reading import ceiling
+from ..figures.severity import Severity, severity
 
 LITTLE = 0.1
 """Of what attributes given in clear leave unknown of the others: copies that take less of it are not to blame for what was known."""

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from auditor.results.metrics import METRICS as KNOWN
 from auditor.results.metrics import base
-from reports.figures.reading import Reading, unique
-from reports.figures.units import utility_meaning
+
+from ..figures.reading import Reading, unique
+from ..figures.units import utility_meaning
 
 
 class Definition(NamedTuple):

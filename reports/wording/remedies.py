@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from auditor.results.model import SchemeSummary
 from auditor.results.remedies import Remedy
-from reports.figures.figures import clipped
-from reports.figures.reading import Reading
-from reports.wording.card import Verdict
+
+from ..figures.figures import clipped
+from ..figures.reading import Reading
+from .card import Verdict
 
 MEASURE = "Estimates scale the closed form by what the attack left here; `auditor advise` measures what all attacks leave."
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import Figure, percent, spelled
-from reports.wording.words import where_text
+
+from ..figures.figures import Figure, percent, spelled
+from .words import where_text
 
 
 class Bound(NamedTuple):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.figures.figures import Figure, copies, listed, number, percent, spelled, times
-from reports.figures.guesses import guesses
-from reports.figures.reading import Reading, Setting
-from reports.wording.sentences import Bound, capital, share
+from ..figures.figures import Figure, copies, listed, number, percent, spelled, times
+from ..figures.guesses import guesses
+from ..figures.reading import Reading, Setting
+from .sentences import Bound, capital, share
 
 
 class Numbers:

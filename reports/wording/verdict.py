@@ -17,19 +17,20 @@ from typing import Any
 
 from auditor.results.in_clear import BELIEVED, KEPT, SHOWN
 from auditor.results.records import ExpectationRecord
-from reports.figures.adversary import label, phrase
-from reports.figures.figures import Z95, Figure, braces, clipped, number
-from reports.figures.guesses import guesses, guesses_categories, losses
-from reports.figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, floor, lowest
-from reports.figures.severity import SCALE, severity
-from reports.figures.spreads import spread_of
-from reports.figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
-from reports.wording import sentences as say
-from reports.wording import telling
-from reports.wording.card import FINE, Verdict
-from reports.wording.exposed import Disclosure, Exposure, Given
-from reports.wording.sentences import Bound
-from reports.wording.telling import Classes, Numbers
+
+from ..figures.adversary import label, phrase
+from ..figures.figures import Z95, Figure, braces, clipped, number
+from ..figures.guesses import guesses, guesses_categories, losses
+from ..figures.reading import ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, floor, lowest
+from ..figures.severity import SCALE, severity
+from ..figures.spreads import spread_of
+from ..figures.strongest import EXACT, gain_of, judged, least, lowest_attribute, strongest
+from . import sentences as say
+from . import telling
+from .card import FINE, Verdict
+from .exposed import Disclosure, Exposure, Given
+from .sentences import Bound
+from .telling import Classes, Numbers
 
 MARGIN = 0.01
 """Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""

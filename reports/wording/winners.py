@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from auditor.results.records import grouped
-from reports.figures.adversary import label
-from reports.figures.figures import Figure, with_error
-from reports.figures.guesses import losses
-from reports.figures.matrix import MatrixCell, MatrixRow
-from reports.figures.reading import Reading, ceiling, lowest
-from reports.figures.strongest import judged, least
-from reports.wording.sentences import share
+
+from ..figures.adversary import label
+from ..figures.figures import Figure, with_error
+from ..figures.guesses import losses
+from ..figures.matrix import MatrixCell, MatrixRow
+from ..figures.reading import Reading, ceiling, lowest
+from ..figures.strongest import judged, least
+from .sentences import share
 
 ATTACKS = 3
 """From so many attacks on a table of who wins where is worth its place; of fewer, the comparison says it at a glance."""

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from reports.figures.figures import braces, distinct_texts, number
-from reports.figures.reading import plain
+
+from ..figures.figures import braces, distinct_texts, number
+from ..figures.reading import plain
 
 STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 

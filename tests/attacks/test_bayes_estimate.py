@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.bayes_estimate import bayes_gain
+from auditor_attacks.bayes_estimate import bayes_gain
 from tests.attacks.tables import table
 
 SPECTRUM = [400.0, 90.0, 25.0, 10.0, 1.0]

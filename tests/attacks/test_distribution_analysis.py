@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._channel import Combined, Overlap
-from attacks.distribution_analysis import median, shortest_interval
 from auditor.adversary.density import Histogram, reconstruct
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined, Overlap
+from auditor_attacks.distribution_analysis import median, shortest_interval
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks import _fastica
-from attacks._fastica import Unmixing, leak_deviation, orthogonal, some_rows, step, whitened
-from attacks._naming import match, standard
-from attacks.ica import LARGEST_LEAK
 from auditor.data.sources.components import DRAW
 from auditor.errors import NotApplicable
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
+from auditor_attacks import _fastica
+from auditor_attacks._fastica import Unmixing, leak_deviation, orthogonal, some_rows, step, whitened
+from auditor_attacks._naming import match, standard
+from auditor_attacks.ica import LARGEST_LEAK
 
 SHAPES = ("exponential", "uniform", "laplace", "bimodal")
 ONE_NORMAL = ("exponential", "normal", "laplace", "bimodal")

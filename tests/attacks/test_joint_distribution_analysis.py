@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import auditor
-from attacks._channel import Combined
-from attacks._directions import Directions, independent
-from attacks._grid import Grid, Surface, besides, reconstructed
-from attacks._grid_axis import Axis, spaced
-from attacks.joint_distribution_analysis import JointDistributionAnalysis, OnGrids
 from auditor.errors import NotApplicable
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined
+from auditor_attacks._directions import Directions, independent
+from auditor_attacks._grid import Grid, Surface, besides, reconstructed
+from auditor_attacks._grid_axis import Axis, spaced
+from auditor_attacks.joint_distribution_analysis import JointDistributionAnalysis, OnGrids
 
 NAME = "joint-distribution-analysis"
 seeds = st.integers(0, 2**32 - 1)

@@ -8,9 +8,9 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from threadpoolctl import threadpool_limits
 
 import auditor
-from attacks import known_io_boosting
-from attacks.known_io_boosting import FEWEST_RECORDS, best_count, boosted_trees, features
 from auditor.runs.perturb import Release
+from auditor_attacks import known_io_boosting
+from auditor_attacks.known_io_boosting import FEWEST_RECORDS, best_count, boosted_trees, features
 from tests.tiers import every_pair
 
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.known_io_inverse import inverse_map
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.numeric.gather import chosen_rows
+from auditor_attacks.known_io_inverse import inverse_map
 
 properties = settings(max_examples=30, deadline=None, derandomize=True)
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood
+from auditor_attacks.known_io_projection import KnownSpan, ProjectionMAP, log_likelihood
 
 
 def case(n: int, p: int, N: int = 4, seed: int = 0, variance: float = 0.5):

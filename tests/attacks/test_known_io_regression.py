@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.known_io_regression import RIDGES, ridge_map
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.base import release as audited
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
+from auditor_attacks.known_io_regression import RIDGES, ridge_map
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

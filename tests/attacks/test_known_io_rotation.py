@@ -8,13 +8,13 @@ from scipy.integrate import quad
 from scipy.special import gamma
 from scipy.stats import norm
 
-from attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
 from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.errors import AuditorError
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
 from auditor.schemes.base.transform import haar
+from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, success_probability
 
 
 def chance(length: float, distance: float, tolerance: float, unknown: int) -> float:

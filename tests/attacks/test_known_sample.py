@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks._axis_error import turning
-from attacks._energy import SignSearch, energy, univariate_energy
-from attacks.known_sample import choose_signs
 from auditor.data.sources.components import DRAW
 from auditor.runs.estimate import attack
 from auditor.runs.perturb import perturb
+from auditor_attacks._axis_error import turning
+from auditor_attacks._energy import SignSearch, energy, univariate_energy
+from auditor_attacks.known_sample import choose_signs
 
 
 def naive_energy(a, b):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.llse import llse_weights
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
+from auditor_attacks.llse import llse_weights
 from tests.audited import as_audited
 from tests.llse_error import llse_error
 

@@ -11,9 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._candidates import Posterior
-from attacks._channel import Combined
-from attacks._product import Product
 from auditor.errors import AuditorError
 from auditor.numerics.last_digits import (
     MANY,
@@ -27,6 +24,9 @@ from auditor.numerics.last_digits import (
     spacing,
 )
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._candidates import Posterior
+from auditor_attacks._channel import Combined
+from auditor_attacks._product import Product
 from tests.schemes.low_order_bits import possible
 
 

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._channel import Combined, Overlap, truncated_mean
-from attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
 from auditor.adversary.density import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined, Overlap, truncated_mean
+from auditor_attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

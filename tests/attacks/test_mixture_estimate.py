@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-import attacks.mixture_estimate
 import auditor
-from attacks._channel import Channel, Overlap
-from attacks._deconvolution import NARROW, Mixture, Posterior, RowsInNormalNoise, em_step, learn, split, with_atoms
-from attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
-from attacks._product import Product
-from attacks.mixture_estimate import generalised_least_squares, shortest_of_mixture
+import auditor_attacks.mixture_estimate
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Channel, Overlap
+from auditor_attacks._deconvolution import NARROW, Mixture, Posterior, RowsInNormalNoise, em_step, learn, split, with_atoms
+from auditor_attacks._expectation_propagation import ROUNDS, RowsInAnyNoise, posterior
+from auditor_attacks._product import Product
+from auditor_attacks.mixture_estimate import generalised_least_squares, shortest_of_mixture
 from tests.attacks.tables import table
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
@@ -252,7 +252,7 @@ def test_on_a_curve_it_leaves_half_of_what_one_attribute_at_a_time_leaves():
 
 def test_a_second_corner_wave_copy_changes_no_estimate_and_a_second_fresh_one_does(monkeypatch):
     learnt = []
-    monkeypatch.setattr(attacks.mixture_estimate, "learn", lambda *given: learnt.append(1) or learn(*given))
+    monkeypatch.setattr(auditor_attacks.mixture_estimate, "learn", lambda *given: learnt.append(1) or learn(*given))
     wave, fresh = (auditor.perturb(curve(1500), scheme, [0.3, 0.5], seed=3) for scheme in ("corner-wave", "correlated"))
     best, pooled = (auditor.attack("mixture-estimate", wave, coalition=c).values for c in ([1], [1, 2]))
     np.testing.assert_array_equal(pooled, best)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attacks._orientation import DOUBT, linked, orientation, recodings, upright
 from auditor.numerics.statistics import ranks
 from auditor.types import Array
+from auditor_attacks._orientation import DOUBT, linked, orientation, recodings, upright
 
 RNG = np.random.default_rng
 

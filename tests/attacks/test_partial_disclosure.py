@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.partial_disclosure import given as given_known
 from auditor.adversary.affine import Affine
 from auditor.adversary.handed_back import check_affine
 from auditor.audit.numeric.row_selection import RowSelection
@@ -18,6 +17,7 @@ from auditor.errors import AuditorError, PluginError
 from auditor.runs.estimate import in_blocks
 from auditor.runs.perturb import table_moments
 from auditor.scenario.read_knowledge import parse_knowledge
+from auditor_attacks.partial_disclosure import given as given_known
 
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

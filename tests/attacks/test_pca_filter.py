@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.pca_filter import VarianceShare, components_kept
 from auditor.errors import AuditorError, NotApplicable
+from auditor_attacks.pca_filter import VarianceShare, components_kept
 from tests.attacks.tables import table
 
 

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Perfect, UniformPrior
@@ -22,6 +21,7 @@ from auditor.audit.categorical.posterior_measures import (
 from auditor.errors import AuditorError
 from auditor.schemes.replacement.estimated_law import estimated_retention
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood
 
 PRIOR = np.array([0.5, 0.3, 0.15, 0.05])
 

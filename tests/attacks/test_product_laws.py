@@ -11,11 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 import auditor
-from attacks._prior_bins import normal_bins
-from attacks._product import Product, log_linear
-from attacks._value_posterior import posterior_estimate
-from attacks.distribution_analysis import median, shortest_interval
-from attacks.map_estimate import MaximumAPosteriori, histogram_mean, histogram_mode
 from auditor.adversary.density import Histogram
 from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import Perfect
@@ -23,6 +18,11 @@ from auditor.adversary.view import View
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_density import Distribution, NoiseDensity
 from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor_attacks._prior_bins import normal_bins
+from auditor_attacks._product import Product, log_linear
+from auditor_attacks._value_posterior import posterior_estimate
+from auditor_attacks.distribution_analysis import median, shortest_interval
+from auditor_attacks.map_estimate import MaximumAPosteriori, histogram_mean, histogram_mode
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

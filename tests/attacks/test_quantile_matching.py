@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import auditor
-from attacks.quantile_matching import match
 from auditor.types import Array
+from auditor_attacks.quantile_matching import match
 
 N, M = 3_000, 400
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from attacks._channel import Combined, Overlap
-from attacks._posterior import FINE, read_off
-from attacks.distribution_analysis import median, shortest_interval
-from attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
 from auditor.adversary.density import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined, Overlap
+from auditor_attacks._posterior import FINE, read_off
+from auditor_attacks.distribution_analysis import median, shortest_interval
+from auditor_attacks.map_estimate import histogram_mean, histogram_mode, kde_mean, kde_mode
 
 S = 0.5
 MANY = 10**6

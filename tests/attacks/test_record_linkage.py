@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
-import attacks.record_linkage
 import auditor
-from attacks.record_linkage import Comparison, RecordLinkage
+import auditor_attacks.record_linkage
 from auditor.adversary.given import ExactMoments
 from auditor.adversary.knowledge import KnownAttributes
 from auditor.adversary.view import View
@@ -21,6 +20,7 @@ from auditor.audit.measures.naming import Naming
 from auditor.errors import AuditorError, NotApplicable
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
+from auditor_attacks.record_linkage import Comparison, RecordLinkage
 
 NORMAL = {"source": "gaussian", "covariance": [[1.0, 0.5, 0.3], [0.5, 2.0, -0.4], [0.3, -0.4, 1.5]]}
 EVERYBODY = 0.0005
@@ -365,7 +365,7 @@ def test_of_more_rows_fewer_people_are_assigned_and_of_too_many_none(monkeypatch
     monkeypatch.setattr(naming, "MOST_ASSIGNED", 400 * 50)
     record = linked(1e-6, assignment=True)["named", (1,)]
     assert record.value == 1.0
-    monkeypatch.setattr(attacks.record_linkage, "MOST_ROWS", 399)
+    monkeypatch.setattr(auditor_attacks.record_linkage, "MOST_ROWS", 399)
     (record,) = linked(1e-6, assignment=True).values()
     assert (record.status, "at most 20,000 rows" in record.reason) == ("not-applicable", True)
 

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._channel import Combined, Overlap
-from attacks._deconvolution import Mixture, Posterior
-from attacks._product import Product
-from attacks._sample_points import OverRecords, kernel_points
-from attacks.sample_estimate import Kernel, weighed_covariance
 from auditor.adversary.knowledge import KnownSample
 from auditor.audit.numeric.gather import chosen_rows
 from auditor.numerics.linear_algebra import Pencil
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined, Overlap
+from auditor_attacks._deconvolution import Mixture, Posterior
+from auditor_attacks._product import Product
+from auditor_attacks._sample_points import OverRecords, kernel_points
+from auditor_attacks.sample_estimate import Kernel, weighed_covariance
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)

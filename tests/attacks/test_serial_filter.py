@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks._spectra import (
+from auditor.adversary.attack import Reconstruction
+from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
+from auditor.data.sources.series import autoregression
+from auditor.errors import NotApplicable, PluginError
+from auditor.numerics import blocks as blocks_of_rows
+from auditor.numerics.autoregression import Autoregression
+from auditor.numerics.linear_algebra import Pencil
+from auditor.runs.perturb import Release
+from auditor_attacks._spectra import (
     excess_risk,
     judged_by,
     noise_spectrum,
@@ -20,15 +28,7 @@ from attacks._spectra import (
     smoothed,
     wiener_gain,
 )
-from attacks.serial_filter import Filtered, convolved, fitted_taps, segment_length, segments
-from auditor.adversary.attack import Reconstruction
-from auditor.audit.numeric.neighbours import most_neighbours, rows_of, with_neighbours
-from auditor.data.sources.series import autoregression
-from auditor.errors import NotApplicable, PluginError
-from auditor.numerics import blocks as blocks_of_rows
-from auditor.numerics.autoregression import Autoregression
-from auditor.numerics.linear_algebra import Pencil
-from auditor.runs.perturb import Release
+from auditor_attacks.serial_filter import Filtered, convolved, fitted_taps, segment_length, segments
 
 
 def series(rows, a, N=1, seed=0):

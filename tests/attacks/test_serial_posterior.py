@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import auditor
-from attacks._chains import WINDOW, both_ways, expected_moves, passes, posteriors, windows
-from attacks.posterior import Bayes
-from attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
 from auditor.data.sources.series import MarkovChain
 from auditor.errors import AuditorError, NotApplicable
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks._chains import WINDOW, both_ways, expected_moves, passes, posteriors, windows
+from auditor_attacks.posterior import Bayes
+from auditor_attacks.serial_posterior import FITTED_ROWS, SerialBayes, fitted_chain, likelihood
 
 A = np.array([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]])
 PI = np.array([0.5, 0.3, 0.2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.svd_filter import worth_keeping
+from auditor_attacks.svd_filter import worth_keeping
 from tests.attacks.tables import table
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.transform_match import Named, moment_gaps, nearest_gaps
 from auditor.errors import NotApplicable
 from auditor.schemes.random_projection import cosine_transform
+from auditor_attacks.transform_match import Named, moment_gaps, nearest_gaps
 from benchmarks.coverage import tables
 
 

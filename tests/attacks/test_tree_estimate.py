@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm
 
 import auditor
-from attacks.tree_estimate import Noise, in_known_leaves, leaf_posteriors, posterior_mean
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published_tree import RegressionTree, TreeMoments, of_records, stated
 from auditor.errors import NotApplicable
 from auditor.numerics.moments import Moments
+from auditor_attacks.tree_estimate import Noise, in_known_leaves, leaf_posteriors, posterior_mean
 
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 INF = np.inf

@@ -7,11 +7,11 @@ import pytest
 from scipy.special import ndtr
 
 import auditor
-from attacks._channel import Combined, Overlap
-from attacks.map_estimate import histogram_mean
-from attacks.udr import univariate_gain
 from auditor.adversary.density import Histogram
 from auditor.schemes.base.noise_density import NoiseDensity
+from auditor_attacks._channel import Combined, Overlap
+from auditor_attacks.map_estimate import histogram_mean
+from auditor_attacks.udr import univariate_gain
 from tests.audited import as_audited
 
 

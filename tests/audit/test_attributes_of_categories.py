@@ -8,8 +8,8 @@ import pytest
 
 import auditor
 from auditor.audit.categorical.posterior_measures import Frame, Sums, quantities
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 

@@ -167,7 +167,7 @@ TWO_COPIES = {
 
 
 def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
-    from attacks.llse import JointLLSE
+    from auditor_attacks.llse import JointLLSE
 
     whole = JointLLSE.affine_draws
     monkeypatch.setattr(JointLLSE, "affine_draws", lambda self, views, coalitions: [maps[:1] for maps in whole(self, views, coalitions)])
@@ -176,7 +176,7 @@ def test_a_plugin_that_returns_too_few_maps_is_told_so(monkeypatch):
 
 
 def test_weights_on_copies_of_others_are_refused(monkeypatch):
-    from attacks.llse import JointLLSE
+    from auditor_attacks.llse import JointLLSE
 
     def greedy(self, views, coalitions):
         pooled = self.affine(views[0]).weights

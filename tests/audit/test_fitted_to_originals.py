@@ -18,8 +18,8 @@ from auditor.audit.measures.fitted_to_originals import (
     squared_errors,
 )
 from auditor.numerics.statistics import standard_ranks
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 RNG = np.random.default_rng
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")

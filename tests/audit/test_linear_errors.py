@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import auditor
-from attacks.llse import llse_weights
 from auditor.audit.numeric.closed_form import closed_form, crossed, spread
 from auditor.audit.numeric.linear_errors import audit_linear, squared_errors
 from auditor.audit.numeric.stacked_maps import Maps
@@ -20,6 +19,7 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import Pencil, clip_to_psd, regression
 from auditor.numerics.moments import NEAR, Moments, Stack, centred, of_rows
 from auditor.schemes.base.noise_law import KroneckerNoise
+from auditor_attacks.llse import llse_weights
 from tests.audited import as_audited
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)

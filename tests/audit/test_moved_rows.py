@@ -10,8 +10,8 @@ import auditor
 from auditor.audit.measures.moved_rows import HOP, REACH, WINDOW, moved_rows, places, windows
 from auditor.numerics.statistics import standard_ranks
 from auditor.types import Array
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 RNG = np.random.default_rng
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")

@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from attacks.llse import llse_weights
 from auditor.audit.pooling.cross_fitting import _Fit, cross_fitted_gain
 from auditor.audit.pooling.differences import near_copies
 from auditor.audit.pooling.linear import noise_gains
 from auditor.numerics.combination import best_unbiased_combination, within_grain
 from auditor.numerics.moments import Moments
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
+from auditor_attacks.llse import llse_weights
 from tests.llse_error import llse_error
 
 GAPS = [10.0**-e for e in range(1, 13)]

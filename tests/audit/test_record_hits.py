@@ -13,8 +13,9 @@ from auditor.audit.measures.record_hits import WholeRecords
 from auditor.audit.numeric.row_selection import RowSelection
 from auditor.audit.numeric.views import Gathered, ReleasedCopies
 from auditor.data.microdata import as_table
+from auditor.process.shipped import shipped_scenarios
 from auditor.runs.run_scenario import run_scenario
-from auditor.scenario.read import read_scenario, shipped_scenarios
+from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
 
 BASE = {

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 import auditor
-from attacks.posterior import prior_by_likelihood
 from auditor.audit.categorical import posterior_pass
 from auditor.audit.categorical.redraws import REDRAWS, mixture_bar, prediction, simulated
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
+from auditor_attacks.posterior import prior_by_likelihood
 from benchmarks.coverage_categories import EVERY_ROW, TABLES, Family, drawn, held
 
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])

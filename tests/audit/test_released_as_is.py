@@ -9,8 +9,8 @@ import pytest
 import auditor
 from auditor.audit.base.records import CellContext
 from auditor.audit.measures.released_as_is import as_they_are, by_noise, by_others, kept, shown_records
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 RNG = np.random.default_rng
 AT_LEAST = {"exposure": {"unknown": {"at-least": 0.5}}}

@@ -6,8 +6,6 @@ import pytest
 from scipy.stats import binom
 
 import auditor
-from attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood, prior_of_chances
-from attacks.serial_posterior import likelihood
 from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import KnownPairs
@@ -29,6 +27,8 @@ from auditor.schemes.replacement.base import BridgedCopies, FreshCopies
 from auditor.schemes.replacement.bridge import Bridge
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.uniform import UniformMultilevel
+from auditor_attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood, prior_of_chances
+from auditor_attacks.serial_posterior import likelihood
 
 PRIOR, PI, WITH_ZERO = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0.0, 0.3, 0.2])
 LEVELS = (0.3, 0.6, 0.15)

@@ -96,7 +96,7 @@ def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_
 
 def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
     """In the engine too, and for a table of many blocks: a plugin could keep what it is shown."""
-    from attacks import ica
+    from auditor_attacks import ica
 
     calls = []
     rows, row_theory = ica.Unmixed.rows, ica.Unmixed.row_theory

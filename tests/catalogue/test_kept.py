@@ -12,7 +12,7 @@ from plugin_packages import install
 from auditor import registry
 from auditor.catalogue import kept, pages
 from auditor.cli.inspect import LISTS
-from tests.programs import environment, python
+from tests.programs import ROOT, environment, python
 
 HEAVY = {"numpy", "pandas", "pydantic", "scipy", "sklearn", "pyarrow", "yaml", "auditor.registry", "auditor.scenario"}
 ALL_ANSWERS = """
@@ -65,7 +65,7 @@ def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
     """Of a file that was imported, of the modules in a package, of packages, their versions and scenarios; and no change is none."""
     scenarios = tmp_path / "scenarios"
     scenarios.mkdir()
-    monkeypatch.setattr(kept, "files", lambda package: scenarios)
+    monkeypatch.setattr(kept, "shipped_scenarios", lambda: [*scenarios.glob("*.yaml")])
     source, metadata = theirs / "source.py", theirs.parent / "theirs-1.0.dist-info"
 
     def state():
@@ -84,6 +84,11 @@ def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
         change()
         states.append(state())
     assert len(set(states)) == len(states)
+
+
+def test_an_attack_that_is_added_to_the_checkout_is_noticed():
+    assert kept._folders("auditor_attacks") == [str(ROOT / "attacks")]
+    assert kept._folders("auditor.schemes") == [str(ROOT / "auditor/schemes")]
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from auditor import registry
+from auditor.process.shipped import shipped_scenarios
 from auditor.runs import output
-from auditor.scenario.read import shipped_scenarios
 from tests.programs import ROOT, python
 
 HOLDS = """\

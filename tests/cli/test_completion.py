@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from auditor.scenario.read import shipped_scenarios
+from auditor.process.shipped import shipped_scenarios
 from tests.programs import environment, python
 
 

@@ -140,7 +140,7 @@ def test_data_that_cannot_be_audited_fail_every_item_with_the_place(folder):
 
 
 def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch):
-    from attacks.llse import JointLLSE
+    from auditor_attacks.llse import JointLLSE
 
     def broken(self, views, coalitions):
         raise ValueError(f"secret {views[0].centre}")

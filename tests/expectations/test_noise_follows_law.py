@@ -32,8 +32,8 @@ from auditor.schemes.base.additive import ORIGINAL, Step
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.planted import noise
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 ROWS = 20_000
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.llse import llse_weights
 from auditor.adversary.affine import Affine
 from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.row_kernels import RowProduct, factored, write_estimates
+from auditor_attacks.llse import llse_weights
 
 N = 10
 

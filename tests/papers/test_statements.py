@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import auditor
-from attacks.posterior import Bayes
 from auditor.data.sources.categories import DiscretisedGaussian
 from auditor.schemes.base.plans import min_covariance
 from auditor.schemes.generalisation.partition import Rules, mondrian
 from auditor.schemes.replacement.law import UniformLaw, odds_ratio
+from auditor_attacks.posterior import Bayes
 
 LEVELS = np.array([0.25, 0.4, 1.0, 2.5])
 K_X = np.array([[4.0, 1.5], [1.5, 2.0]])

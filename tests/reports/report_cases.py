@@ -13,7 +13,7 @@ from typing import Any
 from auditor.results.advice import Advice, Exposed, Tried
 from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
 from auditor.results.records import AttributeSummary, DataSummary, Distribution, ExpectationRecord, Measurement, Verdict
-from reports.charts.inert import inflated
+from auditor_reports.charts.inert import inflated
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
 SCHEMES = ("independent", "correlated", "linearly-dependent", "corner-wave")

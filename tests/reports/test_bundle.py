@@ -1,9 +1,9 @@
-"""The charts' script that is shipped is the one that ``python -m reports.charts.bundle`` makes."""
+"""The charts' script that is shipped is the one that ``python -m auditor_reports.charts.bundle`` makes."""
 
 import pytest
 
-from reports.charts import bundle
-from reports.charts.inert import inflated
+from auditor_reports.charts import bundle
+from auditor_reports.charts.inert import inflated
 
 
 @pytest.mark.slow

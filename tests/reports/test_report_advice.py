@@ -13,12 +13,12 @@ from auditor.errors import AuditorError
 from auditor.results.advice import Advice, Epsilon
 from auditor.results.model import AuditResult, SchemeSummary
 from auditor.results.remedies import Remedy
-from reports.charts.advice import frontier_of_advice
-from reports.html import Html
-from reports.json_results import Json
-from reports.markdown import Markdown
-from reports.terminal import Terminal
-from reports.wording.remedies import remedy_text
+from auditor_reports.charts.advice import frontier_of_advice
+from auditor_reports.html import Html
+from auditor_reports.json_results import Json
+from auditor_reports.markdown import Markdown
+from auditor_reports.terminal import Terminal
+from auditor_reports.wording.remedies import remedy_text
 
 
 @pytest.mark.parametrize("width", [80, 120])

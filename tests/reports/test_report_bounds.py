@@ -7,9 +7,9 @@ import pytest
 import auditor
 from auditor import registry
 from auditor.results.model import AuditResult
-from reports.figures.matrix import matrix
-from reports.figures.reading import Reading
-from reports.wording.bounds import bounds_of, least_possible
+from auditor_reports.figures.matrix import matrix
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.bounds import bounds_of, least_possible
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from auditor.results.model import AuditResult
-from reports.figures.curves import Line
-from reports.layout.audit import LONG, _aliases, audit_document
-from reports.layout.brief import MOST, brief
-from reports.layout.chart_sections import SAME, _together
-from reports.layout.document import Adversary, Checks, Graded, said
-from reports.layout.terminal_writer import MOST as ADVERSARIES
-from reports.layout.terminal_writer import _strongest
-from reports.terminal import Terminal
+from auditor_reports.figures.curves import Line
+from auditor_reports.layout.audit import LONG, _aliases, audit_document
+from auditor_reports.layout.brief import MOST, brief
+from auditor_reports.layout.chart_sections import SAME, _together
+from auditor_reports.layout.document import Adversary, Checks, Graded, said
+from auditor_reports.layout.terminal_writer import MOST as ADVERSARIES
+from auditor_reports.layout.terminal_writer import _strongest
+from auditor_reports.terminal import Terminal
 
 
 def first_screen(result: AuditResult, width: int = 80) -> str:

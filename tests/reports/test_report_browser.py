@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-import reports.html
+import auditor_reports.html
 from auditor.results.advice import Advice
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
-from reports.html import Html
+from auditor_reports.html import Html
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 from playwright.sync_api import Browser, Error, Page, sync_playwright
@@ -64,7 +64,7 @@ def folded(request: pytest.FixtureRequest) -> str:
     result = request.getfixturevalue("quickstart")
     whole = Html().render([result])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reports.html.LARGEST", len(whole.encode()) - 1)
+        patch.setattr("auditor_reports.html.LARGEST", len(whole.encode()) - 1)
         made = Html().render([result])
     assert "data-fold" in made
     return made
@@ -175,7 +175,7 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
     draw = random.Random(12)
     texts = [b"", b"a", b"abc" * 3, bytes(range(256)) * 300, draw.randbytes(70_000), "גיל ושכר, \u202e".encode() * 9_000, b"a" * 100_000]
     page = browser.new_page()
-    page.add_script_tag(content=(Path(reports.html.__file__).parent / "templates/inflate.js").read_text(encoding="utf-8"))
+    page.add_script_tag(content=(Path(auditor_reports.html.__file__).parent / "templates/inflate.js").read_text(encoding="utf-8"))
     script = """([packed, size]) => { const bytes = Uint8Array.from(atob(packed), (one) => one.charCodeAt(0));
                 return btoa(Array.from(inflated(bytes, size), (one) => String.fromCharCode(one)).join("")); }"""
     for text in texts:

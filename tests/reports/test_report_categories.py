@@ -10,14 +10,14 @@ from report_cases import measurement
 
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from reports import html, markdown, terminal
-from reports.figures.guesses import guesses, losses
-from reports.figures.matrix import matrix
-from reports.figures.reading import ERROR, Reading, Setting
-from reports.figures.strongest import gain_of, leader
-from reports.wording.card import most_telling
-from reports.wording.verdict import verdict
-from reports.wording.winners import marks
+from auditor_reports import html, markdown, terminal
+from auditor_reports.figures.guesses import guesses, losses
+from auditor_reports.figures.matrix import matrix
+from auditor_reports.figures.reading import ERROR, Reading, Setting
+from auditor_reports.figures.strongest import gain_of, leader
+from auditor_reports.wording.card import most_telling
+from auditor_reports.wording.verdict import verdict
+from auditor_reports.wording.winners import marks
 
 BLIND = 0.1
 SETTING = Setting(0, "fresh", "perfect", "posterior")

@@ -12,11 +12,11 @@ from auditor import registry
 from auditor.errors import AuditorError
 from auditor.results.comparison import Comparison, compare_results
 from auditor.results.model import AuditResult
-from reports.html import Html
-from reports.json_results import Json
-from reports.markdown import Markdown
-from reports.terminal import Terminal
-from reports.wording.differences import headline, parts
+from auditor_reports.html import Html
+from auditor_reports.json_results import Json
+from auditor_reports.markdown import Markdown
+from auditor_reports.terminal import Terminal
+from auditor_reports.wording.differences import headline, parts
 
 
 def shifted(result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error") -> AuditResult:

@@ -15,13 +15,13 @@ from auditor.cli import main
 from auditor.errors import AuditorError
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
-from reports.charts.listing import charts
-from reports.csv_table import Csv
-from reports.figures.reading import Reading
-from reports.json_results import Json
-from reports.junit import Junit
-from reports.markdown import Markdown
-from reports.terminal import Terminal
+from auditor_reports.charts.listing import charts
+from auditor_reports.csv_table import Csv
+from auditor_reports.figures.reading import Reading
+from auditor_reports.json_results import Json
+from auditor_reports.junit import Junit
+from auditor_reports.markdown import Markdown
+from auditor_reports.terminal import Terminal
 
 ODD: tuple[Any, ...] = (
     None, "", "abc", "\x1b[31m", -1, 0, 1e308, -1e308, 1e-320, 1e200, 10**400, True, [], [1], ["a"], {}, {"a": 1}, [[1]], [None], [0], [2, 1],

@@ -14,14 +14,14 @@ import report_cases
 import auditor
 from auditor.results.model import AuditResult
 from auditor.results.records import AttributeSummary, DataSummary, Measurement
-from reports.figures.matrix import MatrixCell, matrix
-from reports.figures.reading import Reading
-from reports.html import Html
-from reports.markdown import Markdown
-from reports.notebook import Notebook
-from reports.terminal import Terminal
-from reports.wording.card import Verdict
-from reports.wording.verdict import verdict, verdicts
+from auditor_reports.figures.matrix import MatrixCell, matrix
+from auditor_reports.figures.reading import Reading
+from auditor_reports.html import Html
+from auditor_reports.markdown import Markdown
+from auditor_reports.notebook import Notebook
+from auditor_reports.terminal import Terminal
+from auditor_reports.wording.card import Verdict
+from auditor_reports.wording.verdict import verdict, verdicts
 
 SAFE, NAMES = 0.9, ("age", "salary")
 PERFECT, ESTIMATED = "perfect", "estimated(rows=400)"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import auditor
-from reports import html, terminal
-from reports.figures.reading import Reading
-from reports.wording.card import Verdict, summary
-from reports.wording.verdict import verdicts
+from auditor_reports import html, terminal
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.card import Verdict, summary
+from auditor_reports.wording.verdict import verdicts
 
 TOLD = "to whoever knows "
 

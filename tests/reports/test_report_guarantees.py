@@ -9,11 +9,11 @@ import pytest
 
 import auditor
 from auditor.results.model import AuditResult
-from reports.figures.reading import Reading
-from reports.html import Html
-from reports.layout.document import Paragraph, Table
-from reports.layout.guarantee_table import guarantees
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.html import Html
+from auditor_reports.layout.document import Paragraph, Table
+from auditor_reports.layout.guarantee_table import guarantees
+from auditor_reports.wording.verdict import verdicts
 
 DATA: dict[str, Any] = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 BOUNDS = {"x1": [-5, 5], "x2": [-8, 8]}

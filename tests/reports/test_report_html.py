@@ -15,10 +15,10 @@ import report_cases
 from jsonschema import ValidationError
 
 from auditor.results.model import AuditResult
-from reports.charts.inert import deflated, inflated, json_block, script
-from reports.charts.listing import charts
-from reports.figures.reading import Reading
-from reports.html import Html
+from auditor_reports.charts.inert import deflated, inflated, json_block, script
+from auditor_reports.charts.listing import charts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.html import Html
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 
@@ -180,7 +180,7 @@ def test_what_is_packed_comes_back_and_cannot_end_its_element(text: str) -> None
 def folded(result: AuditResult, monkeypatch: pytest.MonkeyPatch, saved: int) -> Page:
     """Return a page that has so many bytes fewer than it would."""
     room = len(Html().render([result]).encode()) - saved
-    monkeypatch.setattr("reports.html.LARGEST", room)
+    monkeypatch.setattr("auditor_reports.html.LARGEST", room)
     made = Page(Html().render([result]))
     assert len(made.source.encode()) <= room
     return made
@@ -205,7 +205,7 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
 @pytest.mark.slow
 def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
     room = len(folded(quickstart, monkeypatch, 1).source.encode()) - 10_000
-    monkeypatch.setattr("reports.html.LARGEST", room)
+    monkeypatch.setattr("auditor_reports.html.LARGEST", room)
     made = Page(Html().render([quickstart]))
     assert len(made.source.encode()) <= room
     assert {chart["id"] for chart in made.all("figure")} == {chart["id"] for chart in pages["quickstart"].all("figure")}

@@ -10,9 +10,9 @@ import auditor
 from auditor import registry
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from reports.figures.gaps import limited_text, untried_text
-from reports.figures.kinds import strongest_by_kind, untried_kinds
-from reports.figures.reading import Reading
+from auditor_reports.figures.gaps import limited_text, untried_text
+from auditor_reports.figures.kinds import strongest_by_kind, untried_kinds
+from auditor_reports.figures.reading import Reading
 
 KINDS = {"llse": "linear", "ndr": "linear", "shapes": "joint", "linker": "naming", "row by row": "serial", "guess": "joint"}
 HALF = 0.004

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from auditor.results.model import AuditResult
-from reports.latex import Latex, safe
-from reports.markdown import Markdown
+from auditor_reports.latex import Latex, safe
+from auditor_reports.markdown import Markdown
 
 WORDS = "textbackslash textasciicircum textasciitilde textless textgreater textbar textsuperscript textsubscript dots"
 SIGNS = "ll gg pm cdot surd le ge ne approx propto to Vert int otimes ell times star diamond"

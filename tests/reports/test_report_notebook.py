@@ -13,8 +13,8 @@ import report_cases
 import auditor
 from auditor.errors import AuditorError
 from auditor.results.model import AuditResult
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdicts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdicts
 
 
 def test_results_show_their_verdicts_and_comparison(quickstart: AuditResult) -> None:
@@ -86,7 +86,7 @@ def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditRes
 
 
 def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("reports.charts.")]:
+    for name in [name for name in sys.modules if name.startswith("auditor_reports.charts.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "altair", None)  # as Python says that a module is not there
     with pytest.raises(AuditorError, match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)"):

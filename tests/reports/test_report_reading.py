@@ -11,9 +11,9 @@ import report_cases
 
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord, cells, pooled
-from reports.figures.along import measure_points, swept_paths
-from reports.figures.curves import coalition_map, curve
-from reports.figures.figures import (
+from auditor_reports.figures.along import measure_points, swept_paths
+from auditor_reports.figures.curves import coalition_map, curve
+from auditor_reports.figures.figures import (
     Figure,
     braces,
     clean,
@@ -27,17 +27,17 @@ from reports.figures.figures import (
     times,
     with_error,
 )
-from reports.figures.gaps import gap_text, gathered
-from reports.figures.matrix import matrix, measures
-from reports.figures.pairing import paired_gain
-from reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest
-from reports.figures.severity import SCALE, severity
-from reports.figures.spreads import Bin, Spread, spreads
-from reports.figures.strongest import gain_of, leader
-from reports.figures.units import metric_title, path_title
-from reports.wording.card import summary
-from reports.wording.verdict import verdict, verdicts
-from reports.wording.words import rows_text
+from auditor_reports.figures.gaps import gap_text, gathered
+from auditor_reports.figures.matrix import matrix, measures
+from auditor_reports.figures.pairing import paired_gain
+from auditor_reports.figures.reading import ERROR, Gap, Reading, Setting, best, lowest
+from auditor_reports.figures.severity import SCALE, severity
+from auditor_reports.figures.spreads import Bin, Spread, spreads
+from auditor_reports.figures.strongest import gain_of, leader
+from auditor_reports.figures.units import metric_title, path_title
+from auditor_reports.wording.card import summary
+from auditor_reports.wording.verdict import verdict, verdicts
+from auditor_reports.wording.words import rows_text
 
 LLSE = Setting(0, "correlated", "perfect", "llse")
 

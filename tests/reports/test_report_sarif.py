@@ -17,7 +17,7 @@ from auditor.runs.run_scenario import _file_of
 from auditor.scenario.read import read_scenario
 from auditor.scenario.yaml.document import load
 from auditor.scenario.yaml.positions import Places
-from reports.sarif import Sarif
+from auditor_reports.sarif import Sarif
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}, "additionalProperties": False}
 PLACE = {"physicalLocation": {

@@ -21,18 +21,18 @@ from auditor.cli import cli
 from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor.scenario.read import read_scenario
-from reports.charts.plot import plot
-from reports.csv_table import Csv, cell
-from reports.figures.curves import Line
-from reports.figures.figures import braces, clean, number, with_error
-from reports.figures.reading import Reading, Setting
-from reports.html import Html
-from reports.json_results import Json
-from reports.junit import Junit
-from reports.layout.terminal_writer import folded
-from reports.markdown import Markdown
-from reports.terminal import Terminal
-from reports.wording.words import reproduce
+from auditor_reports.charts.plot import plot
+from auditor_reports.csv_table import Csv, cell
+from auditor_reports.figures.curves import Line
+from auditor_reports.figures.figures import braces, clean, number, with_error
+from auditor_reports.figures.reading import Reading, Setting
+from auditor_reports.html import Html
+from auditor_reports.json_results import Json
+from auditor_reports.junit import Junit
+from auditor_reports.layout.terminal_writer import folded
+from auditor_reports.markdown import Markdown
+from auditor_reports.terminal import Terminal
+from auditor_reports.wording.words import reproduce
 from tests.tiers import every_pair
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")

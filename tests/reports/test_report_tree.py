@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -13,16 +12,17 @@ from test_report_html import Page
 
 from auditor.results.model import AuditResult
 from auditor.results.renderer import clean
-from reports.charts.listing import charts
-from reports.figures.reading import Reading
-from reports.html import Html
-from reports.layout import document as tree
-from reports.layout import terminal_writer
-from reports.layout.audit import audit_document
-from reports.markdown import WRITERS as markdown_writers
-from reports.markdown import Markdown
-from reports.markdown import safe as markdown_safe
-from reports.terminal import Terminal
+from auditor_reports.charts.listing import charts
+from auditor_reports.figures.reading import Reading
+from auditor_reports.html import Html
+from auditor_reports.layout import document as tree
+from auditor_reports.layout import terminal_writer
+from auditor_reports.layout.audit import audit_document
+from auditor_reports.markdown import WRITERS as markdown_writers
+from auditor_reports.markdown import Markdown
+from auditor_reports.markdown import safe as markdown_safe
+from auditor_reports.terminal import Terminal
+from tests.programs import ROOT
 
 CASES = ("quickstart", "prefixes", "failed", "swept", "hostile")
 ORDER_CASES = (*CASES, "six", "two_paths", "uniform", "useful")
@@ -62,7 +62,7 @@ def test_every_writer_writes_every_kind_of_block() -> None:
     kinds = {*tree.Block.__subclasses__()}
     assert {*terminal_writer.WRITERS} == kinds
     assert {*markdown_writers} == kinds - {tree.Section, tree.Figure}  # a section has a level; what is drawn has no place in Markdown
-    assert all(f'"{kind.__name__}":' in (resources.files("reports") / "templates/blocks.html.j2").read_text() for kind in kinds - {tree.Details})
+    assert all(f'"{kind.__name__}":' in (ROOT / "reports/templates/blocks.html.j2").read_text() for kind in kinds - {tree.Details})
 
 
 @pytest.mark.slow

@@ -7,9 +7,9 @@ import pytest
 from auditor import registry
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from reports.figures.matrix import matrix
-from reports.figures.reading import Reading
-from reports.wording.winners import BEST, MARKS, NEAR, marks, winners
+from auditor_reports.figures.matrix import matrix
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.winners import BEST, MARKS, NEAR, marks, winners
 
 ERRORS = {"weak": 0.5, "good": 0.20, "twin": 0.20, "close": 0.205, "given": 0.05}
 HALF = 0.01

@@ -19,7 +19,7 @@ from auditor.results.model import AuditResult
 from auditor.runs.tables import table_of
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.scheme import table_moments
-from reports.charts.inert import inflated
+from auditor_reports.charts.inert import inflated
 
 FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html", "notebook")
 SCENARIO = {

@@ -196,7 +196,7 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, 
 
 
 def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
-    from attacks.posterior import Bayes
+    from auditor_attacks.posterior import Bayes
 
     def broken(self, copies):
         if not self.fixed:

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.errors import AuditorError, ScenarioError
+from auditor.process.shipped import shipped_scenarios
 from auditor.runs.check import check_data
 from auditor.scenario.json_schema import scenario_schema
-from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild, shipped_scenarios
+from auditor.scenario.read import at_point, find_scenario, read_scenario, rebuild
 from auditor.scenario.read_knowledge import parse_knowledge
 
 BASE = {

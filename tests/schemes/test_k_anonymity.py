@@ -20,8 +20,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attacks._anonymous import Classes, ClassReading
-from attacks.linkage import Linkage
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, NotApplicable
 from auditor.runs.estimate import attack
@@ -32,6 +30,8 @@ from auditor.schemes.generalisation.classes import earth_mover
 from auditor.schemes.generalisation.copies import compose, from_columns, to_columns
 from auditor.schemes.generalisation.partition import Rules, full_domain, mondrian
 from auditor.schemes.generalisation.promises import promises
+from auditor_attacks._anonymous import Classes, ClassReading
+from auditor_attacks.linkage import Linkage
 
 HOSPITAL_4_ANONYMOUS = pd.DataFrame({  # machanavajjhala2007, Figure 2
     "zip": ["130**"] * 4 + ["1485*"] * 4 + ["130**"] * 4,

@@ -21,8 +21,8 @@ from auditor.schemes.generalisation.promises import promises
 from auditor.schemes.k_anonymity_multilevel import KAnonymityMultilevel
 from auditor.testing import check_scheme
 from auditor.testing.contract import ContractError
-from reports.figures.reading import Reading
-from reports.wording.verdict import verdict
+from auditor_reports.figures.reading import Reading
+from auditor_reports.wording.verdict import verdict
 
 NAME = "k-anonymity-multilevel"
 

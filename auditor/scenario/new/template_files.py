@@ -6,6 +6,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 from auditor.errors import AuditorError, did_you_mean
+from auditor.process.shipped import shipped_folder
 
 BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.csv")}
 """Files of a template's own, by name: copies that it audits, as a shipped scenario does."""
@@ -33,7 +34,7 @@ def template(name: str | None = None) -> bytes:
 
 def beside(name: str | None) -> dict[str, bytes]:
     """Return the files that a template needs beside it, by path relative to it."""
-    return {path: files("scenarios").joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())}
+    return {path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())}
 
 
 def _folder() -> Traversable:

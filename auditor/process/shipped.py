@@ -1,0 +1,14 @@
+"""Scenario files that come with the program."""
+
+from pathlib import Path
+
+
+def shipped_folder() -> Path:
+    """Return their folder: of the installed package, or of a checkout, where it lies at the top."""
+    package = Path(__file__).parents[1]
+    return next(filter(Path.is_dir, (package / "scenarios", package.parent / "scenarios")))
+
+
+def shipped_scenarios() -> list[Path]:
+    """Return the scenario files, by name."""
+    return sorted(shipped_folder().glob("*.yaml"))
