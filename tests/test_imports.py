@@ -100,11 +100,11 @@ def nested_room(name: str, house: str) -> str:
     return part[0] if part and (ROOT / house.replace(".", "/") / part[0]).is_dir() else ""
 
 
-@pytest.mark.parametrize("path", [p for p in modules("auditor") if p != ROOT / "auditor/__init__.py"], ids=name_of)
-def test_rooms_import_from_below_only(path: Path) -> None:
-    own = floor_of(room(name_of(path)), ROOMS)
-    above = {name for name in within(path, "auditor") if name != "auditor" and floor_of(room(name), ROOMS) > own}
-    assert not above, f"{name_of(path)} imports from above: {sorted(above)}"
+def test_rooms_import_from_below_only() -> None:
+    for path in (p for p in modules("auditor") if p != ROOT / "auditor/__init__.py"):
+        own = floor_of(room(name_of(path)), ROOMS)
+        above = {name for name in within(path, "auditor") if name != "auditor" and floor_of(room(name), ROOMS) > own}
+        assert not above, f"{name_of(path)} imports from above: {sorted(above)}"
 
 
 @pytest.mark.parametrize("house", NESTED)
@@ -158,44 +158,44 @@ def test_rooms_are_of_a_size_to_find_one_s_way() -> None:
     assert not {str(folder) for folder in folders if len(list(folder.glob("*.py"))) > MOST_IN_A_ROOM}
 
 
-@pytest.mark.parametrize("path", [p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.name == "__init__.py"], ids=name_of)
-def test_every_room_says_what_lives_in_it(path: Path) -> None:
+def test_every_room_says_what_lives_in_it() -> None:
     """A summary, and below it what the room uses and where to go for what it does not hold."""
-    said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    assert "TODO" not in said
-    assert len(said.split("\n\n")) > 1
+    for path in (p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.name == "__init__.py"):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        assert "TODO" not in said, path
+        assert len(said.split("\n\n")) > 1, path
 
 
-@pytest.mark.parametrize("path", modules("auditor"), ids=name_of)
-def test_the_core_imports_no_attack_and_no_report(path: Path) -> None:
-    assert not {name for name in imported(path) if name.partition(".")[0] in ("attacks", "reports", "scenarios", "tests")}
+def test_the_core_imports_no_attack_and_no_report() -> None:
+    for path in modules("auditor"):
+        assert not {name for name in imported(path) if name.partition(".")[0] in ("attacks", "reports", "scenarios", "tests")}, path
 
 
-@pytest.mark.parametrize("path", [p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.parent != ROOT / "auditor/cli"], ids=name_of)
-def test_an_import_inside_a_function_says_why(path: Path) -> None:
+def test_an_import_inside_a_function_says_why() -> None:
     """In a comment beside or above it, in the function's docstring or in the module's; of the command line its room does."""
-    source = path.read_text(encoding="utf-8")
-    tree, lines = ast.parse(source), source.splitlines()
-    if SAYS_SO.search(ast.get_docstring(tree) or ""):
-        return
-    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        inside = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
-        if inside and not SAYS_SO.search(ast.get_docstring(function) or ""):
-            said = "\n".join(lines[min(inside) - 2 : max(inside)])
-            assert "  #" in said or said.lstrip().startswith("#"), f"{path}:{min(inside)}: an import inside a function that does not say why"
+    for path in (p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.parent != ROOT / "auditor/cli"):
+        source = path.read_text(encoding="utf-8")
+        tree, lines = ast.parse(source), source.splitlines()
+        if SAYS_SO.search(ast.get_docstring(tree) or ""):
+            continue
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            inside = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+            if inside and not SAYS_SO.search(ast.get_docstring(function) or ""):
+                said = "\n".join(lines[min(inside) - 2 : max(inside)])
+                assert "  #" in said or said.lstrip().startswith("#"), f"{path}:{min(inside)}: an import inside a function that does not say why"
 
 
-@pytest.mark.parametrize("path", modules("reports"), ids=name_of)
-def test_reports_read_results_and_nothing_else(path: Path) -> None:
-    ours = {name for name in imported(path) if name.partition(".")[0] in ("auditor", "attacks")}
-    assert not {name for name in ours if room(name) not in ("results", "text", "registry", "errors")}
-    assert not {name for name in imported(path) if name.partition(".")[0] in ("numpy", "pandas", "scipy")}
+def test_reports_read_results_and_nothing_else() -> None:
+    for path in modules("reports"):
+        ours = {name for name in imported(path) if name.partition(".")[0] in ("auditor", "attacks")}
+        assert not {name for name in ours if room(name) not in ("results", "text", "registry", "errors")}, path
+        assert not {name for name in imported(path) if name.partition(".")[0] in ("numpy", "pandas", "scipy")}, path
 
 
-@pytest.mark.parametrize("path", modules("attacks"), ids=name_of)
-def test_attacks_import_the_facade_and_arithmetic(path: Path) -> None:
-    assert not {name for name in imported(path) if name.partition(".")[0] in ("reports", "tests")}
-    assert {room(name) for name in within(path, "auditor")} <= ATTACKS_MAY_USE
+def test_attacks_import_the_facade_and_arithmetic() -> None:
+    for path in modules("attacks"):
+        assert not {name for name in imported(path) if name.partition(".")[0] in ("reports", "tests")}, path
+        assert {room(name) for name in within(path, "auditor")} <= ATTACKS_MAY_USE, path
 
 
 def loaded_by(code: str) -> set[str]:
@@ -242,10 +242,10 @@ def test_a_run_writes_its_tables_without_pandas(tmp_path: Path) -> None:
     assert "pandas" not in done.stderr.split()
 
 
-@pytest.mark.parametrize("path", modules("auditor/cli"), ids=name_of)
-def test_the_command_line_only_parses_and_calls(path: Path) -> None:
+def test_the_command_line_only_parses_and_calls() -> None:
     """At the top its modules import nothing of ours but each other, errors and the console; the rest waits for a command to run."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    top = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
-    ours = {module for module in top if module.startswith("auditor") and room(module) != "cli"}
-    assert ours <= {"auditor.errors", "auditor.process.console"}
+    for path in modules("auditor/cli"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        top = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+        ours = {module for module in top if module.startswith("auditor") and room(module) != "cli"}
+        assert ours <= {"auditor.errors", "auditor.process.console"}, path
