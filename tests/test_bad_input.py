@@ -182,8 +182,10 @@ def test_a_scenario_s_file_name_cannot_lead_out_of_the_output_folder(here, audit
 def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
     name = f"a{character}b" + (".csv" if "perturb" in asked else ".yaml")
     Path(scenario("iris")).rename(name)
-    line = f"error: {name}: the name of a file must not hold control characters; rename it\n"
-    assert auditor(asked[0], name, *asked[1:]) == (2, "", line.replace(character, " " if character == "\n" else "�"))
+    shown = name.replace(character, " " if character == "\n" else "�")
+    assert auditor(asked[0], name, *asked[1:]) == (
+        2, "", f"error: {shown}: the name of a file must not hold control characters; rename it\n"
+    )  # fmt: skip
 
 
 def test_the_name_of_results_breaks_no_line(here, auditor, capfd):
