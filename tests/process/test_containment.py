@@ -28,12 +28,12 @@ from auditor.audit.anonymity.inferences import check_inferred
 from auditor.cli import main
 from auditor.errors import AuditorError, AuditorWarning, NotApplicable, PluginError, StorageError, WorkersLost
 from auditor.process.containment import WITHHELD, contained, failure_reason, known, tell_warning
-from auditor.process.interrupt import CtrlC
+from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements
 from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
-from tests.programs import PATIENCE, environment, python, wait_for
+from tests.programs import PATIENCE, ROOT, environment, python, wait_for
 from tests.tiers import every_pair
 
 CELL = "87654321.125"
@@ -464,6 +464,22 @@ def test_what_an_attack_infers_of_values_is_checked(change):
 @pytest.mark.parametrize("kind", ["odd-linear", "odd-categorical", "odd-additive", "odd-expectation"])
 def test_a_real_ctrl_c_is_130_while_a_plugin_runs(kind, audit):
     assert audit(kind, "--quiet", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
+
+
+def test_ctrl_c_is_heard_by_a_command_whose_parent_had_it_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(CtrlC), own_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_tests_hear_ctrl_c_though_their_parent_had_it_ignored():
+    node = f"{__file__}::{test_a_real_ctrl_c_passes_in_python_too.__name__}"
+    done = python("-m", "pytest", "-q", "-n", "0", node, cwd=ROOT, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_real_ctrl_c_is_130_while_a_scenario_is_checked(audit):
