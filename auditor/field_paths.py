@@ -225,7 +225,7 @@ def _item_number(items: list[Value], path: Path, depth: int) -> int:
     if found:
         several = ", ".join(f"[{at}]" for at in found)
         raise AuditorError(f"{where} has several items named {quoted(element)}: {several}; choose by number or id")
-    hint = f"; write {where}[{element}]" if element.isdecimal() else did_you_mean(element, _names(items))
+    hint = f"; write {where}[{element}]" if element in map(str, range(len(items))) else did_you_mean(element, _names(items))
     raise AuditorError(f"{where} is a list of {_counted(items)}, none named {quoted(element)}{hint}")
 
 

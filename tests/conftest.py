@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -14,6 +15,9 @@ settings.load_profile("audit")
 if "AUDITOR_STATE" not in os.environ:  # tests leave the user's own key alone, and what `auditor list` keeps
     os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="auditor-state-")
     atexit.register(shutil.rmtree, os.environ["AUDITOR_STATE"], ignore_errors=True)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job that a script started in the background; children inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py
 

@@ -17,6 +17,7 @@ from auditor.data.formats.headers import is_value
 from auditor.data.load import load_table
 from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
 from auditor.process import memory
+from auditor.runs.output import print_results
 from auditor.text.spelling import closest, slips
 from tests.programs import PATIENCE, python
 
@@ -162,6 +163,53 @@ def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, da
     table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
     pq.write_table(table.replace_schema_metadata({b"pandas": note}), "t.parquet")
     assert auditor("check", scenario("t.parquet", data=data))[0] == 0
+
+
+# -- names and kinds of files -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["..yaml", "...yaml"])
+def test_a_scenario_s_file_name_cannot_lead_out_of_the_output_folder(here, auditor, file):
+    Path(scenario("iris")).rename(file)
+    assert auditor("run", file, "--output", "o/out") == (
+        2, "", f"error: {file}: results go to a folder named after the file, which must not be {file[:-5]!r}; rename the file\n"
+    )  # fmt: skip
+    assert [path.name for path in here.iterdir()] == [file]
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\x1b", "\x85", "\u2028"])
+@pytest.mark.parametrize("asked", [["check"], ["run"], ["perturb", "--scheme", "corner-wave", "--levels", "1", "--output", "out"]])
+def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
+    name = f"a{character}b" + (".csv" if "perturb" in asked else ".yaml")
+    Path(scenario("iris")).rename(name)
+    shown = name.replace(character, " " if character == "\n" else "�")
+    assert auditor(asked[0], name, *asked[1:]) == (
+        2, "", f"error: {shown}: the name of a file must not hold control characters; rename it\n"
+    )  # fmt: skip
+
+
+def test_the_name_of_results_breaks_no_line(here, auditor, capfd):
+    auditor("run", scenario("iris"), "--quiet")
+    result = package.AuditResult.load("audit/s").model_copy(update={"name": "s\nPASSED: all"})
+    print_results([result], "table", quiet=True)
+    assert len(capfd.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet", ".dta", ".yaml"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind, suffix):
+    file = Path("x" + suffix)
+    os.mkfifo(file) if kind == "pipe" else file.symlink_to("/dev/zero")
+    told = f"error: {file}: expected a file or a folder; got a pipe or a device\n"
+    if suffix == ".yaml":
+        assert auditor("check", file) == (2, "", told)
+        return
+    assert auditor("perturb", file, "--scheme", "corner-wave", "--levels", "1", "--output", "out") == (2, "", told)
+    status, _, err = auditor("check", scenario(file))
+    assert status == 2
+    assert "s.yaml:2:11: data.source" in err
+    assert "got a pipe or a device" in err
 
 
 # -- terminals and devices ---------------------------------------------------------------------------------------------

@@ -102,9 +102,13 @@ def one_line_warnings() -> Iterator[None]:
     import warnings
 
     from auditor.errors import AuditorWarning
+    from auditor.process.containment import tell_warning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AuditorWarning)
         yield
     for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
         say(bounded(f"warning: {message}"))
+    for category, file, line in dict.fromkeys((each.category, each.filename, each.lineno) for each in caught):
+        if not issubclass(category, AuditorWarning):
+            tell_warning(category, file, line)

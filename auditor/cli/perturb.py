@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,8 +57,8 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
-@click.option("--columns", metavar="A,B,...", help="Columns to perturb and release; all there are by default.")
-@click.option("--keep", metavar="A,B,...", help="Columns of the file that go into every copy UNCHANGED; without it none does.")
+@click.option("--columns", multiple=True, metavar="A,B,...", help="Columns to perturb and release (repeatable); all there are by default.")
+@click.option("--keep", multiple=True, metavar="A,B,...", help="Columns that go into every copy UNCHANGED (repeatable); none by default.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
 @click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="A parameter of the scheme (repeatable).")
@@ -80,10 +80,10 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @click.option("--repeats", is_flag=True, help="With --append and --key: perturb records that are out already once more.")
 @guarded
 def perturb(
-    data: str, scheme: str | None, levels: tuple[str, ...], seed: int | None, output: str | None, columns: str | None, keep: str | None,
-    keep_rest: bool, rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision, missing: Blank, rounded: bool,
-    forms: tuple[str, ...], bounds: tuple[str, ...], append: str | None, earlier: tuple[str, ...], key: str | None, repeats: bool,
-    epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...],
+    data: str, scheme: str | None, levels: tuple[str, ...], seed: int | None, output: str | None, columns: tuple[str, ...],
+    keep: tuple[str, ...], keep_rest: bool, rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,
+    missing: Blank, rounded: bool, forms: tuple[str, ...], bounds: tuple[str, ...], append: str | None, earlier: tuple[str, ...],
+    key: str | None, repeats: bool, epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Write perturbed copies of DATA (a registered source, a file of data, or a folder of parts) as files, block by block.
 
@@ -113,10 +113,10 @@ def perturb(
         needed = (("--scheme", scheme), ("--levels", given or own), ("--output", output))
         lacking = next(name for name, value in needed if not value)
         raise AuditorError(f"missing option {lacking}; or --append for records that belong to a release")
-    if keep is not None and keep_rest:
+    if keep and keep_rest:
         raise AuditorError("--keep names columns and --keep-rest keeps all there are; one of the two")
-    selection = None if columns is None else _names(columns)
-    unchanged: Any = "rest" if keep_rest else _names(keep or "")
+    selection = _names(columns) if columns else None
+    unchanged: Any = "rest" if keep_rest else _names(keep)
     stated = {name: text for name, text in (("epsilon", epsilon), ("gaussian-dp", gaussian_dp)) if text is not None}
     if len(stated) + bool(levels or own) != 1 or bool(stated) != bool(spans):
         raise AuditorError("give --levels, or one of --epsilon and --gaussian-dp with --bounds of every column to perturb")
@@ -185,8 +185,8 @@ def _refuse_given(options: Mapping[str, str], why: str) -> None:
             raise AuditorError(f"{option} {why}")
 
 
-def _names(text: str) -> list[str]:
-    return [name for name in text.split(",") if name]
+def _names(texts: Sequence[str]) -> list[str]:
+    return [name for text in texts for name in text.split(",") if name]
 
 
 def _forms(texts: tuple[str, ...]) -> dict[str, str]:

@@ -13,13 +13,14 @@ promise: of SFC64 a few uniform draws tell all that follow (``tests/schemes/gene
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from auditor.errors import PluginError
+from auditor.numerics import whole_draws
 from auditor.numerics.ziggurat import Words, fill_normal
 from auditor.types import Array
 
@@ -28,6 +29,10 @@ Shape = int | tuple[int, ...] | None
 PIECE = 2**13
 """Words made at once: 64 KB, which stay in a core's own cache while they are turned into numbers."""
 ZEROS = memoryview(bytes(8 * PIECE))
+WHOLE = np.frompyfunc(int, 1, 1)
+"""Integers of Python, which do not overflow, of numbers or arrays of any type."""
+LARGEST_MEAN = 2.0**63 - 10.0 * 2.0**31.5
+"""Poisson numbers of larger means may not fit into 64 bits; numpy has the same limit."""
 
 
 class ReleaseKey:
@@ -82,68 +87,102 @@ class CipherStream:
                               "integers, poisson or permutation")  # fmt: skip
         raise AttributeError(name)
 
-    def random(self, size: Shape = None, out: Array | None = None) -> Any:
-        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³."""
+    def random(self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None) -> Any:
+        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³, or of 2⁻²⁴ in single precision."""
+        bits = 24 if np.dtype(dtype) == np.float32 else 53
 
         def uniform(words: Words, part: Array) -> None:
-            words >>= np.uint64(11)
-            np.multiply(words.view(np.int64), 2.0**-53, out=part)
+            words >>= np.uint64(64 - bits)
+            np.multiply(words.view(np.int64), 2.0**-bits, out=part)
 
-        return self._filled(uniform, size, out)
+        return self._filled(uniform, size, dtype, out)
 
-    def standard_normal(self, size: Shape = None, out: Array | None = None) -> Any:
+    def standard_normal(self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None) -> Any:
         """Return draws from N(0, 1); see ``auditor.numerics.ziggurat``."""
-        return self._filled(lambda words, part: fill_normal(words, part, self.random), size, out)
+        return self._filled(lambda words, part: fill_normal(words, part, self.random), size, dtype, out)
 
-    def standard_exponential(self, size: Shape = None, out: Array | None = None) -> Any:
-        """Return draws from the exponential distribution of mean 1, ``−ln p`` with p uniform on (0, 1)."""
+    def standard_exponential(
+        self, size: Shape = None, dtype: DTypeLike = np.float64, method: str = "zig", out: Array | None = None
+    ) -> Any:
+        """Return draws from the exponential distribution of mean 1, ``−ln p`` with p uniform on (0, 1), for either method of numpy."""
 
         def exponential(words: Words, part: Array) -> None:
             np.add(words, 0.5, out=part)
             part *= 2.0**-64
             np.negative(np.log(part, out=part), out=part)
 
-        return self._filled(exponential, size, out)
+        return self._filled(exponential, size, dtype, out)
 
-    def integers(self, low: int, high: int | None = None, size: Shape = None, dtype: DTypeLike = np.int64) -> Any:
-        """Return whole numbers uniform on ``low … high − 1`` (``0 … low − 1`` without ``high``), exactly: no remainder is favoured."""
-        low, high = (0, low) if high is None else (low, high)
-        span = int(high) - int(low)
-        if not 0 < span <= 2**63:
-            raise ValueError(f"a range must hold 1 to 2⁶³ whole numbers; got {span}")
-        divisor, last = np.uint64(span), np.uint64(2**64 - 2**64 % span - 1)
+    def integers(
+        self, low: ArrayLike, high: ArrayLike | None = None, size: Shape = None, dtype: DTypeLike = np.int64, endpoint: bool = False
+    ) -> Any:
+        """Return whole numbers uniform on ``low … high − 1``, or up to ``high`` with ``endpoint``, exactly: no remainder is favoured.
 
-        def whole(words: Words, part: NDArray[Any]) -> None:
-            while (beyond := words > last).any():  # the last, incomplete run of remainders is drawn again
-                words[beyond] = np.frombuffer(self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64)
-            words -= words // divisor * divisor
-            np.add(words, low, out=part, casting="unsafe")
-
-        return self._filled(whole, size, None, dtype)
-
-    def poisson(self, mean: float) -> int:
-        """Return a Poisson number: how many arrivals, exponentially apart, lie before ``mean``."""
-        count, time = 0, 0.0
-        while True:
-            arrivals = time + np.cumsum(self.standard_exponential(int(mean + 5.0 * np.sqrt(mean)) + 16))
-            count += int(np.searchsorted(arrivals, mean, side="right"))
-            time = float(arrivals[-1])
-            if time > mean:
-                return count
-
-    def permutation(self, x: int | NDArray[Any]) -> NDArray[Any]:
-        """Return numbers below x, or the elements of x, in random order: that of random words, of which two are equal once in 2⁶⁴ pairs."""
-        items = np.arange(x) if isinstance(x, (int, np.integer)) else np.asarray(x)
-        return items[np.argsort(self.integers(2**63, size=len(items)), kind="stable")]
-
-    def _filled(self, turn: Callable[[Words, Any], None], size: Shape, out: NDArray[Any] | None, dtype: DTypeLike = np.float64) -> Any:
-        """Return numbers that ``turn`` makes of as many words, piece by piece; one number where neither size nor ``out`` is given."""
-        wanted = np.empty((1,) if size is None else size, dtype=dtype) if out is None else out
-        if not wanted.flags.c_contiguous:
-            raise ValueError("numbers are drawn into arrays that are contiguous, in C order")
+        Without ``high`` the range is from 0 to ``low``. Both ends may be arrays, which are broadcast.
+        """
+        kind = np.dtype(dtype)
+        if kind.kind not in "biu":
+            raise TypeError(f"whole numbers are drawn as an integer type or bool; got {kind}")
+        least, most = WHOLE(0 if high is None else low), WHOLE(low if high is None else high) - (not endpoint)
+        wanted = np.empty(np.broadcast(least, most).shape if size is None else size, kind)
+        lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
+        if not wanted.size:
+            return wanted
+        if not np.all((lowest <= least) & (least <= most) & (most <= highest)):
+            raise ValueError(f"a range must hold whole numbers from {lowest} to {highest}, and at least one")
+        span = most - least + 1
+        start, divisor, last = (
+            np.broadcast_to(np.asarray(part % 2**64, np.uint64), wanted.shape).reshape(-1) for part in (least, span, -(2**64 % span) - 1)
+        )
         flat = wanted.reshape(-1)
-        for start in range(0, flat.size, PIECE):
-            part = flat[start : start + PIECE]
-            self._encryptor.update_into(ZEROS[: 8 * part.size], self._buffer.data)
-            turn(self._buffer[: 8 * part.size].view(np.uint64), part)
-        return wanted[0] if size is None and out is None else wanted
+        for at, words in self._pieces(flat.size):
+            while (beyond := words > last[at]).any():  # the last, incomplete run of remainders is drawn again
+                words[beyond] = np.frombuffer(self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64)
+            with np.errstate(divide="ignore"):  # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words stay as they are
+                words -= words // divisor[at] * divisor[at]
+            words += start[at]  # negative numbers are their complements of 2⁶⁴, as in int64
+            flat[at] = words.view(np.int64)
+        return wanted[()] if size is None else wanted
+
+    def poisson(self, lam: ArrayLike = 1.0, size: Shape = None) -> Any:
+        """Return Poisson numbers of these means; see ``auditor.numerics.whole_draws``."""
+        mean = np.asarray(lam, dtype=np.float64)
+        if not np.all((mean >= 0) & (mean <= LARGEST_MEAN)):
+            raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
+        mean = np.broadcast_to(mean, mean.shape if size is None else size)
+        drawn = whole_draws.poisson(self, mean.reshape(-1)).astype(np.int64).reshape(mean.shape)
+        return drawn[()] if size is None else drawn
+
+    def permutation(self, x: ArrayLike, axis: int = 0) -> NDArray[Any]:
+        """Return numbers below x, or x with its entries along an axis in random order.
+
+        The order is that of random words, of which two are equal once in 2⁶³ pairs.
+        """
+        items, axis = (np.arange(x), 0) if isinstance(x, (int, np.integer)) else (np.asarray(x), axis)
+        count = np.moveaxis(items, axis, 0).shape[0]  # raises numpy's own error where there is no such axis
+        return np.take(items, np.argsort(self.integers(2**63, size=count), kind="stable"), axis)
+
+    def _filled(self, turn: Callable[[Words, Array], None], size: Shape, dtype: DTypeLike, out: NDArray[Any] | None) -> Any:
+        """Return numbers that ``turn`` makes of as many words; one number where neither size nor ``out`` is given."""
+        kind = np.dtype(dtype)
+        wanted = np.empty(() if size is None else size, kind) if out is None else out
+        if kind not in (np.float64, np.float32) or wanted.dtype != kind:
+            raise TypeError(f"numbers are drawn as float64 or float32, into arrays of this type; got {kind} and {wanted.dtype}")
+        if not (wanted.flags.c_contiguous or wanted.flags.f_contiguous):
+            raise ValueError("numbers are drawn into arrays that are contiguous")
+        if out is not None and size is not None and np.empty(size).shape != out.shape:
+            raise ValueError("size must be the shape of the array that numbers are drawn into")
+        flat = wanted.reshape(-1, order="A")
+        for at, words in self._pieces(flat.size):
+            part = flat[at] if kind == np.float64 else np.empty(words.size)
+            turn(words, part)
+            if kind == np.float32:
+                flat[at] = part
+        return wanted[()] if size is None and out is None else wanted
+
+    def _pieces(self, size: int) -> Iterator[tuple[slice, Words]]:
+        """Yield places of a flat array, and a word for each; the next piece overwrites the words of the last."""
+        for start in range(0, size, PIECE):
+            at = slice(start, min(start + PIECE, size))
+            self._encryptor.update_into(ZEROS[: 8 * (at.stop - start)], self._buffer.data)
+            yield at, self._buffer[: 8 * (at.stop - start)].view(np.uint64)

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.numerics.random_streams import Rng
 from auditor.process.deferred import scipy
 from auditor.types import Array
 
@@ -35,6 +34,16 @@ LARGEST_TABLE = 2.0**12
 """Variance up to which Skellam numbers are looked up: some 1,200 probabilities, found once in half a millisecond."""
 STIRLING_FROM = 16.0
 """Where five terms of Stirling's series are exact to 1e-15."""
+
+
+class Rng(Protocol):
+    """A random stream: numpy's generator, or the cipher's."""
+
+    def random(self, size: int, /) -> Array:
+        """Return numbers uniform on [0, 1), shape (size,)."""
+
+    def standard_exponential(self, size: int, /) -> Array:
+        """Return exponential numbers of mean 1, shape (size,)."""
 
 
 def geometric(rng: Rng, rate: float, size: int) -> Array:

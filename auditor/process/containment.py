@@ -5,6 +5,7 @@
 | raises anything: ``SystemExit``, ``GeneratorExit``, a ``KeyboardInterrupt`` of its own | noted with a reason; the audit goes on |
 | calls ``os._exit`` | the same: it raises while plugins run |
 | forks, and its child goes on | the child ends where the plugin's code hands back to ours |
+| warns | one line on standard error has kind and place of the warning |
 | changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | put back when the block ends |
 
 This is a guard against mistakes, not against malice: a plugin runs with all rights of the program. Not contained are code that never
@@ -24,13 +25,14 @@ import re
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Literal, NoReturn, ParamSpec, TypeVar
+from typing import Any, Literal, NoReturn, ParamSpec, TextIO, TypeVar
 
-from auditor.errors import AuditorError, NotApplicable, PluginFailed, StorageError, WorkersLost
+from auditor.errors import AuditorError, AuditorWarning, NotApplicable, PluginFailed, StorageError, WorkersLost
 from auditor.process.interrupt import SIGNALS, CtrlC, strike
 from auditor.text.safe_text import clean
 
@@ -40,6 +42,7 @@ T = TypeVar("T")
 OURS = frozenset({"auditor", "auditor_attacks", "auditor_reports"})
 """Packages whose messages hold no original value, by a rule that tests keep."""
 LIBRARIES = frozenset({"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"})
+WITHHELD = "its message is withheld: it might hold original values"
 MOST_TEXT = 300
 """Characters of a plugin's own text that are shown."""
 
@@ -47,6 +50,10 @@ leave = os._exit
 _owner = os.getpid()
 _held = 0
 """Blocks that are open, in whatever thread: the last one gives ``os._exit`` back."""
+_show: Callable[..., None] = warnings.showwarning
+"""Shows warnings that are not withheld."""
+_let_go: Callable[[], None]
+"""Undoes the withholding of warnings by the first block that was opened."""
 _lock = threading.Lock()
 _copying = False
 """Whether a process that is forked now is a worker of ours."""
@@ -208,8 +215,10 @@ _KEPT: tuple[tuple[Callable[[], Any], Callable[[Any], None]], ...] = (
 
 
 def _hold_exit() -> None:
-    global _owner, _held
+    global _owner, _held, _let_go
     with _lock:
+        if not _held:
+            _let_go = _withhold_warnings()
         _owner, _held = os.getpid(), _held + 1
         os._exit = _refused
 
@@ -254,6 +263,7 @@ def _free_exit() -> None:
         _held -= 1
         if not _held:
             os._exit = leave
+            _let_go()
 
 
 def _refused(status: int) -> NoReturn:
@@ -296,7 +306,7 @@ def failure_reason(error: BaseException) -> str:
         if (text := _spelt_out(error)) is not None:
             return clean(text) if len(text) <= MOST_TEXT else f"{clean(text[:MOST_TEXT])} …"
     found = list(_frames(error.__traceback__))
-    return f"{known(type(error)).__name__}{_place(found[-1]) if found else ''} (its message is withheld: it might hold original values)"
+    return f"{known(type(error)).__name__}{_place(found[-1][0].f_code.co_filename, found[-1][1]) if found else ''} ({WITHHELD})"
 
 
 def is_ours(error: BaseException) -> bool:
@@ -330,9 +340,9 @@ def _home(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
-def _place(found: tuple[FrameType, int]) -> str:
-    name = Path(found[0].f_code.co_filename).name
-    return f" at {name}:{found[1]}" if re.fullmatch(r"\w[\w.-]{0,80}\.pyx?", name) else ""
+def _place(file: str, line: int) -> str:
+    name = Path(file).name
+    return f" at {name}:{line}" if re.fullmatch(r"\w[\w.-]{0,80}\.pyx?", name) else ""
 
 
 def _spelt_out(error: BaseException) -> str | None:
@@ -343,12 +353,44 @@ def _spelt_out(error: BaseException) -> str | None:
     return text if any(text in frame.f_code.co_consts for frame, _ in _frames(error.__traceback__)) else None
 
 
+def _withhold_warnings() -> Callable[[], None]:
+    """Show warnings without their messages, unless they are withheld already; return what undoes that."""
+    global _show
+    if warnings.showwarning is _show_warning:
+        return lambda: None
+    before = _show = warnings.showwarning
+
+    def undo() -> None:
+        warnings.showwarning = before
+
+    warnings.showwarning = _show_warning
+    return undo
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+) -> None:
+    """Stand in for ``warnings.showwarning`` while plugins run."""
+    if issubclass(category, AuditorWarning):
+        _show(message, category, filename, lineno, file, line)
+    else:
+        tell_warning(category, filename, lineno)
+
+
+def tell_warning(category: type[Warning], filename: str, line: int) -> None:
+    """Tell the kind and the place of a plugin's warning, never its message; a warning of our code or a library is not told."""
+    files = {vars(module).get("__file__"): name.partition(".")[0] for name, module in sys.modules.copy().items()}
+    if files.get(filename) not in OURS | LIBRARIES | sys.stdlib_module_names:
+        with suppress(Exception):
+            sys.stderr.write(f"warning: {known(category).__name__}{_place(filename, line)} ({WITHHELD})\n")
+
+
 # -- what nobody catches ---------------------------------------------------------------------------------------------------
 
 
 def withhold_uncaught() -> Callable[[], None]:
-    """Let exceptions in a plugin's threads and ``__del__`` be reported without their messages; return what undoes that."""
-    before = threading.excepthook, sys.unraisablehook
+    """Let warnings, and exceptions in threads and ``__del__``, be reported without their messages; return what undoes that."""
+    before, show_warnings = (threading.excepthook, sys.unraisablehook), _withhold_warnings()
 
     def tell(found: Any) -> None:
         if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
@@ -357,6 +399,7 @@ def withhold_uncaught() -> Callable[[], None]:
 
     def undo() -> None:
         threading.excepthook, sys.unraisablehook = before
+        show_warnings()
 
     threading.excepthook = sys.unraisablehook = tell
     return undo

@@ -41,15 +41,19 @@ def strike(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def own_interrupt() -> Iterator[None]:
-    """Let Ctrl-C raise ``CtrlC`` where it would raise KeyboardInterrupt; a handler that is another's stays."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    """Let Ctrl-C raise ``CtrlC`` where Python raises KeyboardInterrupt, or where the parent process had SIGINT ignored.
+
+    Another handler stays.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or before not in (signal.default_int_handler, signal.SIG_IGN):
         yield
         return
     signal.signal(signal.SIGINT, strike)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 class Interrupted(CtrlC):

@@ -11,13 +11,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, shortened
+from auditor.text.safe_text import CONTROL, clean
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
     """Return where a file or a folder of that name is: in the folder ``base``, then in the current one.
 
-    None for what no file can be called: too long for the system, with a NUL byte in it, in the home of a user whom there is not.
+    No place for a name that no file can have: too long for the system, with a NUL byte, or in the home of an unknown user.
+
+    Raises
+    ------
+    AuditorError
+        It is a pipe or a device, which may have no end, or its name holds a line break or another control character.
 
     Examples
     --------
@@ -26,9 +32,14 @@ def located(name: str, base: Path | None = None) -> list[Path]:
     """
     try:
         written = Path(name).expanduser()
-        return [path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()]
+        there = [path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()]
     except (OSError, RuntimeError, ValueError):
         return []
+    if there and CONTROL.search(name):
+        raise AuditorError(f"{shortened(clean(name), 100)}: the name of a file must not hold control characters; rename it")
+    if not all(path.is_file() or path.is_dir() for path in there):
+        raise AuditorError(f"{shortened(name, 100)}: expected a file or a folder; got a pipe or a device")
+    return there
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:

@@ -8,13 +8,14 @@ name (``part_key``). The journal knows nothing of what it keeps.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import tempfile
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
@@ -33,7 +34,19 @@ WRITTEN = (NAME, "results.json", "results.parquet", "report.html")
 LEFT_OVER_SECONDS = 3600.0
 SYNC_SECONDS = 1.0
 """Entries reach the disk itself at most so much later: a killed program loses nothing, a power cut at most this."""
-KEPT = "tasks finished before are kept there: make room, and run again with --resume"
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn an error of writing results into a StorageError that names the remedy."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{path}: cannot be written ({error.strerror or type(error).__name__})"
+        if isinstance(error, FileNotFoundError):
+            raise StorageError(f"{problem}: its folder was removed or renamed during the run; run again") from None
+        remedy = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "mend this"
+        raise StorageError(f"{problem}; every finished task is kept there: {remedy}, and run again with --resume") from None
 
 
 class Journal:
@@ -129,12 +142,9 @@ class Journal:
         """
         text = json.dumps(value, separators=(",", ":"), default=_number)
         line = _line(key, text)
-        with shielded():
-            try:
-                self._open()
-                self._found[key] = (self._write(line), len(line))
-            except OSError as error:
-                raise StorageError(f"{self.path}: cannot be written ({error.strerror or type(error).__name__}); {KEPT}") from None
+        with shielded(), storing(self.path):
+            self._open()
+            self._found[key] = (self._write(line), len(line))
         return text
 
     def finish(self, keys: Iterable[str]) -> None:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from auditor import registry
-from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed, StorageError
+from auditor.errors import FAILED_RUNNING, AuditorError, PluginFailed
 from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
+from auditor.runs.journal import storing
+from auditor.text.safe_text import clean
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice
@@ -49,7 +50,8 @@ def deposit(result: AuditResult, folder: Path) -> bool:
     if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")
         return False
-    with _storing(folder):
+    with storing(_near(folder)):
+        folder.mkdir(parents=True, exist_ok=True)  # if somebody removed it during the run
         result.save(folder)
     return True
 
@@ -58,7 +60,7 @@ def deposit(result: AuditResult, folder: Path) -> bool:
 def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
     """Write the page beside its results; return the exit status that this asks for."""
     path = folder / "report.html"
-    with _storing(folder):
+    with storing(_near(folder)):
         try:
             write_atomically(path, rendered("html", [result]).encode("utf-8", "backslashreplace"))
         except PluginFailed as failure:
@@ -68,16 +70,6 @@ def deposit_page(result: AuditResult, folder: Path, quiet: bool) -> int:
     if not quiet:
         say(f"written: {_near(path)}")
     return 0
-
-
-@contextmanager
-def _storing(folder: Path) -> Iterator[None]:
-    """Say what to do where a folder cannot be written to."""
-    try:
-        yield
-    except OSError as error:
-        problem = f"{_near(folder)}: cannot be written ({error.strerror or type(error).__name__})"
-        raise StorageError(f"{problem}; every finished task is kept there: make room, and run again with --resume") from None
 
 
 def _near(path: Path) -> Path:
@@ -90,12 +82,13 @@ def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False
     if quiet and form == "table":
         for result in results:
             for record in result.expectations:
-                tell(f"{result.name}: {record.status}: {record.expectation}: {record.why}")
+                tell(clean(f"{result.name}: {record.status}: {record.expectation}: {record.why}"))
             if not result.expectations:
-                tell(f"{result.name}: nothing was expected, so there is no verdict; written: {output / result.name / 'report.html'}")
+                page = output / result.name / "report.html"
+                tell(clean(f"{result.name}: nothing was expected, so there is no verdict; written: {page}"))
             broken = [record for record in result.measurements if record.status == "failed"]
             if broken:
-                tell(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}")
+                tell(clean(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}"))
         return
     put(rendered(form, results, **(screen() | {"full": full} if form == "table" else {})), nl=False)
 

@@ -20,6 +20,7 @@ from auditor.scenario.sections import assemble
 from auditor.scenario.sweep_points import at_point, check_points
 from auditor.scenario.yaml.document import load_file
 from auditor.scenario.yaml.positions import Places, put
+from auditor.text.safe_text import clean
 
 __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 
@@ -60,6 +61,8 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     if not isinstance(source, (str, os.PathLike)):
         raise AuditorError(f"a scenario is a path, a name, a mapping or a Scenario; got {type(source).__name__}")
     path = find_scenario(source)
+    if path.stem in (".", ".."):
+        raise AuditorError(f"{path}: results go to a folder named after the file, which must not be {path.stem!r}; rename the file")
     check_no_table(path)
     document = load_file(path)
     return document.value, path.stem, path.parent, Places(document)
@@ -94,9 +97,9 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
         There is neither.
     """
     path = FilePath(name)
-    if located(str(name)):
-        return located(str(name))[0]
+    if there := located(str(name)):
+        return there[0]
     shipped = {item.stem: item for item in shipped_scenarios()}
     if path.parent in (FilePath(), FilePath("scenarios")) and path.name.removesuffix(".yaml") in shipped:
         return shipped[path.name.removesuffix(".yaml")]
-    raise AuditorError(f"{shortened(str(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}")
+    raise AuditorError(f"{shortened(clean(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}")

@@ -13,7 +13,7 @@ from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
-from auditor.errors import did_you_mean, shortened
+from auditor.errors import AuditorError, did_you_mean, shortened
 from auditor.parameters import is_number, is_whole, shown, whole
 from auditor.results.files import located
 from auditor.scenario.problems import Path, Problems
@@ -146,7 +146,11 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
     for key in own:
         problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
-    there = located(source, base)
+    try:
+        there = located(source, base)
+    except AuditorError as error:
+        problems.add(("data", "source"), f"cannot be used: {error}")
+        return {}
     parts = any(path.is_dir() for path in there)
     given = shortened(repr(source), 120)
     if not source.lower().endswith(SUFFIXES) and not (parts and is_path(source)):

@@ -7,6 +7,8 @@ import unicodedata
 
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 """Control characters, marks and overrides of direction, separators of lines, and halves of characters."""
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+"""Control characters and separators of lines."""
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
 """Zero-width joiner and non-joiner: Persian, Hindi and others are misspelt without them, and they steer nothing."""

@@ -12,26 +12,28 @@ import sys
 import threading
 import time
 import traceback
+import warnings
 from pathlib import Path
 
 import click
 import numpy as np
 import pytest
 import yaml
+from scipy import stats
 
 import auditor
 from auditor import registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.anonymity.inferences import check_inferred
 from auditor.cli import main
-from auditor.errors import AuditorError, NotApplicable, PluginError, StorageError, WorkersLost
-from auditor.process.containment import contained, failure_reason, known
-from auditor.process.interrupt import CtrlC
+from auditor.errors import AuditorError, AuditorWarning, NotApplicable, PluginError, StorageError, WorkersLost
+from auditor.process.containment import WITHHELD, contained, failure_reason, known, tell_warning
+from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements
 from auditor.runs import tables
 from tests.plugin_packages import install
 from tests.process.misbehaving import NOW, PLUGINS, Manners
-from tests.programs import PATIENCE, environment, python, wait_for
+from tests.programs import PATIENCE, ROOT, environment, python, wait_for
 from tests.tiers import every_pair
 
 CELL = "87654321.125"
@@ -464,6 +466,22 @@ def test_a_real_ctrl_c_is_130_while_a_plugin_runs(kind, audit):
     assert audit(kind, "--quiet", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
 
 
+def test_ctrl_c_is_heard_by_a_command_whose_parent_had_it_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with pytest.raises(CtrlC), own_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_tests_hear_ctrl_c_though_their_parent_had_it_ignored():
+    node = f"{__file__}::{test_a_real_ctrl_c_passes_in_python_too.__name__}"
+    done = python("-m", "pytest", "-q", "-n", "0", node, cwd=ROOT, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert done.returncode == 0, done.stdout
+
+
 def test_a_real_ctrl_c_is_130_while_a_scenario_is_checked(audit):
     assert audit("odd-source", command="check", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
 
@@ -542,6 +560,39 @@ def test_a_worker_that_compiled_code_ends_is_noticed(tmp_path):
     done = command(tmp_path, "ctypes.CDLL(None)._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
     assert "PARTIAL" in done.stderr
+
+
+WARNS = f"import warnings; warnings.warn('{CELL[:4]}' + '{CELL[4:]}'); np.divide([1.0], [0.0])"
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_of_a_plugin_s_warning_kind_and_place_are_told(tmp_path, workers):
+    done = command(tmp_path, WARNS, "--workers", workers)
+    assert done.returncode == 0, done.stderr
+    lines = {f"warning: {kind} at leaves.py:15 ({WITHHELD})" for kind in ("UserWarning", "RuntimeWarning")}
+    assert set(done.stderr.splitlines()) == lines
+
+
+def warned(act):
+    before = warnings.showwarning
+    with contained():
+        act()
+    assert warnings.showwarning is before
+
+
+def test_of_warnings_in_python_ours_are_shown_as_ever_and_a_plugin_s_withheld(capsys):
+    with pytest.warns(AuditorWarning, match="of ours") as caught:
+        warned(lambda: [warnings.warn(warning, stacklevel=1) for warning in (AuditorWarning("of ours"), CELL)])
+    assert len(caught) == 1
+    err = capsys.readouterr().err
+    assert CELL not in err
+    assert err.startswith("warning: UserWarning at test_containment.py:")
+
+
+@pytest.mark.parametrize("module", [np, stats, auditor, json])
+def test_a_warning_of_ours_or_of_a_library_is_not_told(module, capsys):
+    tell_warning(RuntimeWarning, module.__file__, 1)
+    assert capsys.readouterr().err == ""
 
 
 # -- what is told ----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -128,6 +129,21 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
     assert status == 130
     assert sorted(path.name for path in Path("audit/first").iterdir()) == [NAME, "report.html", "results.json", "results.parquet"]
     assert "second: not carried out" in err
+
+
+def test_results_are_written_though_their_folder_was_removed_during_the_run(folder, run, monkeypatch):
+    real, done = tasks.carry_out, []
+
+    def carry_out(task):
+        done.append(task)
+        if len(done) == 4:
+            shutil.rmtree("audit/first")
+        return real(task)
+
+    monkeypatch.setattr(tasks, "carry_out", carry_out)
+    status, _, err = run("first.yaml")
+    assert (status, "make room" in err) == (0, False)
+    assert AuditResult.load("audit/first").partial is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, StorageError
 from auditor.runs import journal as module
-from auditor.runs.journal import NAME, Journal
+from auditor.runs.journal import NAME, Journal, storing
 
 PARTS = {"data": "d1", "seed": "s1"}
 KEYS = ["a" * 64, "b" * 64, "c" * 64]
@@ -150,6 +150,25 @@ class FullDisk:
 
     def __getattr__(self, name):
         return getattr(self._file, name)
+
+
+@pytest.mark.parametrize(("number", "remedy"), [
+    (errno.ENOSPC, "every finished task is kept there: make room, and run again with --resume"),
+    (errno.EACCES, "every finished task is kept there: mend this, and run again with --resume"),
+    (errno.ENOENT, "its folder was removed or renamed during the run; run again$"),
+])  # fmt: skip
+def test_an_error_of_writing_names_its_own_remedy(tmp_path, number, remedy):
+    with pytest.raises(StorageError, match=remedy), storing(tmp_path):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_folder_that_is_removed_before_anything_is_finished_is_said_so(tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with Journal(folder, PARTS, False) as journal:
+        folder.rmdir()
+        with pytest.raises(StorageError, match="was removed or renamed during the run"):
+            journal.append(KEYS[0], [0])
 
 
 @pytest.mark.parametrize("left", [0, 1, 40, 100])

@@ -16,6 +16,7 @@ from auditor.cli import cli
 from auditor.data.formats import as_written as kept
 from auditor.errors import AuditorError
 from auditor.runs.copy_files import write_copies
+from auditor.runs.finished_copies import Treatment
 
 ROWS = 700
 
@@ -51,6 +52,52 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(path, tmp_p
             of, to = original[0].index(name), names.index(name)
             assert [row[to] for row in released[1:]] == [row[of] for row in original[1:]]
     assert json.loads((tmp_path / "out" / "release.json").read_text())["kept"] == ["zip", "note", "id"]
+
+
+def test_keep_and_columns_may_be_given_again_and_again(path, tmp_path):
+    options = "--keep id --keep zip,note --columns age --columns illness --scheme uniform-multilevel --levels 0.5".split()
+    done = CliRunner().invoke(cli, ["perturb", path, *options, "--output", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["id", "illness", "note", "age", "zip"]
+
+
+LABELS = {"sex": {1: "male", 2: "female"}}
+
+
+def labelled(path):
+    frame = pd.DataFrame({"sex": [1.0, 2.0, np.nan, 9.0] * 10, "wave": [7.0, 8.0] * 20, "pay": np.arange(40.0) ** 1.5})
+    if path.suffix == ".dta":
+        frame.astype({"wave": np.int16}).to_stata(path, write_index=False, value_labels=LABELS)
+    else:
+        pytest.importorskip("pyreadstat").write_sav(frame, path, variable_value_labels=LABELS)
+    return str(path)
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".zsav", ".dta"])
+def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have_no_point(tmp_path, suffix):
+    source = labelled(tmp_path / f"t{suffix}")
+    for form in ("csv", "parquet"):
+        write_copies(source, "corner-wave", [0.5], 1, tmp_path / form, ["pay"], keep=["sex", "wave"], form=form)
+    assert [row[:2] for row in cells(tmp_path / "csv" / "copy-1.csv")[1:5]] == [["male", "7"], ["female", "8"], ["", "7"], ["9", "8"]]
+    copy = pd.read_parquet(tmp_path / "parquet" / "copy-1.parquet")
+    assert copy["sex"][[0, 1, 3]].tolist() == ["male", "female", "9"]
+    assert pd.isna(copy["sex"][2])
+    assert copy["wave"].dtype.kind == "i"
+
+
+def test_labels_that_two_codes_share_leave_the_codes_of_stata(tmp_path):
+    frame = pd.DataFrame({"sex": np.array([1, 2] * 10, dtype=np.int8), "pay": np.arange(20.0)})
+    frame.to_stata(tmp_path / "t.dta", write_index=False, value_labels={"sex": {1: "same", 2: "same"}})
+    write_copies(str(tmp_path / "t.dta"), "corner-wave", [0.5], 1, tmp_path / "out", ["pay"], keep=["sex"])
+    assert [row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:3]] == ["1", "2"]
+
+
+@pytest.mark.parametrize("missing", ["drop", "keep"])
+def test_perturbed_codes_of_spss_have_no_point(tmp_path, missing):
+    treatment = Treatment(missing=missing)
+    write_copies(labelled(tmp_path / "t.sav"), "uniform-multilevel", [0.5], 1, tmp_path / "out", ["sex"], treatment=treatment)
+    found = {row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:]}
+    assert found - {""} == {"1", "2", "9"}
 
 
 def test_the_perturbed_column_is_what_it_is_without_others_beside_it(path, tmp_path):

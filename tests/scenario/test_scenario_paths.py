@@ -180,6 +180,7 @@ def test_the_result_shares_nothing():
         ("schemes[uniform].x", "schemes has several items named 'uniform': [1], [2]; choose by number or id"),
         ("attacks[llse]", "attacks has several items named 'llse': [0], [1]; choose by number or id"),
         ("attacks.0", "attacks is a list of 2 items, none named '0'; write attacks[0]"),
+        ("schemes.99.x", "schemes is a list of 3 items, none named '99'; valid are corner-wave, second, uniform"),
         ("data.source.rows", "data.source is text, so nothing can be set below it; got data.source.rows; did you mean"),
         ("data.rows.x.y", "data.rows is an integer, so nothing can be set below it; got data.rows.x.y; valid are rows"),
         ("seed[0]", "seed is an integer, so nothing can be set below it; got seed[0]"),

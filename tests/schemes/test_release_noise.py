@@ -5,11 +5,14 @@ Statistical tests here have a false-alarm rate of 1e-6 each, two-sided, and fixe
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import secrets
 from collections import Counter
 
+import hypothesis
+import hypothesis.strategies as st
 import numpy as np
 import pandas as pd
 import pytest
@@ -301,8 +304,87 @@ def test_sizes_outputs_and_pieces_are_as_numpy_s():
     np.testing.assert_array_equal(out, drawn().standard_normal(out.shape))
     with pytest.raises(ValueError, match="contiguous"):
         drawn().random(out=out[:, :2])
-    with pytest.raises(ValueError, match="1 to 2⁶³"):
+    with pytest.raises(ValueError, match="at least one"):
         drawn().integers(0)
+
+
+OFFERED = ("random", "standard_normal", "standard_exponential", "integers", "poisson", "permutation")
+SHAPES = st.sampled_from([None, (), 0, 3, np.int64(2), (2, 3), [2, 3], (1, 3), (2, 1, 3), (0, 3), -1, 2.5])
+ENDS = st.one_of(
+    st.integers(-(2**64), 2**64 + 1), st.integers(-3, 300), st.booleans(), st.floats(-9, 9),
+    st.sampled_from([[1, 2, 3], [[0], [-7]], [-(2**63), 2, 2**63 - 1], [], [2.5, 3.0], np.array(5), np.int8(-3), np.uint64(2**63)]),
+)
+TYPES = st.sampled_from([np.int64, "i1", "u1", "<i2", np.uint32, np.uint64, bool, int, "f8"])
+FLOATS = st.sampled_from([np.float64, "f4", np.float16, "i4"])
+OUTPUTS = st.sampled_from([
+    lambda: None, lambda: np.empty(3), lambda: np.empty((2, 3), "f4"), lambda: np.empty((2, 3), order="F"), lambda: np.empty((3, 6))[:, ::2],
+])  # fmt: skip
+
+
+@st.composite
+def float_arguments(draw):
+    size, dtype, out = draw(SHAPES), draw(FLOATS), draw(OUTPUTS)
+    return lambda: {"size": size, "dtype": dtype, "out": out()}
+
+
+def fixed_arguments(**strategies):
+    return st.fixed_dictionaries(strategies).map(lambda given: lambda: given)
+
+
+ARGUMENTS = {
+    "random": float_arguments(), "standard_normal": float_arguments(), "standard_exponential": float_arguments(),
+    "integers": fixed_arguments(low=ENDS, high=st.none() | ENDS, size=SHAPES, dtype=TYPES, endpoint=st.booleans()),
+    "poisson": fixed_arguments(
+        lam=st.sampled_from([0, 2, 2.5, 1e6, 9e18, 1e19, -1, math.nan, [1, 2.5], [[1], [20]], [1, 2, 3], [1, -1], []]), size=SHAPES
+    ),
+    "permutation": fixed_arguments(
+        x=st.sampled_from([5, np.int32(4), True, 2.5, np.array(3), [3, 1], [[1, 2, 3], [4, 5, 6]], list("ab"), np.zeros((2, 0))]),
+        axis=st.sampled_from([0, 1, -1]),
+    ),
+}  # fmt: skip
+
+
+def outcome(draw, arguments):
+    """The shape and type of what is drawn, and the numbers; or that the arguments are refused."""
+    try:
+        found = draw(**arguments())
+    except (TypeError, ValueError):
+        return "refused", None
+    return (np.shape(found), found.dtype if np.ndim(found) else None), found
+
+
+@pytest.mark.parametrize("name", OFFERED)
+def test_parameters_are_as_numpy_s(name):
+    ours, theirs = (inspect.signature(getattr(kind, name)).parameters.values() for kind in (CipherStream, np.random.Generator))
+    assert [(one.name, one.default) for one in ours] == [(one.name, one.default) for one in theirs]
+
+
+@pytest.mark.parametrize("name", OFFERED)
+@hypothesis.given(data=st.data())
+@hypothesis.settings(max_examples=200, deadline=None)
+def test_whatever_numpy_draws_is_drawn_and_whatever_it_refuses_is_refused(name, data):
+    arguments = data.draw(ARGUMENTS[name])
+    (ours, found), (theirs, other) = (outcome(getattr(rng, name), arguments) for rng in (drawn(), np.random.default_rng(0)))
+    assert ours == theirs
+    if name == "permutation" and other is not None:
+        np.testing.assert_array_equal(np.sort(found, None), np.sort(other, None))
+
+
+@hypothesis.given(data=st.data(), endpoint=st.booleans(), kind=st.sampled_from(["i1", "u1", "i2", "i8", "u8", "?"]))
+@hypothesis.settings(max_examples=50, deadline=None)
+def test_whole_numbers_reach_both_ends_and_go_no_further(data, endpoint, kind):
+    lowest, highest = (0, 1) if kind == "?" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+    lows = [data.draw(st.integers(lowest, highest)) for _ in range(3)]
+    highs = [min(low + data.draw(st.integers(0, 3)), highest) for low in lows]
+    found = drawn().integers(np.array(lows, object), np.array(highs, object) + (not endpoint), size=(200, 3), dtype=kind, endpoint=endpoint)
+    np.testing.assert_array_equal(found.min(0).astype(object), lows)
+    np.testing.assert_array_equal(found.max(0).astype(object), highs)
+
+
+def test_the_widest_range_and_negative_ones_are_uniform():
+    for low, high in ((-5, 5), (-(2**63), 2**63)):
+        u = (drawn().integers(low, high, N) - low + 0.0) if high == 5 else drawn().integers(low, high, N) * 2.0**-64 + 0.5
+        assert stats.chisquare(np.bincount((u if high == 5 else u * 10).astype(int), minlength=10)).pvalue > FALSE_ALARM
 
 
 def test_the_replacement_process_from_a_key_keeps_its_law():

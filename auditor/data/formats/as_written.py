@@ -10,7 +10,7 @@ from typing import Any
 
 from auditor.data.formats import headers
 from auditor.data.formats import readers as reading
-from auditor.data.formats.file_kinds import held, is_parquet, is_text
+from auditor.data.formats.file_kinds import is_parquet, is_text, labelled
 from auditor.data.formats.parts import BATCH_ROWS, Piece
 from auditor.process.deferred import pd, pq
 
@@ -69,6 +69,6 @@ def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
 
 
 def _held(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
-    frame = held(path).frame[columns]
+    frame = labelled(path)[columns]
     for start in range(0, len(frame), BATCH_ROWS):
         yield frame.iloc[start : start + BATCH_ROWS].reset_index(drop=True)

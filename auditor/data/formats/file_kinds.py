@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZipFile
@@ -69,14 +70,14 @@ def _spss(path: Path, notes: list[str]) -> pd.DataFrame:
 
     _, found = pyreadstat.read_sav(path, metadataonly=True)
     check_size(path, 8 * (found.number_rows or 0) * (found.number_columns or 0))  # cells are packed
-    return pd.read_spss(path, convert_categoricals=False)
+    return _whole(pd.read_spss(path, convert_categoricals=False))
 
 
 def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
     chunks: Any = pd.read_sas(path, encoding="infer" if path.suffix.lower() == ".sas7bdat" else "latin-1", chunksize=BATCH_ROWS)
     with chunks:
         frame: pd.DataFrame = pd.concat(bounded(path, chunks, lambda chunk: 8 * chunk.size), ignore_index=True)
-    return frame
+    return _whole(frame)
 
 
 def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
@@ -178,6 +179,34 @@ def _frame(table: pa.Table, notes: list[str]) -> pd.DataFrame:
     index = index_columns(table.schema, notes)
     frame: pd.DataFrame = table.drop_columns(index).replace_schema_metadata(None).to_pandas()
     return frame
+
+
+@remembered(files=2)
+def labelled(path: Path) -> pd.DataFrame:
+    """Return all of a file with the labels of SPSS and Stata in place of codes; for errors see ``held``.
+
+    A Stata column whose labels are not unique keeps its codes.
+    """
+    frame, kind = held(path).frame, HELD[path.suffix.lower()].name
+    found: dict[str, Any] = {}
+    if kind == "SPSS":
+        import pyreadstat  # an extra
+
+        labels = pyreadstat.read_sav(path, metadataonly=True)[1].variable_value_labels
+        found = {name: frame[name].astype(object).replace(known) for name, known in labels.items()}
+    elif kind == "Stata":
+        with suppress(ValueError):
+            found = {str(name): column.astype(object) for name, column in pd.read_stata(path).items() if column.dtype == "category"}
+    return frame.assign(**{name: column.map(_label, na_action="ignore") for name, column in found.items()})
+
+
+def _label(cell: Any) -> str:
+    return cell if isinstance(cell, str) else f"{cell:.15g}"
+
+
+def _whole(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return whole numbers as integers, of kinds that store all numbers as floats."""
+    return frame.convert_dtypes(infer_objects=False, convert_string=False, convert_boolean=False, convert_floating=False)
 
 
 def _check_open(path: Path, kind: Kind) -> None:

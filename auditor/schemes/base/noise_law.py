@@ -246,8 +246,12 @@ def _increments(levels: Array) -> tuple[Array, Array]:
 
 def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
     """Return the excess kurtosis of increments from variances ``low`` to ``high``, in squared units of a lattice; 0 where there is none."""
-    begun, ended = (np.array([v * v * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v in ends]) for ends in (low, high))
-    return np.asarray((ended - begun) / np.where(high > low, high - low, 1.0) ** 2)
+    scale = np.where(high > low, high - low, np.inf)  # divided by before squaring, which very small and large variances do not survive
+    begun, ended = (
+        np.array([(v / s) ** 2 * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v, s in zip(ends, scale, strict=True)])
+        for ends in (low, high)
+    )
+    return np.asarray(ended - begun)
 
 
 def psd_root(K: Array) -> Array:
