@@ -27,29 +27,8 @@ _leave = os._exit
 class CtrlC(KeyboardInterrupt):
     """A signal, and not a KeyboardInterrupt that some plugin raised."""
 
-
-def strike(number: int, frame: FrameType | None) -> None:
-    """Handle SIGINT as Python does, with an exception of our own.
-
-    Raises
-    ------
-    CtrlC
-        Always.
-    """
-    raise CtrlC
-
-
-@contextmanager
-def own_interrupt() -> Iterator[None]:
-    """Let Ctrl-C raise ``CtrlC`` where it would raise KeyboardInterrupt; a handler that is another's stays."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
-    signal.signal(signal.SIGINT, strike)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    status = 128 + signal.SIGINT
+    """The exit status that it asks for."""
 
 
 class Interrupted(CtrlC):
@@ -57,10 +36,36 @@ class Interrupted(CtrlC):
 
     def __init__(self, number: int) -> None:
         super().__init__()
-        self.signal = signal.Signals(number).name
+        self.signal, self.status = signal.Signals(number).name, 128 + number
 
     def __str__(self) -> str:
         return f"interrupted by {self.signal}"
+
+
+def strike(number: int, frame: FrameType | None) -> None:
+    """Handle a signal as Python handles SIGINT, with an exception of our own.
+
+    Raises
+    ------
+    Interrupted
+        Always.
+    """
+    raise Interrupted(number)
+
+
+@contextmanager
+def own_interrupt() -> Iterator[None]:
+    """Raise ``Interrupted`` on SIGINT and SIGTERM, so that a command cleans up and says why it ends; a handler that is another's stays."""
+    usual: dict[signal.Signals, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    here = threading.current_thread() is threading.main_thread()
+    held = [number for number in SIGNALS if here and signal.getsignal(number) is usual[number]]
+    for number in held:
+        signal.signal(number, strike)
+    try:
+        yield
+    finally:
+        for number in held:
+            signal.signal(number, usual[number])
 
 
 class _State:

@@ -20,7 +20,8 @@ from auditor import AuditorError
 from auditor.data.formats.readers import _exact_floats
 from auditor.data.microdata import as_table
 from auditor.registry import get
-from auditor.runs.copy_files import read_release, write_copies
+from auditor.runs.copy_files import write_copies
+from auditor.runs.releases.in_files import read_release
 from auditor.schemes.base.additive import ORIGINAL
 from auditor.schemes.base.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BITS, grid_of, snap
 from auditor.schemes.base.scheme import Key, table_moments
@@ -232,7 +233,7 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
     (out / "copy-1.csv").touch()
     (out / "copy-1.csv").chmod(0o640)  # one that is there is replaced, permissions and all
     for _ in range(2):
-        write_copies(str(source), "corner-wave", [0.5], None, out)
+        write_copies(str(source), "corner-wave", [0.5], None, out, force=True)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.glob("copy-*")} == {0o600}
     shared = 0o666 & ~umask
     assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])  # the file that was there, files in the making, a copy, the manifest
