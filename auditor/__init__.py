@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from auditor.errors import AuditorError, DataError, NotApplicable, PluginError, ScenarioError
     from auditor.results.model import AuditResult
     from auditor.results.records import Measurement
+    from auditor.runs.copy_files import read_release
     from auditor.runs.estimate import Estimate, attack
     from auditor.runs.perturb import Release, perturb
-    from auditor.runs.releases.in_files import read_release
     from auditor.scenario.model import Scenario
 
 # Loaded when first used: `import auditor`, and so the command line's start, must not pay for numpy.
 _HOMES = {
     "run": "auditor.api",
     "perturb": "auditor.runs.perturb",
-    "read_release": "auditor.runs.releases.in_files",
+    "read_release": "auditor.runs.copy_files",
     "attack": "auditor.runs.estimate",
     "Release": "auditor.runs.perturb",
     "EpsilonAudit": "auditor.audit.measures.empirical_epsilon",

@@ -19,17 +19,16 @@ from auditor.data.alignment import misaligned
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.release_folder import MANIFEST, batches_of, check_free, read_manifest, taken
 from auditor.data.load import file_pieces
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
-from auditor.runs.copy_files import written
+from auditor.runs.copy_files import copy_columns, written
 from auditor.runs.drawn_copies import Asked, Earlier
 from auditor.runs.finished_copies import Blank, Treatment
 from auditor.runs.perturb import make_plugin
-from auditor.runs.releases.folder import MANIFEST, batches_of, check_free, read_manifest, taken
-from auditor.runs.releases.in_files import copy_columns
 from auditor.schemes.base.scheme import Scheme, table_moments
 from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -26,7 +28,6 @@ from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
 from auditor.results.table_register import ColumnPrints, warn_and_register
 from auditor.runs import perturb_categories as categories
-from auditor.runs.releases.lineage import Lineage
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems
@@ -38,6 +39,36 @@ from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_m
 from auditor.schemes.draw import HeldCopies, check_takes_batches, checked_seed, codes_key_of, drawn_blocks, key_of, whole_columns
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Microdata
+
+_one_at_a_time = threading.RLock()
+
+
+@dataclass(eq=False)
+class Lineage:
+    """Line of a release in memory, shared by all objects that `extend` and `append` have returned.
+
+    Two copies that are drawn from one pair of neighbours have independent noise beyond these neighbours, and average out. So each call
+    continues the newest state, on whichever object it is made.
+    """
+
+    newest: Release | None = None
+
+    def __deepcopy__(self, memo: Any) -> Lineage:
+        """Return the line itself: a copied object is the same release."""
+        return self
+
+    @contextmanager
+    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
+        """Lock the line and yield the release to continue; with a seed, for studies, the release that was asked."""
+        with _one_at_a_time:
+            yield self.newest if self.newest is not None and seed is None else release
+
+    def record(self, before: Release, made: Release, seed: int | None) -> Release:
+        """Note a continued release as the newest and return it; with a seed it starts a line of its own."""
+        if seed is not None:
+            return made
+        self.newest = replace(made, line=self)
+        return self.newest
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from auditor.data.load import load_table
 from auditor.errors import AuditorError, ScenarioError
 from auditor.runs.check import check_data
-from auditor.runs.copy_files import write_copies
+from auditor.runs.copy_files import read_release, write_copies
 from auditor.runs.perturb import perturb
-from auditor.runs.releases.in_files import read_release
 from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 from auditor.schemes.generalisation.copies import compose, from_columns, ranges, sufficient, tells
