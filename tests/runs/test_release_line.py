@@ -9,9 +9,11 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -242,7 +244,7 @@ def test_studies_and_other_tables_are_no_second_release(own_state):
 
 # -- commands that are killed ------------------------------------------------------------------------------------------
 
-EXTENDED, APPENDED = [0.5, 0.6, 0.4, 0.75], [NUMBERS[:900] + 0.25, NUMBERS[:700] - 0.25]
+STAFF, EXTENDED, APPENDED = NUMBERS[:2_000], [0.5, 0.6, 0.4, 0.75], [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]]
 
 
 class Owner:
@@ -252,7 +254,7 @@ class Owner:
         self.folder, self.out = folder, folder / "out"
         self.seen: dict[str, bytes] = {}
         folder.mkdir(exist_ok=True)
-        for number, frame in enumerate([NUMBERS, *APPENDED]):
+        for number, frame in enumerate([STAFF, *APPENDED]):
             frame.to_csv(folder / f"{number}.csv", index=False)
 
     def state(self) -> tuple[list[float], int]:
@@ -260,7 +262,7 @@ class Owner:
         return ([], 0) if manifest is None else (manifest["levels"], len(release_folder.batches_of(manifest)))
 
     def original(self) -> list[pd.DataFrame]:
-        return [NUMBERS, *APPENDED][: self.state()[1]]
+        return [STAFF, *APPENDED][: self.state()[1]]
 
     def next_command(self):
         """Return what comes next: the first copies, then levels and batches by turns; None when all is done."""
@@ -290,24 +292,26 @@ class Owner:
         is_one_line(read_release(self.original(), self.out), "corner-wave")
 
 
-def in_a_child(action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL) -> int | None:
-    """Carry an action out in a copy of this process, and send it a signal after some seconds; return the signal that ended it."""
+def in_a_child(action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL) -> bool:
+    """Carry an action out in a copy of this process, and send it a signal after some seconds; return whether it came to its end."""
     child = os.fork()
     if child == 0:
+        status = 1
         try:
             for stream in (1, 2):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
-            signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit())
             before()
             warnings.simplefilter("ignore")
             action()
+            status = 0
         finally:
-            os._exit(0)
+            os._exit(status)
     if after is not None:
         time.sleep(after)
         os.kill(child, number)
     _, status = os.waitpid(child, 0)
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+    return status == 0
 
 
 def killed_at(count: int, folder: Path) -> None:
@@ -326,6 +330,7 @@ CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.chmod"}
 
 
 @pytest.mark.parametrize("kind", ["perturb", "extend", "append"])
+@pytest.mark.slow_after_first
 def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_next(tmp_path, kind):
     first, ends = Owner(tmp_path / "first"), []
     while (command := first.next_command())[0] != kind:
@@ -334,38 +339,80 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
         shutil.copytree(tmp_path / "first", tmp_path / f"{count}")
         owner = Owner(tmp_path / f"{count}")
         before, (_, action) = owner.state(), owner.next_command()
-        ended = in_a_child(action, lambda count=count, owner=owner: killed_at(count, owner.out))
+        whole = in_a_child(action, lambda count=count, owner=owner: killed_at(count, owner.out))
         if owner.out.exists():
             owner.look()
         ends.append(owner.state() != before)
         owner.next_command()[1]()
         owner.check()
-        if ended is None:
+        if whole:
             break
-    assert ended is None
+    assert whole
     assert ends == sorted(ends)  # undone up to one moment, done from then on
-    assert sum(ends) > 2
+    assert sum(ends) > 1
     assert len(ends) - sum(ends) > 2
 
 
+KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
+SLOW = """
+import sys, time
+from auditor.cli import main
+from auditor.data.formats import writers
+append = writers._Csv.append
+def slow(self, frame):
+    append(self, frame)
+    self._handle.flush()
+    time.sleep(60)
+writers._Csv.append = slow
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table, number):
+    order = ("perturb", table, "--scheme", "corner-wave", "--levels", "0.25,1", "-o", tmp_path / "new" / "out")
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # whatever the parent does about it
+    with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: any(path.stat().st_size for path in tmp_path.glob("new/out/.copy-*")), "nothing is written")
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert err.strip() == f"interrupted by {number.name}"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_killed_attack_s_partial_estimate_goes_with_the_next_one(tmp_path):
+    from auditor.runs.attack_files import write_estimate
+
+    old, young = tmp_path / ".estimate.csv-aaaaaaaa", tmp_path / ".estimate.csv-bbbbbbbb"
+    for path in (old, young):
+        path.touch()
+    os.utime(old, (0, 0))
+    write_estimate(auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)), str(tmp_path / "estimate.csv"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]  # the young one may be in the making
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(int(os.environ.get("AUDITOR_KILLS", "12")) // 2))
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
-def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tmp_path, seed, number):
-    rng, owner, killed, took = random.Random(seed), Owner(tmp_path), 0, {}
-    while (command := owner.next_command()) is not None:
-        kind, action = command
-        if kind not in took or rng.random() < 0.3:
-            start = time.perf_counter()
-            assert in_a_child(action) is None
-            took[kind] = time.perf_counter() - start
-            owner.check()
-        else:
-            killed += in_a_child(action, after=rng.uniform(0, took[kind]), number=number) is not None
-            if owner.out.exists():
-                owner.look()
-    owner.check()
-    assert killed > 0
-    if log := os.environ.get("AUDITOR_KILLS_LOG"):
-        with open(log, "a") as lines:
-            print(number.name, killed, file=lines)
+def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tmp_path, number):
+    rng, took, killed, undone, partial = random.Random(7), {}, Counter(), 0, 0
+    for folder in itertools.count():
+        owner = Owner(tmp_path / f"{folder}")
+        while (command := owner.next_command()) is not None:
+            kind, action = command
+            before, start = owner.state(), time.perf_counter()
+            if kind not in took or rng.random() < 0.3 or killed.total() >= KILLS:
+                assert in_a_child(action)
+                took[kind] = time.perf_counter() - start
+                owner.check()
+            elif not in_a_child(action, after=rng.uniform(0, took[kind]), number=number):
+                killed[kind] += 1
+                undone += owner.state() == before
+                if owner.out.exists():
+                    owner.look()
+                    partial += any(owner.out.glob(".*"))
+        owner.check()
+        if killed.total() >= KILLS:
+            break
+    assert killed.total() >= KILLS
+    sys.stdout.write(f"{number.name}: {dict(killed)}; {undone} undone, {partial} with partial files; {folder + 1} releases\n")
