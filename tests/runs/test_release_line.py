@@ -27,6 +27,7 @@ from auditor.errors import AuditorError, AuditorWarning
 from auditor.results.files import lock_folder
 from auditor.runs.batch_files import append_copies
 from auditor.runs.copy_files import read_release, write_copies
+from tests.programs import PATIENCE, running, wait_for
 
 ROWS = 6_000
 RNG = np.random.default_rng(3)
