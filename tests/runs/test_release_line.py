@@ -354,6 +354,24 @@ def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_n
     assert len(ends) - sum(ends) > 2
 
 
+def slow_writes() -> None:
+    """Let this process spend most of its time between one change of a file and the next."""
+    from auditor.data.formats import writers
+
+    append, publish = writers._Csv.append, writers.publish
+
+    def slow_append(self, frame) -> None:
+        append(self, frame)
+        self._handle.flush()
+        time.sleep(0.1)
+
+    def slow_publish(*arguments, **options) -> None:
+        time.sleep(0.1)
+        publish(*arguments, **options)
+
+    writers._Csv.append, writers.publish = slow_append, slow_publish
+
+
 KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
 SLOW = """
 import sys, time
@@ -402,11 +420,11 @@ def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tm
         while (command := owner.next_command()) is not None:
             kind, action = command
             before, start = owner.state(), time.perf_counter()
-            if kind not in took or rng.random() < 0.3 or killed.total() >= KILLS:
-                assert in_a_child(action)
+            if kind not in took or rng.random() < (0.5 if kind == "extend" else 0.15) or killed.total() >= KILLS:
+                assert in_a_child(action, slow_writes)
                 took[kind] = time.perf_counter() - start
                 owner.check()
-            elif not in_a_child(action, after=rng.uniform(0, took[kind]), number=number):
+            elif not in_a_child(action, slow_writes, after=rng.uniform(took[kind] / 4, took[kind]), number=number):
                 killed[kind] += 1
                 undone += owner.state() == before
                 if owner.out.exists():
