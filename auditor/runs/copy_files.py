@@ -284,7 +284,7 @@ class FolderLineage(Lineage):
             names = [f"copy-{out.index(k) + 1}{f'-batch-{batch + 1}' if batch else ''}{suffix}" for k in new]
             paths += [self.folder / name for name in names]
             part["copies"] = [*part["copies"], *names]
-            part["for_study_only"] |= seed is not None and bool(new)
+            part["for_study_only"] = part.get("for_study_only", False) or (seed is not None and bool(new))
             if part.get("grid", made.scheme.on_grid):
                 part["grid"] = _grid(made, rows, part.get("grid"))
         if paths:
