@@ -38,9 +38,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         try:
             with reserved(), own_interrupt(), exits_refused():
                 command(*arguments, **options)
-        except CtrlC:
-            say("interrupted")
-            sys.exit(130)
+        except CtrlC as error:
+            say(str(error) or "interrupted")
+            sys.exit(error.status)
         except AuditorError as error:
             error.args = (with_options(str(error), {option for each in get_current_context().command.params for option in each.opts}),)
             raise

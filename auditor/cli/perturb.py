@@ -26,8 +26,7 @@ FOR_STUDY = (
 EXTEND = """\
 For more copies later extend this release, in Python:
   import auditor
-  release = auditor.read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame
-  release.copies[-1].to_csv("another.csv", index=False)"""
+  auditor.read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame; the new copy is in FOLDER"""
 FOR_RELEASE = f"note: another run on this table draws anew, and the copies of two runs average out. {EXTEND}"
 NESTED = f"note: another run on this table makes classes without regard to these, and some would cut these. {EXTEND}"
 
@@ -43,7 +42,7 @@ NOT_EXTENDED = (
 OF_THE_RELEASE = {
     "scheme": "--scheme", "levels": "--levels", "output": "--output", "columns": "--columns", "keep": "--keep", "keep_rest": "--keep-rest",
     "rows": "--rows", "changes": "--param", "form": "--format", "precision": "--precision", "rounded": "--round", "bounds": "--clip",
-    "epsilon": "--epsilon", "gaussian_dp": "--gaussian-dp", "spans": "--bounds",
+    "epsilon": "--epsilon", "gaussian_dp": "--gaussian-dp", "spans": "--bounds", "force": "--force",
 }  # fmt: skip
 OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 
@@ -57,6 +56,7 @@ OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 @click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
 @click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
+@click.option("--force", is_flag=True, help="Replace the release in the folder: it can then be neither extended nor appended to.")
 @click.option("--columns", multiple=True, metavar="A,B,...", help="Columns to perturb and release (repeatable); all there are by default.")
 @click.option("--keep", multiple=True, metavar="A,B,...", help="Columns that go into every copy UNCHANGED (repeatable); none by default.")
 @click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
@@ -83,7 +83,7 @@ def perturb(
     data: str, scheme: str | None, levels: tuple[str, ...], seed: int | None, output: str | None, columns: tuple[str, ...],
     keep: tuple[str, ...], keep_rest: bool, rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,
     missing: Blank, rounded: bool, forms: tuple[str, ...], bounds: tuple[str, ...], append: str | None, earlier: tuple[str, ...],
-    key: str | None, repeats: bool, epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...],
+    key: str | None, repeats: bool, epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
     """Write perturbed copies of DATA (a registered source, a file of data, or a folder of parts) as files, block by block.
 
@@ -128,7 +128,9 @@ def perturb(
         asked = own or numbers(",".join(levels))
     treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
     with one_line_warnings():
-        written = write_copies(data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment)
+        written = write_copies(
+            data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment, force
+        )
     for path in written:
         tell(f"written: {path}")
     for copy in unperturbed(scheme, asked):

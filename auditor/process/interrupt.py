@@ -27,33 +27,8 @@ _leave = os._exit
 class CtrlC(KeyboardInterrupt):
     """A signal, and not a KeyboardInterrupt that some plugin raised."""
 
-
-def strike(number: int, frame: FrameType | None) -> None:
-    """Handle SIGINT as Python does, with an exception of our own.
-
-    Raises
-    ------
-    CtrlC
-        Always.
-    """
-    raise CtrlC
-
-
-@contextmanager
-def own_interrupt() -> Iterator[None]:
-    """Let Ctrl-C raise ``CtrlC`` where Python raises KeyboardInterrupt, or where the parent process had SIGINT ignored.
-
-    Another handler stays.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before not in (signal.default_int_handler, signal.SIG_IGN):
-        yield
-        return
-    signal.signal(signal.SIGINT, strike)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    status = 128 + signal.SIGINT
+    """The exit status that it asks for."""
 
 
 class Interrupted(CtrlC):
@@ -61,10 +36,41 @@ class Interrupted(CtrlC):
 
     def __init__(self, number: int) -> None:
         super().__init__()
-        self.signal = signal.Signals(number).name
+        self.signal, self.status = signal.Signals(number).name, 128 + number
 
     def __str__(self) -> str:
         return f"interrupted by {self.signal}"
+
+
+def strike(number: int, frame: FrameType | None) -> None:
+    """Handle a signal as Python handles SIGINT, with an exception of our own.
+
+    Raises
+    ------
+    Interrupted
+        Always.
+    """
+    raise Interrupted(number)
+
+
+@contextmanager
+def own_interrupt() -> Iterator[None]:
+    """Raise ``Interrupted`` on SIGINT and SIGTERM, so that a command cleans up and reports the signal.
+
+    SIGINT that the parent process ignored (nohup, cron) counts again. Another program's handler stays.
+    """
+    replaced: dict[signal.Signals, tuple[Any, ...]] = {
+        signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN), signal.SIGTERM: (signal.SIG_DFL,),
+    }  # fmt: skip
+    here = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in SIGNALS if here and signal.getsignal(number) in replaced[number]}
+    for number in before:
+        signal.signal(number, strike)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class _State:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from auditor.errors import AuditorError, shortened
+from auditor.errors import AuditorError, StorageError, shortened
 from auditor.text.safe_text import CONTROL, clean
+
+LEFT_OVER_SECONDS = 3600.0
+"""Age of an unfinished file that no program is still writing."""
 
 
 def located(name: str, base: Path | None = None) -> list[Path]:
@@ -81,3 +85,47 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise AuditorError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
+
+
+def sweep(folder: Path, names: Container[str]) -> None:
+    """Remove unfinished files that a killed program left; young ones may belong to a program that still runs."""
+    for path in folder.glob(".*-????????"):
+        with suppress(OSError):
+            if path.name[1:-9] in names and time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
+                path.unlink()
+
+
+def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
+    """Lock a folder for this process, and wait so many seconds for it; return the descriptor that holds the lock.
+
+    The system releases the lock when the process ends, however it ends. Returns None where folders cannot be locked.
+
+    Raises
+    ------
+    AuditorError
+        Another process holds the folder.
+    """
+    try:
+        import fcntl  # not on every system
+    except ImportError:
+        return None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:  # removed since it was made
+        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
+    end = time.monotonic() + patience
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    instead = "wait for it, or choose another folder with --output"
+                    raise AuditorError(f"{folder}: another run is writing there; {instead}") from None
+            time.sleep(0.05)
+    except BaseException as error:
+        os.close(descriptor)
+        if isinstance(error, OSError):
+            return None
+        raise

@@ -24,7 +24,7 @@ BYTES = 32
 
 def fingerprint(digest: str, public: bool = False) -> str:
     """Return what may be reported of a table's digest: of a private one its HMAC-SHA-256, of a public one the digest itself."""
-    return digest if public else hmac.new(_key(_folder()), digest.encode(), hashlib.sha256).hexdigest()
+    return digest if public else hmac.new(_key(state_folder()), digest.encode(), hashlib.sha256).hexdigest()
 
 
 def key_name() -> str:
@@ -32,7 +32,7 @@ def key_name() -> str:
     return fingerprint("name of the key")[:16]
 
 
-def _folder() -> Path:
+def state_folder() -> Path:
     """Return where the key is kept, as each system's conventions have it (XDG base directories elsewhere than on Windows)."""
     if stated := os.environ.get("AUDITOR_STATE"):
         return Path(stated)

@@ -32,7 +32,7 @@ from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
 from auditor.results.disclosure import FEWEST_RECORDS
-from auditor.results.files import located, writing
+from auditor.results.files import located, sweep, writing
 from auditor.runs.estimate import Estimate, Held, attack, knowledge_of, measured
 from auditor.runs.perturb import Release, checked_levels, make_plugin
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -228,6 +228,7 @@ def check_output(asked: Request, output: str) -> None:
 def write_estimate(found: Any, output: str) -> Path:
     """Write the reconstruction, record by record, to a file that its owner alone can read."""
     path = Path(output)
+    sweep(path.absolute().parent, (path.name,))
     with writing(path), TableFiles([path]) as files:
         files.append(0, pd.DataFrame(found.values))
     return path

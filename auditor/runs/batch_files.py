@@ -6,7 +6,6 @@ their owner has anyway: it is in no file, as an exact covariance would tell the 
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +19,13 @@ from auditor.data.alignment import misaligned
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats.as_written import column_as_written
+from auditor.data.formats.release_folder import MANIFEST, batches_of, check_free, read_manifest, taken
 from auditor.data.load import file_pieces
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
-from auditor.runs.copy_files import MANIFEST, batches_of, copy_columns, write_manifest, written
+from auditor.runs.copy_files import copy_columns, written
 from auditor.runs.drawn_copies import Asked, Earlier
 from auditor.runs.finished_copies import Blank, Treatment
 from auditor.runs.perturb import make_plugin
@@ -34,7 +34,7 @@ from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array
 
-ONE_BATCH = ("rows", "grid", "post_processing", "kept", "missing", "for_study_only", "copies")
+ONE_BATCH = ("rows", "grid", "post_processing", "kept", "missing", "for_study_only", "copies", "fingerprint", "fingerprint_key")
 """What a manifest states of a later batch by itself; scheme, levels, columns and precision are those of the first."""
 
 GIVE = "give the originals of every batch as they were, in order"
@@ -82,13 +82,23 @@ def append_copies(
     AuditorError
         The folder holds no release, ``earlier`` is not what was released, or the batch cannot be used.
     """
+    if not folder.is_dir():
+        raise _no_release(folder)
+    with taken(folder):
+        return _append(data, folder, earlier, seed, missing, forms or {}, key, repeats)
+
+
+def _append(
+    data: str, folder: Path, earlier: Sequence[str], seed: int | None, missing: Blank, forms: Mapping[str, str], key: str | None,
+    repeats: bool,
+) -> list[Path]:  # fmt: skip
     manifest = _read(folder)
     with plugin_errors():
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
     check_takes_batches(scheme)
     if key is not None:
         _check_keys(key, data, earlier, repeats)
-    treatment = _treatment(manifest, missing, forms or {})
+    treatment = _treatment(manifest, missing, forms)
     asked = Asked(data, manifest["attributes"], None, manifest["levels"], seed, manifest["precision"], treatment)
     tables = _tables_before(scheme, asked, earlier, folder, manifest)
     asked = replace(asked, earlier=_earlier(tables, _past(scheme, tables, folder, manifest)))
@@ -96,11 +106,15 @@ def append_copies(
         scheme = scheme.over(tables[0])  # replacements stay those of the first batch
     if asked.earlier.scale is not None:
         for note in arrivals.notes(tables, asked.numbers()[1], np.diag(asked.earlier.scale.covariance)):
-            warnings.warn(AuditorWarning(note), stacklevel=2)
+            warnings.warn(AuditorWarning(note), stacklevel=3)
     paths = _paths(folder, manifest)
-    stated = written(scheme, asked, paths, manifest.get("kept", []))
-    later = [*manifest.get("later_batches", []), {name: stated[name] for name in ONE_BATCH if name in stated}]
-    return [*paths, write_manifest(folder, {**manifest, "later_batches": later})]
+    check_free(folder, paths)
+
+    def with_batch(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+        later = [*manifest.get("later_batches", []), {name: stated[name] for name in ONE_BATCH if name in stated}]
+        return {**manifest, "later_batches": later}
+
+    return written(scheme, asked, paths, manifest.get("kept", []), with_batch)
 
 
 def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]) -> list[Any]:
@@ -128,24 +142,23 @@ def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder:
 
 
 def _paths(folder: Path, manifest: Mapping[str, Any]) -> list[Path]:
-    """Return where a batch's copies go, each beside that of the first: nothing that is there is written over."""
+    """Return the paths of a batch's copies, each beside the copy of the first batch."""
     batch = len(batches_of(manifest)) + 1
-    paths = [folder / f"{Path(name).stem}-batch-{batch}{Path(name).suffix}" for name in manifest["copies"]]
-    there = [path.name for path in paths if path.exists()]
-    if there:
-        raise AuditorError(f"{folder}: holds {there[0]}, which {MANIFEST} does not name: a batch was not finished; remove its files")
-    return paths
+    return [folder / f"{Path(name).stem}-batch-{batch}{Path(name).suffix}" for name in manifest["copies"]]
 
 
 def _read(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = read_manifest(folder) or {}
         for part in batches_of(manifest):
             _ = [part[name] for name in ("rows", "missing", "copies")]
         return {**manifest, **{name: manifest[name] for name in NEEDED}}
-    except (OSError, ValueError, LookupError, TypeError):
-        expected = f"expected {MANIFEST} as `auditor perturb` writes it"
-        raise AuditorError(f"{folder}: holds no release that records can be appended to; {expected}") from None
+    except (LookupError, TypeError):
+        raise _no_release(folder) from None
+
+
+def _no_release(folder: Path) -> AuditorError:
+    return AuditorError(f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it")
 
 
 def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:

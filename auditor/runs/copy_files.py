@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from auditor.data.columns.dates import SINCE
 from auditor.data.formats.readers import csv_frame, header
-from auditor.data.formats.writers import TableFiles
+from auditor.data.formats.release_folder import MANIFEST, batches_of, check_free, copies_in, read_manifest, taken, write_release
 from auditor.data.load import file_notes
+from auditor.data.microdata import as_table
 from auditor.data.raw_columns import blank_cells
 from auditor.data.request import is_file
 from auditor.data.unperturbed_columns import Kept, column_names
@@ -23,14 +24,15 @@ from auditor.process.containment import plugin_errors
 from auditor.process.deferred import pd
 from auditor.process.environment import version
 from auditor.registry import get
-from auditor.results.files import located, write_atomically, writing
+from auditor.results.files import located
+from auditor.results.owner_key import key_name
+from auditor.results.table_register import earlier_release, register_release
 from auditor.runs.drawn_copies import WRITTEN, Asked, Precision, released_columns
 from auditor.runs.finished_copies import AS_DRAWN, Treatment
-from auditor.runs.perturb import Release, make_plugin
+from auditor.runs.perturb import Lineage, Release, make_plugin, prints_of
 from auditor.schemes.base.scheme import Scheme, by_engine
+from auditor.schemes.draw import released_grid
 from auditor.text.column_names import listed
-
-MANIFEST = "release.json"
 
 
 def write_copies(
@@ -46,6 +48,7 @@ def write_copies(
     precision: Precision = "double",
     keep: Sequence[str] | Literal["rest"] = (),
     treatment: Treatment = AS_DRAWN,
+    force: bool = False,
 ) -> list[Path]:
     """Perturb a table and write ``copy-1``, ``copy-2`` … and a manifest; return the paths written.
 
@@ -71,17 +74,19 @@ def write_copies(
         is not released.
     treatment : Treatment
         What is done about blank cells, and to copies once they are drawn.
+    force : bool
+        Whether to replace a release that is in the folder.
 
     Warns
     -----
     AuditorWarning
-        What was left out, filled in, kept blank, rounded or cut off.
+        What was left out, filled in, kept blank, rounded or cut off; that the same columns were released before; what ``force`` lost.
 
     Raises
     ------
     AuditorError
-        The data, the scheme or the levels cannot be used, the folder cannot be written, holds the data itself or copies that these would
-        not replace, or single precision would round a copy by more than a thousandth of its noise (of its own deviation, where the scheme
+        The data, the scheme or the levels cannot be used, the folder cannot be written, holds the data itself or another release,
+        or single precision would round a copy by more than a thousandth of its noise (of its own deviation, where the scheme
         states no noise).
 
     Notes
@@ -96,52 +101,79 @@ def write_copies(
     columns, wanted = _selection(data, columns, keep)
     with plugin_errors():
         chosen: Scheme = make_plugin("scheme", scheme, parameters or {})
-    stated = written(chosen, Asked(data, columns, rows, list(levels), seed, precision, treatment), paths, wanted)
-    manifest = {
+    head = {
         "schema_version": 2,
         "auditor": version("auditor"),
         "scheme": chosen.name,
         "parameters": chosen.parameters.model_dump(mode="json", by_alias=True),
         "levels": list(levels),
-        **stated,
     }
-    return [*paths, write_manifest(output, manifest)]
+    asked = Asked(data, columns, rows, list(levels), seed, precision, treatment)
+    with taken(output):
+        replaced = _earlier_copies(output, force)
+        return written(chosen, asked, paths, wanted, lambda stated: head | stated, replaced)
 
 
-def written(scheme: Scheme, asked: Asked, paths: Sequence[Path], keep: Sequence[str]) -> dict[str, Any]:
-    """Write the copies of a table, or of a batch of records, each to its path; return what a manifest states of them."""
+def written(
+    scheme: Scheme, asked: Asked, paths: Sequence[Path], keep: Sequence[str], manifest: Callable[[dict[str, Any]], Mapping[str, Any]],
+    replaced: Iterable[str] = (),
+) -> list[Path]:  # fmt: skip
+    """Write the copies of a table, or of a batch of records, to a folder that is ``taken``; return the paths written.
+
+    ``manifest`` makes the manifest of the folder from the entries that state these copies; ``replaced`` is as for ``write_release``.
+    """
     blank = blank_cells(asked.raw()) if asked.treatment.missing == "drop" else None
     kept = Kept(asked.data, keep, asked.rows, blank) if keep else None
     with plugin_errors():
         asked.treatment.check(scheme)
-        parts, stated, notes = by_engine(WRITTEN, scheme)(scheme, asked)
-    parts = _drawn(parts)
+        drawn = by_engine(WRITTEN, scheme)(scheme, asked)
+    parts, folder = _drawn(drawn.parts), paths[0].parent
     if kept is not None:
-        parts = _beside(parts, kept, column_names(asked.data))
-    first = next(parts)  # what cannot be drawn is refused before a folder is made
-    with writing(paths[0].parent):
-        paths[0].parent.mkdir(parents=True, exist_ok=True)
-        with TableFiles(paths) as files:
-            for part in chain([first], parts):
-                for place, copy in enumerate(part):
-                    files.append(place, copy)
-    for note in (*file_notes(asked.data), *notes, *_left_out(asked.data, stated["attributes"], keep)):
+        parts = beside(parts, kept, column_names(asked.data))
+
+    def whole() -> Mapping[str, Any]:
+        return manifest({
+            **drawn.stated,
+            **({} if kept is None else {"kept": kept.columns}),
+            "precision": asked.precision,
+            "missing": asked.treatment.missing,
+            "for_study_only": asked.seed is not None,
+            "copies": [path.name for path in paths],
+            "fingerprint": drawn.prints.of_table(),
+            "fingerprint_key": key_name(),
+        })  # fmt: skip
+
+    stated = write_release(folder, paths, parts, whole, replaced)
+    again = earlier_release(drawn.prints) if asked.seed is None else None
+    if asked.seed is None:
+        register_release(drawn.prints, folder)
+    for note in (*file_notes(asked.data), *drawn.notes, *_left_out(asked.data, drawn.stated["attributes"], keep), *filter(None, [again])):
         warnings.warn(AuditorWarning(note), stacklevel=3)
-    return {
-        **stated,
-        **({} if kept is None else {"kept": kept.columns}),
-        "precision": asked.precision,
-        "missing": asked.treatment.missing,
-        "for_study_only": asked.seed is not None,
-        "copies": [path.name for path in paths],
-    }
+    return [*paths, stated]
 
 
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> Path:
-    """Write what is stated of a release; return where."""
-    with writing(folder):
-        write_atomically(folder / MANIFEST, (json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
-    return folder / MANIFEST
+def _earlier_copies(folder: Path, force: bool) -> set[str]:
+    """Return the names of copies in a folder; refuse to replace any unless forced, and then warn of the loss.
+
+    Raises
+    ------
+    AuditorError
+        Saying which release is there.
+    """
+    found, manifest = copies_in(folder), read_manifest(folder)
+    if not found and manifest is None and not (folder / MANIFEST).exists():
+        return set()
+    known = manifest or {}
+    levels = ", ".join(f"{level:g}" for level in known.get("levels", ()))
+    what = f"{min(found | {MANIFEST})} of another release"
+    if manifest is not None:
+        what = f"a release of {known.get('rows')} records ({known.get('scheme')}, levels {levels})"
+    if not force:
+        instead = "extend that release, choose another folder with --output, or replace it with --force"
+        raise AuditorError(f"{folder}: holds {what}, and a second one would average out with it; {instead}")
+    lost = "it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
+    warnings.warn(AuditorWarning(f"{folder}: {what} is lost: {lost}"), stacklevel=4)
+    return found
 
 
 def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Iterator[str]:
@@ -152,11 +184,13 @@ def _left_out(data: str, perturbed: Sequence[str], kept: Sequence[str]) -> Itera
 
 
 READ_AS: dict[str, Callable[[pd.DataFrame], Any]] = {"numeric": lambda X: np.float64, "categorical": lambda X: X.dtypes}
-"""What types copies read from files have, likewise."""
+"""Types of copies that are read from files, by the engine that a scheme names."""
 
 
 def read_release(X: Any, folder: Path | str) -> Release:
-    """Return the release in a folder that ``auditor perturb`` wrote, to be extended, or to have records appended in memory.
+    """Return the release in a folder that ``auditor perturb`` wrote, to be extended, or to have records appended.
+
+    New copies and records are written to the folder, under a lock and before they are returned.
 
     Parameters
     ----------
@@ -167,32 +201,142 @@ def read_release(X: Any, folder: Path | str) -> Release:
     Raises
     ------
     AuditorError
-        The folder holds no whole release, or not one of this table.
+        The folder holds no whole release, or not one of this table, or another command is writing there.
     """
-    try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-        names, levels = manifest["attributes"], tuple(manifest["levels"])
-        parts = batches_of(manifest)
-        if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
-            why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
-            raise AuditorError(f"{folder}: cannot be extended; {why}")
-        scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
-        X = pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X
-        original = X[names]
-        types = by_engine(READ_AS, scheme)(original)
-        columns, files = released_columns(scheme, names), zip(*(part["copies"] for part in parts), strict=True)
-        copies = [pd.concat([copy_columns(Path(folder) / name, columns).astype(types) for name in copy]) for copy in files]
-    except (OSError, ValueError, LookupError, TypeError):
-        raise AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names") from None
-    if any(len(copy) != len(X) for copy in copies):
-        raise AuditorError(f"{folder}: its copies have not as many records as the table")
-    first = None if len(parts) == 1 else int(parts[0]["rows"])
-    return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme, first_batch=first)
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise _no_release(folder)
+    line = FolderLineage(pd.concat(list(X), ignore_index=True) if isinstance(X, (list, tuple)) else X, folder)
+    with taken(folder):
+        return line.read()
 
 
-def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what a manifest states of each batch of records: of the first one at its top."""
-    return [manifest, *manifest.get("later_batches", [])]
+@dataclass(eq=False)
+class FolderLineage(Lineage):
+    """Line of a release in a folder: its newest state is what the folder holds.
+
+    Attributes
+    ----------
+    X : DataFrame
+        The originals of all batches.
+    folder : Path
+    """
+
+    X: Any = None
+    folder: Path = Path()
+
+    def __init__(self, X: Any, folder: Path) -> None:
+        self.X, self.folder = X, folder.absolute()
+
+    @contextmanager
+    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
+        """Lock the folder and yield the release that it holds now."""
+        with taken(self.folder):
+            yield self.read()
+
+    def read(self) -> Release:
+        """Return the release in the folder, which is ``taken``."""
+        folder, X = self.folder, self.X
+        try:
+            manifest = read_manifest(folder) or {}
+            names, levels = manifest["attributes"], tuple(manifest["levels"])
+            parts = batches_of(manifest)
+            if any(part.get("post_processing") or part.get("missing") == "keep" for part in parts):
+                why = "its copies are rounded, cut off or have blanks, and a new one hangs on its neighbours as they were drawn"
+                raise AuditorError(f"{folder}: cannot be extended; {why}")
+            scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
+            original = X[names]
+            types = by_engine(READ_AS, scheme)(original)
+            columns, files = released_columns(scheme, names), zip(*(part["copies"] for part in parts), strict=True)
+            copies = [pd.concat([copy_columns(folder / name, columns).astype(types) for name in copy]) for copy in files]
+            if len(X) == sum(part["rows"] for part in parts):
+                _check_table(scheme, original, parts, folder)
+        except (OSError, ValueError, LookupError, TypeError):
+            raise _no_release(folder) from None
+        if any(len(copy) != len(X) for copy in copies):
+            raise AuditorError(f"{folder}: its copies have not as many records as the table")
+        first = None if len(parts) == 1 else int(parts[0]["rows"])
+        return Release(original, tuple(copy.set_index(X.index) for copy in copies), levels, scheme, first_batch=first, line=self)
+
+    def record(self, before: Release, made: Release, seed: int | None) -> Release:
+        """Write the copies and records that the folder lacks; a copy that equals an earlier one of its level is that one.
+
+        Raises
+        ------
+        AuditorError
+            A new file would be written over another, or new records lack columns that the release keeps.
+        """
+        manifest = read_manifest(self.folder) or {}
+        parts = [dict(part) for part in batches_of(manifest)]
+        if len(made.original) > len(before.original):
+            if parts[0].get("kept"):
+                raise AuditorError(f"{self.folder}: its copies keep columns unchanged; append records by `auditor perturb DATA --append`")
+            parts.append({"rows": len(made.original) - len(before.original), "missing": "refuse", "for_study_only": False, "copies": []})
+        out = [k for k in range(len(made.levels)) if k < len(before.levels) or not _is_out(made, k)]
+        ends = np.cumsum([part["rows"] for part in parts])
+        suffix = Path(parts[0]["copies"][0]).suffix
+        paths: list[Path] = []
+        frames: list[pd.DataFrame] = []
+        for batch, (part, end) in enumerate(zip(parts, ends, strict=True)):
+            rows = slice(int(end) - part["rows"], int(end))
+            new = out[len(part["copies"]) :]
+            frames += _with_kept([pd.DataFrame(made.copies[k]).iloc[rows] for k in new], part, self.folder)
+            names = [f"copy-{out.index(k) + 1}{f'-batch-{batch + 1}' if batch else ''}{suffix}" for k in new]
+            paths += [self.folder / name for name in names]
+            part["copies"] = [*part["copies"], *names]
+            part["for_study_only"] = part.get("for_study_only", False) or (seed is not None and bool(new))
+            if part.get("grid", made.scheme.on_grid):
+                part["grid"] = _grid(made, rows, part.get("grid"))
+        if paths:
+            check_free(self.folder, paths)
+            first, *later = parts
+            stated = {**first, "levels": [made.levels[k] for k in out]} | ({"later_batches": later} if later else {})
+            write_release(self.folder, paths, [frames], lambda: stated)
+        self.X = made.original if len(made.original) > len(before.original) else self.X
+        return replace(made, line=self)
+
+
+def _check_table(scheme: Scheme, X: pd.DataFrame, parts: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Refuse another table, or other order of records, where the fingerprints tell: in the same key, of numbers and categories as they are.
+
+    Raises
+    ------
+    AuditorError
+        A fingerprint differs.
+    """
+    start = 0
+    for part in parts:
+        batch, start = X.iloc[start : start + part["rows"]], start + part["rows"]
+        if part.get("fingerprint_key") != key_name() or part["missing"] != "refuse" or SINCE.replace(" ", "_") in part:
+            continue
+        if prints_of(scheme, batch).of_table() != part["fingerprint"]:
+            raise AuditorError(f"{folder}: is no release of this table: its records have other values, or another order")
+
+
+def _is_out(release: Release, copy: int) -> bool:
+    """Whether a copy equals an earlier one of the same level."""
+    level, values = release.levels[copy], np.asarray(release.copies[copy])
+    return any(release.levels[k] == level and np.array_equal(np.asarray(release.copies[k]), values) for k in range(copy))
+
+
+def _grid(release: Release, rows: slice, before: Mapping[str, float] | None) -> dict[str, float] | None:
+    """Return what the copies of a batch are multiples of: the finest grid that any of them was drawn on."""
+    table = as_table(release.original.iloc[rows], varied=False)
+    grid = released_grid(release.scheme, table, release.levels, scale=release._moments.scale)
+    found = dict(zip(table.attributes, grid, strict=True)) if grid else None
+    return found if before is None or found is None else {name: min(step, found[name]) for name, step in before.items()}
+
+
+def _with_kept(copies: Sequence[pd.DataFrame], part: Mapping[str, Any], folder: Path) -> Sequence[pd.DataFrame]:
+    """Return copies with the columns that a batch keeps unchanged, as its first copy has them."""
+    if not part.get("kept") or not copies:
+        return copies
+    first = str(folder / part["copies"][0])
+    return next(beside(iter([copies]), Kept(first, part["kept"]), column_names(first)))
+
+
+def _no_release(folder: Path) -> AuditorError:
+    return AuditorError(f"{folder}: holds no whole release of these columns, with {MANIFEST} and every copy it names")
 
 
 def copy_columns(path: Path, names: list[str]) -> pd.DataFrame:
@@ -237,16 +381,12 @@ def is_nested(scheme: str) -> bool:
 
 
 def _check_room(data: str, output: Path, paths: Sequence[Path]) -> None:
-    """Refuse to write over the data, among its parts, or beside copies of another release, which would pass for one of this."""
+    """Refuse to write over the data, or among its parts."""
     source = next((path.resolve() for path in located(data)), None) if is_file(data) else None
     if source is not None and source == output.resolve():
         raise AuditorError(f"{output}: is the folder of the data: copies would be taken for parts of it; choose another with --output")
     if source is not None and source in [path.resolve() for path in paths]:
         raise AuditorError(f"{source.name}: is the data itself, and a copy would be written over it; choose another folder with --output")
-    found = {path.name for path in output.glob("copy-*") if re.fullmatch(r"copy-\d+(-batch-\d+)?\.(csv|parquet)", path.name)}
-    left = found - {path.name for path in paths}
-    if left:
-        raise AuditorError(f"{output}: holds {min(left)} of another release; choose another folder with --output, or remove what is there")
 
 
 def _selection(
@@ -277,8 +417,8 @@ def _drawn(parts: Iterator[Sequence[pd.DataFrame]]) -> Iterator[Sequence[pd.Data
         yield part
 
 
-def _beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Put the columns that are kept beside those perturbed, in the file's order; new columns come last."""
+def beside(parts: Iterator[Sequence[Any]], kept: Kept, order: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Yield copies with the columns that are kept, in the order of the file; new columns come last."""
     for copies in parts:
         unchanged = kept.take(len(copies[0]))
         twice = set(kept.columns) & set(copies[0].columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from auditor.errors import AuditorError
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
 from auditor.process.environment import one_thread
+from auditor.results.table_register import ColumnPrints
 from auditor.runs.finished_copies import Treatment, filled_categories, finished, finishes, notes_of, notes_of_blanks, post_processing
 from auditor.runs.perturb import checked_levels
 from auditor.schemes.base.grid import DOUBLE_BITS, SINGLE_BITS
@@ -128,7 +129,26 @@ class Asked:
         return held
 
 
-Written = tuple[Iterator[Sequence["pd.DataFrame"]], dict[str, Any], list[str]]
+class Written(NamedTuple):
+    """Copies on their way into files.
+
+    Attributes
+    ----------
+    parts : iterator
+        Copies block by block.
+    stated : dict
+        Entries of the manifest.
+    notes : list of str
+        Warnings for the owner.
+    prints : ColumnPrints
+        Fingerprints of the table, complete once all parts are drawn.
+    """
+
+    parts: Iterator[Sequence[pd.DataFrame]]
+    stated: dict[str, Any]
+    notes: list[str]
+    prints: ColumnPrints
+
 
 
 def _numbers(scheme: Scheme, asked: Asked) -> Written:
@@ -138,20 +158,22 @@ def _numbers(scheme: Scheme, asked: Asked) -> Written:
     levels = checked_levels(asked.levels, asked.seed, scheme)
     bits = DOUBLE_BITS if asked.precision == "double" else SINGLE_BITS
     key = replace(key_of(scheme, table, levels, asked.seed, bits, scale, asked.earlier.records), past=asked.earlier.past)
-    parts = _frames(scheme, table, levels, key, scale)
+    prints = ColumnPrints(table.attributes)
+    parts = _frames(scheme, table, levels, key, scale, prints)
     if asked.precision == "single":
         parts = _in_single(parts, noise_deviations(scheme, table, levels, scale))
     stated = _stated(table.attributes, table.rows, scheme.distribution, key.grid)
     notes = list(notes_of_blanks(asked.treatment.missing, *blanks))
     whole = whole_columns(scheme, table, scale)
     if asked.treatment.is_plain and whole is None:
-        return parts, stated | _in_days(days), [*notes, *(f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1])]
+        notes += [f"{listed(days)}: written as {SINCE}; rounded, as dates" for _ in days[:1]]
+        return Written(parts, stated | _in_days(days), notes, prints)
     how = finishes(table, kinds or asked.kinds(table.attributes), asked.raw, asked.treatment, whole)
     parts = finished(parts, how, blank_cells(asked.raw()) if asked.treatment.missing == "keep" else None)
     as_drawn = {name for name in how if how[name].is_bare or (whole is not None and not asked.treatment.rounded and how[name].is_open)}
     stated["grid"] = stated["grid"] and {name: grid for name, grid in stated["grid"].items() if name in as_drawn}
     stated["post_processing"] = post_processing(how if asked.treatment.rounded else {}, asked.treatment.bounds)
-    return parts, stated | _in_days([] if asked.treatment.rounded else days), [*notes, *notes_of(how, asked.treatment)]
+    return Written(parts, stated | _in_days([] if asked.treatment.rounded else days), [*notes, *notes_of(how, asked.treatment)], prints)
 
 
 def _in_days(columns: Sequence[str]) -> dict[str, Any]:
@@ -164,11 +186,12 @@ def _codes(scheme: UniformScheme, asked: Asked) -> Written:
     blanks = asked.blanks()
     keep = asked.treatment.missing == "keep" and blanks.total > 0
     held = asked.categories()
-    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed, asked.earlier.records)
+    prints = ColumnPrints(held.names)
+    parts = _coded_frames(scheme, held, checked_levels(asked.levels, asked.seed, scheme), asked.seed, asked.earlier.records, prints)
     if keep:
         parts = finished(parts, {}, blank_cells(asked.raw()))
     notes = [*notes_of_blanks(asked.treatment.missing, *blanks), *filter(None, [never_drawn(scheme.over(held).replaced_by(held.size))])]
-    return parts, _stated(held.names, held.rows, "replacement", ()), notes
+    return Written(parts, _stated(held.names, held.rows, "replacement", ()), notes, prints)
 
 
 def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequence[float]) -> dict[str, Any]:
@@ -178,10 +201,12 @@ def _stated(attributes: Sequence[str], rows: int, law: str | None, grid: Sequenc
 
 
 def _coded_frames(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int
+    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int,
+    prints: ColumnPrints,
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy of categories block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
-    for copies in drawn_codes(scheme, table, levels, seed, records_before):
+    for original, copies in drawn_codes(scheme, table, levels, seed, records_before):
+        prints.add_labels(zip((attribute.labels for attribute in table.attributes), split(table, original), strict=True))
         yield [
             pd.DataFrame({
                 attribute.name: pd.Categorical.from_codes(codes, categories=pd.Index(attribute.labels, tupleize_cols=False))
@@ -192,11 +217,11 @@ def _coded_frames(
 
 
 def _frames(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, scale: TableMoments | None
+    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, scale: TableMoments | None, prints: ColumnPrints
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield every copy block by block: the same values as ``auditor.perturb`` makes in memory from the same seed."""
     with one_thread():
-        for _, _, copies in drawn_blocks(scheme, table, levels, key, scale=scale):
+        for _, _, copies in drawn_blocks(scheme, table, levels, key, scale=scale, seen=prints.add_numbers):
             names = released_columns(scheme, table.attributes)
             yield [pd.DataFrame(scheme.to_columns(copy, table.attributes), columns=names) for copy in copies]
 

@@ -20,9 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from auditor.errors import AuditorError, StorageError
+from auditor.errors import StorageError
 from auditor.process.interrupt import shielded
-from auditor.results.files import publish
+from auditor.results.files import lock_folder, publish, sweep
 
 FORMAT = 1
 NAME = "journal.jsonl"
@@ -88,10 +88,10 @@ class Journal:
         self._found: dict[str, tuple[int, int]] = {}
         self._lines, self._end, self._stated, self._synced = 0, 0, False, 0.0
         self._file: IO[bytes] | None = None
-        self._folder = _locked(folder)
+        self._folder = lock_folder(folder)
         try:
             if self._folder is not None:
-                _sweep(folder)
+                sweep(folder, WRITTEN)
             self._scan()
         except OSError as error:
             self.close()
@@ -286,35 +286,3 @@ def _number(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"a journal cannot hold {type(value).__name__}")
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what a killed program left of files it had not finished writing; young ones may be another's, just being written."""
-    for path in folder.glob(".*-????????"):
-        with suppress(OSError):
-            if path.name[1:-9] in WRITTEN and time.time() - path.stat().st_mtime > LEFT_OVER_SECONDS:
-                path.unlink()
-
-
-def _locked(folder: Path) -> int | None:
-    """Take the folder for this process; the system lets go of it when the process ends, however it ends.
-
-    Returns None where folders cannot be locked: then nobody is warned.
-    """
-    try:
-        import fcntl  # not on every system
-    except ImportError:
-        return None
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError as error:  # removed since it was made
-        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        raise AuditorError(f"{folder}: another run is writing there; wait for it, or choose another folder with --output") from None
-    except OSError:
-        os.close(descriptor)
-        return None
-    return descriptor

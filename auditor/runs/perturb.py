@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,6 +16,7 @@ import numpy as np
 from auditor import registry
 from auditor.data import arrivals
 from auditor.data.bounds import Bounds, check_bounds
+from auditor.data.columns.categorical_table import CategoricalTable, split
 from auditor.data.microdata import as_table, like
 from auditor.data.microdata_categories import as_categories
 from auditor.data.request import DataUse
@@ -23,6 +26,7 @@ from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
 from auditor.registry import PluginParameters
+from auditor.results.table_register import ColumnPrints, warn_and_register
 from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
@@ -35,6 +39,36 @@ from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_m
 from auditor.schemes.draw import HeldCopies, check_takes_batches, checked_seed, codes_key_of, drawn_blocks, key_of, whole_columns
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Microdata
+
+_one_at_a_time = threading.RLock()
+
+
+@dataclass(eq=False)
+class Lineage:
+    """Line of a release in memory, shared by all objects that `extend` and `append` have returned.
+
+    Two copies that are drawn from one pair of neighbours have independent noise beyond these neighbours, and average out. So each call
+    continues the newest state, on whichever object it is made.
+    """
+
+    newest: Release | None = None
+
+    def __deepcopy__(self, memo: Any) -> Lineage:
+        """Return the line itself: a copied object is the same release."""
+        return self
+
+    @contextmanager
+    def latest(self, release: Release, seed: int | None) -> Iterator[Release]:
+        """Lock the line and yield the release to continue; with a seed, for studies, the release that was asked."""
+        with _one_at_a_time:
+            yield self.newest if self.newest is not None and seed is None else release
+
+    def record(self, before: Release, made: Release, seed: int | None) -> Release:
+        """Note a continued release as the newest and return it; with a seed it starts a line of its own."""
+        if seed is not None:
+            return made
+        self.newest = replace(made, line=self)
+        return self.newest
 
 
 @dataclass(frozen=True)
@@ -63,30 +97,40 @@ class Release:
     """How many records the first batch had, to which noise is scaled; None while there is no other."""
     bounds: Bounds = field(default_factory=dict, repr=False)
     """By how much one record may change, by column, where that was stated."""
+    line: Lineage = field(default_factory=Lineage, repr=False, compare=False)
+    """What `extend` and `append` continue: the newest state of this release."""
 
     @with_plugin_errors
     def extend(self, levels: Any, seed: int | None = None) -> Release:
-        """Return a release with new copies appended; those that are out already are shared, untouched.
+        """Return this release with new copies appended; earlier copies stay as they are.
+
+        New copies are drawn from all copies that are out, also from copies that an earlier call has added to this object or to its
+        folder: these are in the release that is returned. The same level again is the same copy, if the scheme ties its copies together.
+        Copies of a release in a folder are written to that folder.
 
         Parameters
         ----------
         levels : list or range
             Levels of the new copies, as for ``perturb``, in any order; by a guarantee only where bounds are stated.
         seed : int, optional
-            For studies, as for ``perturb``; it need not be that of the first copies. Left out, the new copies' noise is drawn from a
-            fresh secret key: what ties them to the old ones is their neighbours by level, and not the key these were drawn from.
+            For studies, as for ``perturb``; it need not be that of the first copies. A release in memory is then extended as it is, and
+            the next call does not know the new copies. Left out, their noise is drawn from a fresh secret key.
 
         Notes
         -----
         This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
         """
-        every = (*self.levels, *checked_levels(levels, seed, self.scheme, self.bounds))
-        made = by_engine(RELEASED, self.scheme)
-        return made(self.scheme, self.original, self.copies, every, seed, self.state, self.first_batch, self.bounds)
+        with self.line.latest(self, seed) as out:
+            every = (*out.levels, *checked_levels(levels, seed, out.scheme, out.bounds))
+            extended = by_engine(RELEASED, out.scheme)
+            made = extended(out.scheme, out.original, out.copies, every, seed, out.state, out.first_batch, out.bounds)
+            return self.line.record(out, made, seed)
 
     @with_plugin_errors
     def append(self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse") -> Release:
-        """Return a release with a batch of new records appended to every copy; no old record is drawn again.
+        """Return this release with a batch of new records appended to every copy; no old record is drawn again.
+
+        It continues the newest state of the release, as `extend` does, and writes to the folder of a release in a folder.
 
         Parameters
         ----------
@@ -115,13 +159,15 @@ class Release:
         """
         if repeats not in ("refuse", "allow"):
             raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
-        check_takes_batches(self.scheme)
-        X = arrivals.alike(self.original, X)
-        arrivals.check_labels(self.original, X, repeats == "allow")
-        new = by_engine(APPENDED, self.scheme)(self, X, seed)
-        copies = tuple(arrivals.stacked(copy, batch) for copy, batch in zip(self.copies, new, strict=True))
-        first = self.first_batch or len(self.original)
-        return Release(arrivals.stacked(self.original, X), copies, self.levels, self.scheme, first_batch=first, bounds=self.bounds)
+        with self.line.latest(self, seed) as out:
+            check_takes_batches(out.scheme)
+            X = arrivals.alike(out.original, X)
+            arrivals.check_labels(out.original, X, repeats == "allow")
+            new = by_engine(APPENDED, out.scheme)(out, X, seed)
+            copies = tuple(arrivals.stacked(copy, batch) for copy, batch in zip(out.copies, new, strict=True))
+            first, every = out.first_batch or len(out.original), arrivals.stacked(out.original, X)
+            made = Release(every, copies, out.levels, out.scheme, first_batch=first, bounds=out.bounds)
+            return self.line.record(out, made, seed)
 
     def _repr_html_(self) -> str:
         return str(registry.get("renderer", "notebook")().release(self))
@@ -280,6 +326,22 @@ def _spelt(value: Any) -> Any:
         return value
 
 
+def prints_of(scheme: Scheme, X: Microdata) -> ColumnPrints:
+    """Return the fingerprints of the columns that a scheme perturbs."""
+    if isinstance(scheme, UniformScheme):
+        return _prints_of_categories(as_categories(X))
+    table = as_table(X, varied=False)
+    prints = ColumnPrints(table.attributes)
+    prints.add_numbers(table.values)
+    return prints
+
+
+def _prints_of_categories(table: CategoricalTable) -> ColumnPrints:
+    prints = ColumnPrints(table.names)
+    prints.add_labels(zip((attribute.labels for attribute in table.attributes), split(table, table.codes), strict=True))
+    return prints
+
+
 def _released_numbers(
     scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None,
     first_batch: int | None = None, bounds: Bounds = MappingProxyType({}),
@@ -293,9 +355,12 @@ def _released_numbers(
         key = replace(key, matrices=key.seed if matrices is None else matrices)
     new = [scheme.blank(table.rows, table.width) for _ in levels[len(before) :]]
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
+    prints = ColumnPrints(table.attributes)
     with one_thread():
-        for _ in drawn_blocks(scheme, table, levels, key, held, len(before)):
+        for _ in drawn_blocks(scheme, table, levels, key, held, len(before), seen=prints.add_numbers):
             pass
+    if seed is None and not before:
+        warn_and_register(prints)
     whole = whole_columns(scheme, table)
     made = (like(X, scheme.to_columns(copy, table.attributes), whole) for copy in new)
     return Release(X, (*before, *made), levels, scheme, key.matrices, first_batch, bounds)
@@ -313,9 +378,12 @@ def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[
         out = (np.asarray(copy[last], dtype=np.float64).reshape(-1, batch.width) for copy in (release.original, *release.copies))
         key = replace(key, past=tuple(out))
     copies = [scheme.blank(batch.rows, batch.width) for _ in release.levels]
+    prints = ColumnPrints(batch.attributes)
     with one_thread():
-        for _ in drawn_blocks(scheme, batch, release.levels, key, copies, scale=scale):
+        for _ in drawn_blocks(scheme, batch, release.levels, key, copies, scale=scale, seen=prints.add_numbers):
             pass
+    if seed is None:
+        warn_and_register(prints)
     whole = whole_columns(scheme, batch, scale)
     return [like(X, scheme.to_columns(copy, batch.attributes), whole) for copy in copies]
 
@@ -331,6 +399,8 @@ def _released_categories(
         state = categories.resume(scheme, table, X, before, old, key) if old else categories.start(scheme, table, levels, key)
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
+    if seed is None and not before:
+        warn_and_register(_prints_of_categories(table))
     return Release(X, (*before, *new), levels, scheme, state, first_batch)
 
 
@@ -339,6 +409,8 @@ def _appended_categories(release: Release, X: Microdata, seed: int | None) -> li
     scheme, domain = release.scheme, as_categories(release.original) if release.state is None else release.state.table
     assert isinstance(scheme, UniformScheme)
     table, scheme = categories.of_domain(domain, X), scheme.over(domain)
+    if seed is None:
+        warn_and_register(_prints_of_categories(table))
     key = codes_key_of(scheme, table, seed, domain.rows)
     return categories.start(scheme, table, release.levels, key).extend(X, release.levels, key)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -51,7 +51,7 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
 
 def drawn_blocks(
     scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0,
-    scale: TableMoments | None = None,
+    scale: TableMoments | None = None, seen: Callable[[Array], None] | None = None,
 ) -> Iterator[tuple[int, int, Sequence[Array]]]:  # fmt: skip
     """Make the copies of a table block by block; yield first and last row (exclusive) and the block's rows of every copy.
 
@@ -66,6 +66,8 @@ def drawn_blocks(
         Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
     scale : TableMoments, optional
         What noise is scaled to; the table's own moments unless the table is a later batch of records.
+    seen : callable, optional
+        Called with each block of the table, so that nobody need read it again.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
@@ -74,7 +76,10 @@ def drawn_blocks(
     memory = None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
     for index, (a, b) in enumerate(bounds):
         out = RowsOf(copies, a, b) if copies is not None else [block[: b - a] for block in memory or ()]
-        sampler.block(index, table.read(a, b), out, existing)
+        x = table.read(a, b)
+        if seen is not None:
+            seen(x)
+        sampler.block(index, x, out, existing)
         yield a, b, out
 
 
@@ -164,13 +169,14 @@ def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], sc
 
 def drawn_codes(
     scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int = 0
-) -> Iterator[list[Codes]]:
-    """Make the copies of categories block by block; yield the block's codes of every copy."""
+) -> Iterator[tuple[Codes, list[Codes]]]:
+    """Make the copies of categories block by block; yield the block's codes in the table and in every copy."""
     key = codes_key_of(scheme, table, seed, records_before)
     scheme = scheme.over(table).started(levels)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
-        made = scheme.copies(table.read(a, b), table.size, replace(key, block=block))
-        yield [made.ask(level) for level in levels]
+        codes = table.read(a, b)
+        made = scheme.copies(codes, table.size, replace(key, block=block))
+        yield codes, [made.ask(level) for level in levels]
 
 
 def codes_key_of(scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0) -> Key:

@@ -545,13 +545,14 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
     assert "12345" not in out + err + Path("out/release.json").read_text()
-    status, _, err = auditor(*arguments)
+    assert auditor(*arguments)[0] == 2  # nothing is written over a release that is out
+    status, _, err = auditor(*arguments, "--force")
     assert status == 0
     assert "STUDY" not in err
     assert "the copies of two runs average out" in err
     assert "read_release(X, FOLDER).extend([LEVEL])" in err
     first = Path("out/copy-1.csv").read_bytes()
-    auditor(*arguments)
+    auditor(*arguments, "--force")
     assert Path("out/copy-1.csv").read_bytes() != first
     status, _, err = auditor("perturb", "iris", "--scheme", "rotation", "--output", "turned")  # levels it has none
     assert (status, "average out" in err) == (0, False)
@@ -574,7 +575,7 @@ def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, 
 
 
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
-    common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1)
+    common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1, "--force")
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
     copy = pd.read_csv("out/copy-1.csv")
     assert (list(copy.columns), len(copy)) == (["age", "salary"], 50)

@@ -107,7 +107,7 @@ def test_where_no_key_can_be_kept_one_lasts_as_long_as_the_process(tmp_path, mon
 def test_the_folder_is_where_a_user_s_programs_keep_their_state(monkeypatch):
     monkeypatch.delenv("AUDITOR_STATE", raising=False)
     monkeypatch.setenv("LOCALAPPDATA" if os.name == "nt" else "XDG_STATE_HOME", "/somewhere")
-    assert owner._folder() == Path("/somewhere/auditor")
+    assert owner.state_folder() == Path("/somewhere/auditor")
 
 
 def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(state, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 import auditor
 from auditor.data.formats.readers import _exact_floats
 from auditor.data.streamed import rows as streamed
-from auditor.errors import AuditorError
+from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from tests.programs import PATIENCE, running, wait_for
 from tests.tiers import every_pair
@@ -120,8 +120,8 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
 
     monkeypatch.setattr(writing._Parquet, "append", full)
     with pytest.raises(AuditorError, match="No space left on device"):
-        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
+        write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "new" / "out")
+    assert not (tmp_path / "new").exists()
 
 
 def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, frame, held, monkeypatch):
@@ -132,8 +132,8 @@ def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, f
     write_copies(str(source), "independent", LEVELS, 5, out)
     before = [path.read_bytes() for path in sorted(out.iterdir())]
     monkeypatch.setattr(writing._Parquet, "finish", lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")))
-    with pytest.raises(AuditorError):
-        write_copies(str(source), "independent", LEVELS, 6, out)
+    with pytest.raises(AuditorError, match="Input/output error"):
+        write_copies(str(source), "independent", LEVELS, 6, out, force=True)
     assert [path.read_bytes() for path in sorted(out.iterdir())] == before
 
 
@@ -250,14 +250,18 @@ def test_copies_are_not_written_over_the_data_nor_among_its_parts(tmp_path):
     assert sorted(path.name for path in (tmp_path / "in").iterdir()) == ["copy-1.csv"]
 
 
-def test_copies_of_an_earlier_release_are_not_left_beside_those_of_another(tmp_path):
-    """A folder is handed over whole: a copy more, of another noise or scheme, would pass for one of this release."""
+def test_a_release_that_is_out_is_replaced_only_by_force_and_then_wholly(tmp_path):
+    """Old copies are needed to extend it, average out with new ones, and would pass for copies of the new release."""
     data, folder = table_in(tmp_path), tmp_path / "out"
     write_copies(data, "corner-wave", [0.5, 1.0], 1, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for changes in ({"levels": [0.5]}, {"levels": [0.5, 1.0], "form": "parquet"}):
-        with pytest.raises(AuditorError, match=r"holds copy-\d\.csv of another release"):
-            write_copies(data, "independent", changes.pop("levels"), 2, folder, **changes)
+    for scheme, levels, form in (("corner-wave", [0.5, 1.0], None), ("independent", [0.5], None), ("independent", [0.5, 1.0], "parquet")):
+        with pytest.raises(AuditorError, match=r"holds a release of 3 records \(corner-wave, levels 0.5, 1\), and a second one .* with --force"):
+            write_copies(data, scheme, levels, 2, folder, form=form)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    write_copies(data, "corner-wave", [0.5, 1.0, 2.0], 1, folder)  # all of the earlier ones are replaced
-    assert len(list(folder.glob("copy-*.csv"))) == 3
+    with pytest.warns(AuditorWarning, match=r"a release of 3 records \(corner-wave, levels 0.5, 1\) is lost: it can no longer be extended"):
+        write_copies(data, "independent", [0.5], 1, folder, form="parquet", force=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["copy-1.parquet", "release.json"]
+    (folder / "release.json").unlink()
+    with pytest.raises(AuditorError, match=r"holds copy-1\.parquet of another release"):
+        write_copies(data, "corner-wave", [0.5], 1, folder)

@@ -232,7 +232,7 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
     (out / "copy-1.csv").touch()
     (out / "copy-1.csv").chmod(0o640)  # one that is there is replaced, permissions and all
     for _ in range(2):
-        write_copies(str(source), "corner-wave", [0.5], None, out)
+        write_copies(str(source), "corner-wave", [0.5], None, out, force=True)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.glob("copy-*")} == {0o600}
     shared = 0o666 & ~umask
     assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])  # the file that was there, files in the making, a copy, the manifest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -27,17 +27,22 @@ class TableFiles:
     ----------
     paths : sequence of Path
         Final names, ``.csv`` or ``.parquet``, in one folder that exists.
+    edition : str
+        A mark in the temporary names.
+    commit : callable, optional
+        Called when all files are whole, before any gets its name. From then on an error leaves the files as they are, for its owner to
+        finish or to remove.
     """
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._paths = list(paths)
+    def __init__(self, paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None) -> None:
+        self._paths, self._edition, self._commit = list(paths), edition, commit
         self._temporary: list[Path] = []
         self._files: list[Any] = []
 
     def __enter__(self) -> TableFiles:
         try:
             for path in self._paths:
-                descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+                descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-{self._edition}")
                 self._temporary.append(Path(name))
                 self._files.append(_Parquet(descriptor) if path.suffix == ".parquet" else _Csv(descriptor))
         except BaseException:
@@ -54,7 +59,11 @@ class TableFiles:
             if kind is None:
                 for file in self._files:
                     file.finish()
-                for temporary, path in zip(self._temporary, self._paths, strict=True):
+                whole = self._temporary
+                if self._commit is not None:
+                    self._temporary = []
+                    self._commit()
+                for temporary, path in zip(whole, self._paths, strict=True):
                     publish(temporary, path, private=True)
                 _flush_folder(self._paths[0].parent)
         finally:

@@ -1,0 +1,137 @@
+"""Release folder: one command at a time, and files that appear all together or not at all.
+
+Copies are written under hidden names that end in the command's edition, a random mark. When all are whole, the manifest that names them
+and the edition replaces the old manifest. Then the copies get their own names. A command that was stopped before its manifest has
+released nothing: the next command removes its files. One that was stopped later is finished by the next command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from auditor.data.formats.writers import TableFiles
+from auditor.errors import AuditorError
+from auditor.results.files import lock_folder, publish, write_atomically, writing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MANIFEST = "release.json"
+COPY = re.compile(r"copy-\d+(-batch-\d+)?\.(csv|parquet)")
+HIDDEN = re.compile(rf"\.({COPY.pattern}|{re.escape(MANIFEST)})-([0-9a-f]{{8}})?\w{{8}}")
+PATIENCE = 10.0
+"""Seconds that a command waits for another one in the same folder."""
+
+
+@contextmanager
+def taken(folder: Path) -> Iterator[None]:
+    """Lock a release folder; before and after, finish or remove the files of a command that was stopped.
+
+    A folder that does not exist is made, and removed if nothing was written to it.
+
+    Raises
+    ------
+    AuditorError
+        Another command is writing there, or the folder cannot be written.
+    """
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(folder, PATIENCE)
+    try:
+        _settle(folder)
+        yield
+    finally:
+        try:
+            _settle(folder)
+            with suppress(OSError):  # not empty
+                for path in missing:
+                    path.rmdir()
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+
+def _settle(folder: Path) -> None:
+    """Give the files of the newest edition their names, and remove all other hidden files."""
+    with writing(folder):
+        hidden = [found for path in folder.iterdir() if (found := HIDDEN.fullmatch(path.name))]
+        edition = (read_manifest(folder) or {}).get("edition") if hidden else None
+        for found in hidden:
+            if found[4] is not None and found[4] == edition:
+                publish(folder / found[0], folder / found[1], private=True)
+            else:
+                (folder / found[0]).unlink()
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a release; None where there is none that can be read."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
+
+
+def batches_of(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the entries of each batch of records: of the first one the manifest itself."""
+    return [manifest, *manifest.get("later_batches", [])]
+
+
+def copies_in(folder: Path) -> set[str]:
+    """Return the names of all files in a folder that are called like copies."""
+    return {path.name for path in folder.glob("copy-*") if COPY.fullmatch(path.name)}
+
+
+def check_free(folder: Path, paths: Sequence[Path]) -> None:
+    """Refuse to write over files that the manifest of the folder does not name.
+
+    Raises
+    ------
+    AuditorError
+        Naming one.
+    """
+    there = [path.name for path in paths if path.exists()]
+    if there:
+        raise AuditorError(f"{folder}: holds {there[0]}, which {MANIFEST} does not name; move it to another folder, or remove it")
+
+
+def write_release(
+    folder: Path, paths: Sequence[Path], parts: Iterable[Sequence[pd.DataFrame]], manifest: Callable[[], Mapping[str, Any]],
+    replaced: Iterable[str] = (),
+) -> Path:  # fmt: skip
+    """Write copies block by block, then the manifest; return the path of the manifest.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that is ``taken``.
+    paths : sequence of Path
+        Of the copies, in this folder.
+    parts : iterable
+        The next records of each copy.
+    manifest : callable
+        Makes the manifest, once all copies are written.
+    replaced : iterable of str
+        Names of copies of an earlier release, which are removed once the new copies are whole.
+    """
+    edition = secrets.token_hex(4)
+
+    def commit() -> None:
+        text = json.dumps({**manifest(), "edition": edition}, indent=2, ensure_ascii=False) + "\n"
+        for name in replaced:
+            (folder / name).unlink(missing_ok=True)
+        write_atomically(folder / MANIFEST, text.encode())
+
+    with writing(folder), TableFiles(paths, edition, commit) as files:
+        for part in parts:
+            for place, copy in enumerate(part):
+                files.append(place, copy)
+    return folder / MANIFEST

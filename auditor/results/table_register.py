@@ -1,0 +1,93 @@
+"""Register of released columns, beside the owner's key: it notices a second independent release of one table.
+
+Each line of ``releases.jsonl`` (mode 0600) holds a release's place, its date and a keyed fingerprint of every column that was perturbed.
+Numbers are compared in 32 bits, so that a file and a table that another library has read from it agree. A column counts as released if
+all its values are the same in the same order: a selection of the records, or another order, is not noticed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from auditor.errors import AuditorWarning
+from auditor.results.owner_key import fingerprint, state_folder
+
+NAME = "releases.jsonl"
+IN_MEMORY = "in memory"
+AGAIN = "two releases that know nothing of each other say more together than the better one: extend the first in place of a second"
+
+
+class ColumnPrints:
+    """Fingerprints of a table's columns, taken block by block while copies are drawn."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._digests = {name: hashlib.sha256() for name in names}
+
+    def add_numbers(self, x: Any) -> None:
+        """Add the next records, shape (b, N)."""
+        for digest, column in zip(self._digests.values(), np.asarray(x, dtype=np.float32).T, strict=True):
+            digest.update((column + np.float32(0)).tobytes())  # −0 is 0
+
+    def add_labels(self, columns: Iterable[tuple[Sequence[Any], Any]]) -> None:
+        """Add the next records of categories: the labels of each column, and each record's place among them."""
+        for digest, (labels, codes) in zip(self._digests.values(), columns, strict=True):
+            digest.update(np.array([hashlib.sha256(str(label).encode()).digest()[:8] for label in labels])[codes].tobytes())
+
+    def by_column(self) -> dict[str, str]:
+        """Return each column's fingerprint under the owner's key."""
+        return {name: fingerprint(digest.hexdigest()) for name, digest in self._digests.items()}
+
+    def of_table(self) -> str:
+        """Return one fingerprint of all columns under the owner's key."""
+        return fingerprint(" ".join(digest.hexdigest() for digest in self._digests.values()))
+
+
+def earlier_release(prints: ColumnPrints) -> str | None:
+    """Return a sentence that names the last release of one of these columns; None where none is known."""
+    names = {mark: name for name, mark in prints.by_column().items()}
+    for line in reversed(_lines()):
+        with suppress(ValueError, LookupError, TypeError):
+            known = json.loads(line)
+            if found := [names[mark] for mark in known["columns"] if mark in names]:
+                which = f"column {found[0]!r}" + (f" and {len(found) - 1} more" if found[1:] else "")
+                return f"the same records were released before, {known['place']} on {known['date']} ({which}); {AGAIN}"
+    return None
+
+
+def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
+    """Note a release in a folder, or in memory; nothing is noted where the owner's key cannot be kept."""
+    place = IN_MEMORY if folder is None else f"in {folder.absolute()}"
+    line = json.dumps({"columns": sorted(prints.by_column().values()), "place": place, "date": date.today().isoformat()})
+    with suppress(OSError, RuntimeError):
+        if line not in _lines():
+            descriptor = os.open(_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+                handle.write(line + "\n")
+
+
+def warn_and_register(prints: ColumnPrints) -> None:
+    """Warn if the columns of copies in memory were released before, and note them."""
+    if note := earlier_release(prints):
+        warnings.warn(AuditorWarning(note), stacklevel=5)
+    register_release(prints)
+
+
+def _path() -> Path:
+    return state_folder().expanduser() / NAME
+
+
+def _lines() -> list[str]:
+    try:
+        return _path().read_text(encoding="utf-8").splitlines()
+    except (OSError, RuntimeError, ValueError):
+        return []

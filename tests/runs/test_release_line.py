@@ -1,0 +1,437 @@
+"""A release is one line: no copy is drawn without the copies that are out, whoever asks, and whatever is killed when."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.data.formats import release_folder
+from auditor.errors import AuditorError, AuditorWarning
+from auditor.results.files import lock_folder
+from auditor.runs.batch_files import append_copies
+from auditor.runs.copy_files import read_release, write_copies
+from tests.programs import PATIENCE, running, wait_for
+
+ROWS = 6_000
+RNG = np.random.default_rng(3)
+NUMBERS = pd.DataFrame(RNG.normal(size=(ROWS, 2)) @ [[3.0, 1.0], [0.0, 2.0]] + [40.0, 10.0], columns=["age", "pay"])
+CATEGORIES = pd.DataFrame({"job": RNG.choice(list("abc"), ROWS), "ward": RNG.integers(1, 4, ROWS)})
+WHOLE = NUMBERS.round().astype(int)
+PEOPLE = pd.DataFrame({"a": RNG.integers(0, 50, 60), "b": RNG.integers(0, 50, 60), "s": RNG.integers(0, 5, 60)})
+K_ANONYMITY = {"quasi": ["a", "b"], "sensitive": "s"}
+LINES = {
+    "corner-wave": (NUMBERS, [0.25, 1.0], [0.5, 0.6], {}), "laplace-multilevel": (NUMBERS, [0.25, 1.0], [0.5, 0.6], {}),
+    "geometric-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}), "skellam-multilevel": (WHOLE, [0.25, 1.0], [0.5, 0.6], {}),
+    "uniform-multilevel": (CATEGORIES, [0.2, 0.9], [0.5, 0.6], {}), "k-anonymity-multilevel": (PEOPLE, [2.0, 9.0], [4.0, 5.0], K_ANONYMITY),
+}  # fmt: skip
+"""Scheme → table, levels of the first copies, levels added one by one, parameters."""
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory, monkeypatch):
+    """A key and a register of this test alone."""
+    folder = tmp_path_factory.mktemp("state")
+    monkeypatch.setenv("AUDITOR_STATE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def table(tmp_path):
+    NUMBERS.to_csv(tmp_path / "table.csv", index=False)
+    return tmp_path / "table.csv"
+
+
+def released(folder: Path, scheme: str, form: str = "csv"):
+    """Write the first copies of a scheme's table, and return the table."""
+    X, levels, _, parameters = LINES[scheme]
+    X.to_parquet(folder / "table.parquet")
+    write_copies(str(folder / "table.parquet"), scheme, levels, None, folder / "out", list(X.columns), parameters=parameters, form=form)
+    return X
+
+
+def is_one_line(release, scheme: str) -> None:
+    """Check that the copies are those of one release: the law of their noise, or nested values and classes."""
+    if scheme == "k-anonymity-multilevel":
+        X, parameters = LINES[scheme][0], LINES[scheme][3]
+        whole = auditor.perturb(X, scheme, release.levels, seed=1, **parameters)
+        assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(release.copies, whole.copies, strict=True))
+    elif scheme == "uniform-multilevel":  # of values at the higher level a share low/high is kept, and the rest is replaced by one of 9
+        for low, high in itertools.combinations(np.argsort(release.levels), 2):
+            kept = release.levels[low] / release.levels[high]
+            alike = (release.copies[low].astype(str) == release.copies[high].astype(str)).all(axis=1)
+            assert abs(alike.mean() - kept - (1 - kept) / 9) < 5 * 0.5 / np.sqrt(len(alike))
+    else:
+        tails = 4.5 if scheme in ("laplace-multilevel", "skellam-multilevel", "geometric-multilevel") else 1.0  # share of E Z⁴ beyond σ⁴
+        Z = np.array([(made - release.original)["age"].to_numpy() for made in release.copies], dtype=float)
+        scale = np.var(release.original["age"])
+        error = np.abs(np.cov(Z) / scale - np.minimum.outer(release.levels, release.levels))
+        reach = np.sqrt((1 + tails) * np.outer(release.levels, release.levels) / len(release.original))
+        assert (error < 5 * reach).all()
+
+
+# -- no copy without the copies that are out ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", LINES)
+def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
+    X, levels, (first, second), parameters = LINES[scheme]
+    release = auditor.perturb(X.astype("category") if scheme == "uniform-multilevel" else X, scheme, levels, **parameters)
+    one, two, again = release.extend([first]), copy.deepcopy(release).extend([second]), release.extend([first])
+    assert (one.levels, two.levels) == ((*levels, first), (*levels, first, second))
+    assert np.array_equal(np.asarray(again.copies[-1]), np.asarray(one.copies[-1]))
+    is_one_line(two, scheme)
+
+
+@pytest.mark.parametrize("scheme", LINES)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_release_in_a_folder_that_is_read_and_extended_twice_is_one_line(tmp_path, scheme, form):
+    X = released(tmp_path, scheme, form)
+    _, levels, (first, second), _ = LINES[scheme]
+    one, two = read_release(X, tmp_path / "out"), read_release(X, tmp_path / "out")  # as two processes read it, before either extends it
+    one, two = one.extend([first]), two.extend([second])
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    again = read_release(X, tmp_path / "out").extend([first])
+    assert np.array_equal(np.asarray(again.copies[-1]), np.asarray(one.copies[-1]))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before  # the same level is the same copy
+    assert sorted(before) == [*(f"copy-{k}.{form}" for k in (1, 2, 3, 4)), "release.json"]
+    out = read_release(X, tmp_path / "out")
+    assert out.levels == two.levels == (*levels, first, second)
+    assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(out.copies, two.copies, strict=True))
+    is_one_line(out, scheme)
+
+
+def test_extensions_from_many_threads_at_once_are_one_line(tmp_path):
+    X = released(tmp_path, "corner-wave")
+    for release in (auditor.perturb(X, "corner-wave", [0.25, 1.0]), read_release(X, tmp_path / "out")):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda level, release=release: release.extend([level]), [0.4, 0.5, 0.6, 0.7]))
+        last = release.extend([0.8])
+        assert sorted(last.levels) == [0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
+        is_one_line(last, "corner-wave")
+
+
+def test_a_study_extends_the_release_as_it_is():
+    release = auditor.perturb(NUMBERS, "corner-wave", [0.25, 1.0], seed=1)
+    assert release.extend([0.5], seed=2).levels == (0.25, 1.0, 0.5)
+    assert release.extend([0.6], seed=2).levels == (0.25, 1.0, 0.6)
+
+
+def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tmp_path):
+    X = released(tmp_path, "corner-wave")
+    batch, stale = NUMBERS[:500] + 0.5, read_release(X, tmp_path / "out")
+    stale.append(batch)
+    with pytest.raises(AuditorError, match="not as many records"):  # another object does not know the new records' originals
+        read_release(X, tmp_path / "out")
+    longer = stale.extend([0.5])
+    assert len(longer.copies[2]) == ROWS + 500
+    manifest = json.loads((tmp_path / "out" / "release.json").read_text())
+    assert manifest["levels"] == [0.25, 1.0, 0.5]
+    assert manifest["copies"] == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
+    (later,) = manifest["later_batches"]
+    assert (later["rows"], later["copies"]) == (500, ["copy-1-batch-2.csv", "copy-2-batch-2.csv", "copy-3-batch-2.csv"])
+    for part in (manifest, later):
+        for name, column in itertools.product(part["copies"], part["grid"]):
+            assert not (pd.read_csv(tmp_path / "out" / name, float_precision="round_trip")[column] / part["grid"][column] % 1).any()
+    whole = read_release([X, batch], tmp_path / "out")
+    assert whole.first_batch == ROWS
+    is_one_line(whole, "corner-wave")
+    batch.to_csv(tmp_path / "batch.csv", index=False)
+    (NUMBERS[:300] - 0.5).to_csv(tmp_path / "third.csv", index=False)
+    append_copies(str(tmp_path / "third.csv"), tmp_path / "out", [str(tmp_path / "table.parquet"), str(tmp_path / "batch.csv")])
+    assert len(read_release([X, batch, NUMBERS[:300] - 0.5], tmp_path / "out").copies[2]) == ROWS + 800
+
+
+def test_new_copies_keep_the_columns_that_the_release_keeps(tmp_path):
+    frame = NUMBERS.assign(id=[f"{k:05}" for k in range(ROWS)])[["id", "pay", "age"]]
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    write_copies(str(tmp_path / "table.csv"), "corner-wave", [0.25], None, tmp_path / "out", ["age", "pay"], keep=["id"])
+    release = read_release(frame, tmp_path / "out").extend([0.5])
+    written = pd.read_csv(tmp_path / "out" / "copy-2.csv", dtype={"id": str}, float_precision="round_trip")
+    pd.testing.assert_frame_equal(written, release.copies[1].assign(id=frame["id"])[["id", "pay", "age"]], check_exact=True)
+    with pytest.raises(AuditorError, match="append records by `auditor perturb DATA --append`"):
+        release.append(NUMBERS[:3] + 1)
+
+
+def test_a_file_in_the_way_of_a_new_copy_stays(tmp_path):
+    X = released(tmp_path, "corner-wave")
+    (tmp_path / "out" / "copy-3.csv").write_text("mine\n")
+    with pytest.raises(AuditorError, match=r"holds copy-3\.csv, which release\.json does not name"):
+        read_release(X, tmp_path / "out").extend([0.5])
+    assert (tmp_path / "out" / "copy-3.csv").read_text() == "mine\n"
+
+
+def test_a_folder_that_another_command_writes_to_is_refused(tmp_path, monkeypatch):
+    X = released(tmp_path, "corner-wave")
+    release = read_release(X, tmp_path / "out")
+    monkeypatch.setattr(release_folder, "PATIENCE", 0.1)
+    lock = lock_folder(tmp_path / "out")
+    try:
+        for call in (lambda: release.extend([0.5]), lambda: read_release(X, tmp_path / "out")):
+            with pytest.raises(AuditorError, match="another run is writing there; wait for it"):
+                call()
+    finally:
+        os.close(lock)
+    assert release.extend([0.5]).levels == (0.25, 1.0, 0.5)
+
+
+def test_a_release_is_not_continued_with_another_table_or_order(tmp_path):
+    for scheme, column in (("corner-wave", "age"), ("uniform-multilevel", "job")):
+        (folder := tmp_path / scheme).mkdir()
+        X = released(folder, scheme)
+        for other in (X[::-1].reset_index(drop=True), X.assign(**{column: X[column].iloc[0]})):
+            with pytest.raises(AuditorError, match="is no release of this table: its records have other values, or another order"):
+                read_release(other, folder / "out")
+        X.to_csv(folder / "table.csv", index=False)
+        assert read_release(pd.read_csv(folder / "table.csv"), folder / "out").levels  # whose numbers pandas reads to 15 digits
+
+
+# -- a second release of one table -------------------------------------------------------------------------------------
+
+
+def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, command, own_state):
+    order = ("perturb", table, "--scheme", "corner-wave", "--levels", "0.25,1", "-o")
+    status, _, err = command(*order, tmp_path / "one")
+    assert (status, "released before" in err) == (0, False)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
+    status, _, err = command(*order, tmp_path / "one")
+    assert (status, err.count("error:")) == (2, 1)
+    assert "holds a release of 6000 records (corner-wave, levels 0.25, 1), and a second one would average out with it" in " ".join(err.split())
+    assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == before
+    status, _, err = command(*order, tmp_path / "two", "--columns", "pay")
+    assert status == 0
+    assert f"the same records were released before, in {tmp_path / 'one'} on" in err
+    assert "(column 'pay')" in err
+    with pytest.warns(AuditorWarning, match=f"released before, in {tmp_path / 'two'} on"):
+        auditor.perturb(pd.read_csv(table), "independent", [0.5])
+    with pytest.warns(AuditorWarning, match="released before, in memory on"):
+        auditor.perturb(pd.read_csv(table), "corner-wave", [0.5])
+    status, _, err = command(*order, tmp_path / "one", "--force")
+    assert status == 0
+    assert "is lost: it can no longer be extended or appended to, and whoever has its copies can average them with the new ones" in err
+    text = (own_state / "releases.jsonl").read_text()
+    assert (own_state / "releases.jsonl").stat().st_mode & 0o777 == 0o600
+    assert not any(f"{value:.3f}" in text for value in NUMBERS["age"][:100])
+
+
+def test_studies_and_other_tables_are_no_second_release(own_state):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", AuditorWarning)
+        auditor.perturb(NUMBERS, "corner-wave", [0.5])
+        for seed in (1, 2):
+            auditor.perturb(NUMBERS, "corner-wave", [0.5], seed=seed)
+        auditor.perturb(NUMBERS + 1e-3, "corner-wave", [0.5])
+        auditor.perturb(CATEGORIES, "uniform", [0.5]).extend([0.3])
+    with pytest.warns(AuditorWarning, match="released before"):
+        auditor.perturb(CATEGORIES["job"], "uniform-multilevel", [0.5])
+    assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
+
+
+# -- commands that are killed ------------------------------------------------------------------------------------------
+
+STAFF, EXTENDED, APPENDED = NUMBERS[:2_000], [0.5, 0.6, 0.4, 0.75], [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]]
+
+
+class Owner:
+    """One folder, and the commands that an owner gives until all of them are done: each may be killed, and is given again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.out = folder, folder / "out"
+        self.seen: dict[str, bytes] = {}
+        folder.mkdir(exist_ok=True)
+        for number, frame in enumerate([STAFF, *APPENDED]):
+            frame.to_csv(folder / f"{number}.csv", index=False)
+
+    def state(self) -> tuple[list[float], int]:
+        manifest = release_folder.read_manifest(self.out)
+        return ([], 0) if manifest is None else (manifest["levels"], len(release_folder.batches_of(manifest)))
+
+    def original(self) -> list[pd.DataFrame]:
+        return [STAFF, *APPENDED][: self.state()[1]]
+
+    def next_command(self):
+        """Return what comes next: the first copies, then levels and batches by turns; None when all is done."""
+        levels, batches = self.state()
+        if not batches:
+            return "perturb", lambda: write_copies(str(self.folder / "0.csv"), "corner-wave", [0.25, 1.0], None, self.out)
+        extended, appended = len(levels) - 2, batches - 1
+        if appended < len(APPENDED) and appended < extended:
+            earlier = [str(self.folder / f"{number}.csv") for number in range(batches)]
+            return "append", lambda: append_copies(str(self.folder / f"{batches}.csv"), self.out, earlier)
+        if extended < len(EXTENDED):
+            return "extend", lambda: read_release(self.original(), self.out).extend([EXTENDED[extended]])
+        return None
+
+    def look(self) -> None:
+        """Look at the folder as a killed command has left it: a copy under its name never changes, and never goes."""
+        there = {path.name: path.read_bytes() for path in self.out.glob("copy-*")}
+        assert all(there.get(name) == content for name, content in self.seen.items())
+        self.seen |= there
+
+    def check(self) -> None:
+        """Check the folder after a command that was not killed: no partial file, all copies, one line."""
+        self.look()
+        manifest = release_folder.read_manifest(self.out)
+        named = [name for part in release_folder.batches_of(manifest) for name in part["copies"]]
+        assert sorted(path.name for path in self.out.iterdir()) == sorted([*named, "release.json"])
+        is_one_line(read_release(self.original(), self.out), "corner-wave")
+
+
+def in_a_child(action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL) -> bool:
+    """Carry an action out in a copy of this process, and send it a signal after some seconds; return whether it came to its end."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            for stream in (1, 2):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+            before()
+            warnings.simplefilter("ignore")
+            action()
+            status = 0
+        finally:
+            os._exit(status)
+    if after is not None:
+        time.sleep(after)
+        os.kill(child, number)
+    _, status = os.waitpid(child, 0)
+    return status == 0
+
+
+def killed_at(count: int, folder: Path) -> None:
+    """Kill this process just before it changes files in a folder for the ``count``-th time."""
+    left = itertools.count(count, -1)
+
+    def hook(event: str, arguments) -> None:
+        changes = event in CHANGES or (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR))
+        if changes and str(folder) in str(arguments[0]) and next(left) == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.chmod"}
+
+
+@pytest.mark.parametrize("kind", ["perturb", "extend", "append"])
+@pytest.mark.slow_after_first
+def test_a_command_killed_at_any_change_of_a_file_is_finished_or_undone_by_the_next(tmp_path, kind):
+    first, ends = Owner(tmp_path / "first"), []
+    while (command := first.next_command())[0] != kind:
+        command[1]()
+    for count in itertools.count(1):
+        shutil.copytree(tmp_path / "first", tmp_path / f"{count}")
+        owner = Owner(tmp_path / f"{count}")
+        before, (_, action) = owner.state(), owner.next_command()
+        whole = in_a_child(action, lambda count=count, owner=owner: killed_at(count, owner.out))
+        if owner.out.exists():
+            owner.look()
+        ends.append(owner.state() != before)
+        owner.next_command()[1]()
+        owner.check()
+        if whole:
+            break
+    assert whole
+    assert ends == sorted(ends)  # undone up to one moment, done from then on
+    assert sum(ends) > 1
+    assert len(ends) - sum(ends) > 2
+
+
+def slow_writes() -> None:
+    """Let this process spend most of its time between one change of a file and the next."""
+    from auditor.data.formats import writers
+
+    append, publish = writers._Csv.append, writers.publish
+
+    def slow_append(self, frame) -> None:
+        append(self, frame)
+        self._handle.flush()
+        time.sleep(0.1)
+
+    def slow_publish(*arguments, **options) -> None:
+        time.sleep(0.1)
+        publish(*arguments, **options)
+
+    writers._Csv.append, writers.publish = slow_append, slow_publish
+
+
+KILLS = int(os.environ.get("AUDITOR_KILLS", "4"))
+SLOW = """
+import sys, time
+from auditor.cli import main
+from auditor.data.formats import writers
+append = writers._Csv.append
+def slow(self, frame):
+    append(self, frame)
+    self._handle.flush()
+    time.sleep(60)
+writers._Csv.append = slow
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table, number):
+    order = ("perturb", table, "--scheme", "corner-wave", "--levels", "0.25,1", "-o", tmp_path / "new" / "out")
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # whatever the parent does about it
+    with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
+        wait_for(lambda: any(path.stat().st_size for path in tmp_path.glob("new/out/.copy-*")), "nothing is written")
+        process.send_signal(number)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 128 + number
+    assert err.strip() == f"interrupted by {number.name}"
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_killed_attack_s_partial_estimate_goes_with_the_next_one(tmp_path):
+    from auditor.runs.attack_files import write_estimate
+
+    old, young = tmp_path / ".estimate.csv-aaaaaaaa", tmp_path / ".estimate.csv-bbbbbbbb"
+    for path in (old, young):
+        path.touch()
+    os.utime(old, (0, 0))
+    write_estimate(auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)), str(tmp_path / "estimate.csv"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]  # the young one may be in the making
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tmp_path, number):
+    rng, took, killed, undone, partial = random.Random(7), {}, Counter(), 0, 0
+    for folder in itertools.count():
+        owner = Owner(tmp_path / f"{folder}")
+        while (command := owner.next_command()) is not None:
+            kind, action = command
+            before, start = owner.state(), time.perf_counter()
+            if kind not in took or rng.random() < (0.5 if kind == "extend" else 0.15) or killed.total() >= KILLS:
+                assert in_a_child(action, slow_writes)
+                took[kind] = time.perf_counter() - start
+                owner.check()
+            elif not in_a_child(action, slow_writes, after=rng.uniform(took[kind] / 4, took[kind]), number=number):
+                killed[kind] += 1
+                undone += owner.state() == before
+                if owner.out.exists():
+                    owner.look()
+                    partial += any(owner.out.glob(".*"))
+        owner.check()
+        if killed.total() >= KILLS:
+            break
+    assert killed.total() >= KILLS
+    sys.stdout.write(f"{number.name}: {dict(killed)}; {undone} undone, {partial} with partial files; {folder + 1} releases\n")
