@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.out_of_core import make
-from benchmarks.same_results import ROOT, git
+from benchmarks.same_results import ROOT, git, installed
 
 Figures = dict[str, float]
 Case = Callable[[Path, Path], Figures]
@@ -167,21 +167,22 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     lines = []
     with tempfile.TemporaryDirectory() as name:
-        sides = {"before": Path(name) / "old", "after": ROOT}
+        tree, sides = Path(name) / "old", {"before": ROOT, "after": ROOT}
         cases, path = dict(CASES), Path(name) / "big.parquet"
         many = {f"{given.rows:,} × 4 from a file, linear attacks, workers: {count}": from_file(path, count) for count in (1, 2)}
         cases |= many if given.rows else {}
         cases = {what: case for what, case in cases.items() if given.only in what}
         if cases.keys() & many.keys():
             make(path, given.rows)
-        git("worktree", "add", "--detach", sides["before"], given.commit)
+        git("worktree", "add", "--detach", tree, given.commit)
         try:
+            sides["before"] = installed(tree)
             for what, case in cases.items():
                 for line in rows_of(what, case, sides, given.rounds):
                     lines.append(line)
                     print(line, flush=True)
         finally:
-            git("worktree", "remove", "--force", sides["before"])
+            git("worktree", "remove", "--force", tree)
     if given.write:
         commits = {"commit": git("rev-parse", "--short", given.commit), "now": git("rev-parse", "--short", "HEAD")}
         given.write.write_text(INTRODUCTION.format(rounds=given.rounds, **commits) + "\n".join(lines) + "\n")

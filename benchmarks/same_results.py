@@ -116,6 +116,14 @@ def run(scenario: Path, code: Path, out: Path) -> str:
     return "" if found.exists() else f"{code.name} has no results: {done.stderr.strip().splitlines()[-1:]}"
 
 
+def installed(tree: Path) -> Path:
+    """Install a checkout into a folder beside it, with the entry points of its commit; return the folder."""
+    folder = tree.with_name("installed")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", str(folder), str(tree)]
+    subprocess.run(command, check=True)
+    return folder
+
+
 def git(*arguments: Any) -> str:
     return subprocess.run(["git", "-C", str(ROOT), *map(str, arguments)], check=True, capture_output=True, text=True).stdout.strip()
 
@@ -133,9 +141,10 @@ def main(arguments: list[str]) -> int:
         tree, kept = Path(name) / "old", (given.results or Path(name) / "results").resolve()
         git("worktree", "add", "--detach", tree, given.commit)
         try:
+            old = installed(tree)
             for scenario in sorted((tree / "scenarios").glob("*.yaml")):
                 if (ROOT / "scenarios" / scenario.name).exists() and (not given.scenarios or scenario.stem in given.scenarios):
-                    why = run(scenario, tree, kept / "old") or run(scenario, ROOT, kept / "new")
+                    why = run(scenario, old, kept / "old") or run(scenario, ROOT, kept / "new")
                     results = [] if why else [AuditResult.load(kept / side / scenario.stem) for side in ("old", "new")]
                     found = compared(*results) if results else None
                     lines.append(f"| `{scenario.stem}` | {found.row() if found else why} |")
