@@ -8,7 +8,7 @@ from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, MOST_OUTCOMES, QUANTITIES
 from auditor.audit.categorical.release import KEEP_BYTES
-from auditor.audit.cost import MARGIN, Workload, categorical_seconds, results_bytes, tries
+from auditor.audit.cost import MARGIN, Workload, categorical_seconds, process_bytes, results_bytes, tries
 from auditor.audit.counts.outcome_counts import FEWEST_PENDING, MOST_CELLS, PASS_CELLS, possible_cells
 from auditor.audit.numeric.gather import MOST_SHUFFLED
 from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
@@ -23,8 +23,6 @@ PROCESS_BYTES = 160
 """A tuple's events and snapshots in the replacement process, at most."""
 MERGE_BYTES = 48
 """A key that is counted: it, its count, and what sorting new ones in takes."""
-LOADED = 180 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 182, what is counted below too)."""
 FIGURES = 12
 """Rows of results of one coalition, where nothing more is asked for."""
 
@@ -34,7 +32,7 @@ def categorical_workload(here: Scenario, table: Table, use: SchemeUse, copies: i
     data = categories_of(table)
     tried = list(tries(here, use, copies))
     seconds = categorical_seconds(here, use, tried, data.rows, data.size, copies)
-    memory = LOADED + _categorical_memory(here, table, data, copies)
+    memory = process_bytes(table) + _categorical_memory(here, table, data, copies)
     results = results_bytes(here, tried, copies, FIGURES)
     return Workload(len(data.names), data.rows * copies, seconds, int(MARGIN * memory), results=int(MARGIN * results))
 

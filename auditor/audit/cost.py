@@ -8,6 +8,7 @@ waiting for disks.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from auditor.adversary.attack import Attack, LinearAttack
 from auditor.adversary.coalitions import expand_all
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, MOST_TAUGHT, REDRAWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, trees_shown
+from auditor.data.table import Table
 from auditor.numerics.blocks import BLOCK_VALUES
 from auditor.process.containment import contained
 from auditor.results.evidence import ROW_REDRAWS
@@ -61,8 +63,12 @@ FOLD, FOLD_ROW = 1e-3, 3e-6
 RECORD_BYTES, MEMBER_BYTES = 1500, 56
 """A row of results, from the maps that its figures come from to the page, and a copy that a coalition names with its level (measured at
 65,535 coalitions: 1,310 a row, of which a worker holds 200; of 100,000 rows 1,450)."""
-MARGIN = 1.1
-"""Of memory rather too much than too little: libraries differ that much from machine to machine."""
+LOADED = 200 * 2**20
+"""Resident memory of a process with the engine and some of the libraries that an audit imports (measured: 154 to 180 after a small one)."""
+KEY_TEXTS = 4
+"""Times that the keys of all records are in memory while they are read and compared (measured: 3.5 of 300,000 keys of 95 characters)."""
+MARGIN = 1.6
+"""Of counted memory: what is not counted is learners, libraries that few audits import, and arrays that come and go within a step."""
 
 
 class Workload(NamedTuple):
@@ -161,6 +167,11 @@ def categorical_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], ro
         each = draws * fit_seconds(attack, rows, 1) if attack.serial else rows * (RECORD + CHANCE * size)
         seconds += ATTEMPT + coalitions * each
     return seconds
+
+
+def process_bytes(table: Table) -> int:
+    """Return the bytes of a process that has read a table, before it draws: libraries, and the text of record keys with its copies."""
+    return LOADED + KEY_TEXTS * sum(map(sys.getsizeof, () if table.keys is None else table.keys.cells))
 
 
 def results_bytes(here: Scenario, tried: Iterable[Try], copies: int, each: int) -> int:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from auditor import registry
 from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
-from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, results_bytes, tree_fits, tries
+from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, process_bytes, results_bytes, tree_fits, tries
 from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
 from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART, groups_apart
-from auditor.data.request import is_file
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -22,18 +20,8 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-LOADED, READERS, COMPARED, FROM_FILES = 155 * 2**20, 30 * 2**20, 71 * 2**20, 30 * 2**20
-"""Resident memory of a process with what the engine loads, after a small audit with its page (measured: 154), and what is added by the
-libraries that read files (measured: 13 to 39), by those that compare copies from files with the table (0 to 65), and by batches of a table
-that stays in its files, beyond what is counted."""
-LEARNERS = 90 * 2**20
-"""Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
-TREES_GROWN, TREE_BYTES = 12 * 2**20, 150
-"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (fitted together: 1.1 to
-1.45 with all else, of ten releases of 2 to 40 copies and 2 to 100 attributes)."""
-ATTACKS_ON_ROWS, FITTED_COLUMN = 12 * 2**20, 350_000
-"""Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
-attributes of 4 coalitions to 100 of 4 and 2 of 101: within 1.0 to 1.5, together with all else)."""
+TREE_BYTES, FITTED_COLUMN = 150, 350_000
+"""Of boosted trees, for each value of the copies; and of a fitted attack that is not linear, for each attribute of a coalition."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
 """Arrays as large as the table, as the moments of all rows, as all maps, and as the noise that is looked at row by row: those that there
 are at once. These four, and the next, are fitted together to the peaks of 24 whole runs with their pages, of 2 to 1,000 copies and 2 to
@@ -70,10 +58,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     values = table.rows * table.width * copies
     tried = list(tries(here, use, copies))
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
-    learns = here.utility is not None or here.measure("geometry") is not None
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
-    files = READERS * is_file(here.data.source) + COMPARED * (not registry.get("scheme", use.name).makes_copies)
-    memory = LOADED + files + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
+    memory = process_bytes(table) + imported + _numeric_memory(here, table, use, copies, tried)
     results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
@@ -88,20 +74,20 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, t
     undone = M * N if scheme.has_matrices else 0
     fits, shown, taken = tree_fits(here, n, N, M)
     taken = min(taken, rows_wanted(n, min(M * N, MOST_COORDINATES))) if table.streamed else taken
-    trees, learner = (TREE_BYTES * taken * N * shown, TREES_GROWN) if fits else (0, 0)
+    trees = TREE_BYTES * taken * N * shown if fits else 0
     tested = N * len(some_copies(M, N, MOST_COORDINATES))
     looked_at = TESTED * 8 * tested * rows_wanted(n, tested)
     maps = MAPS * 8 * N * M * N * max((needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0)
     linear_rows = CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
     on_rows = max((needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0)
-    each_row = 4 * on_rows * N * block + ATTACKS_ON_ROWS * bool(on_rows) + FITTED_COLUMN * N * on_rows
+    each_row = 4 * on_rows * N * block + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     rows = TABLES * n * N * 8
     if table.streamed:
         from auditor.data.formats.parts import BATCH_ROWS  # for start-up: of tables that stay in their files alone
 
-        rows = FROM_FILES + BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
-    working = max(linear_rows, each_row, trees) + learner
+        rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
+    working = max(linear_rows, each_row, trees)
     used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
     return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)
 

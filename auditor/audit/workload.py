@@ -1,7 +1,7 @@
 """What the audit of a release takes, before it is run: values to draw, memory, time.
 
-What is large is counted, and what comes and goes within a step is a rule of thumb: of memory rather too much, by half at most (tests hold
-that), for tables in memory and in files. Of categories it is a function of the domain, the copies and the block, and not of the rows.
+Large arrays are counted. Memory has one margin for the rest, so that too much is predicted: at most 2.5 times the measured peak, as tests
+hold, for tables in memory and in files. Of categories it is a function of the domain, the copies and the block, and not of the rows.
 What belongs to one engine is imported when it is asked for, and the engines themselves are not: ``auditor check`` would wait for them.
 """
 
