@@ -84,7 +84,7 @@ class Distribution(NamedTuple):
         Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's standard deviation,
         never the largest error itself, which could betray an outlying record.
     shares : tuple of float
-        Share of the records in each bin, in [0, 1].
+        Share of the records in each bin, in [0, 1]. Neighbouring bins that hold fewer than ten records have their mean share.
     above : float
         Share of the records beyond the last edge.
     """
