@@ -17,7 +17,7 @@ SCHEMA_VERSION_BESIDE = 2
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
 ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
-Disclosure = Literal["public", "moments", "figures", "rounded", "withheld"]
+Disclosure = Literal["public", "private", "rounded", "withheld"]
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
 

@@ -219,7 +219,8 @@ def spread_shares(counts: Counts, rows: int) -> Array:
     run, held = np.zeros(counts.shape, dtype=np.intp), np.zeros(counts.shape[:-1], dtype=np.int64)
     for k in range(counts.shape[-1]):
         before = max(0, k - 1)
-        begins = (held >= FEWEST_IN_BIN) & ((left[..., k] >= FEWEST_IN_BIN) | ((left[..., k] == 0) & (counts[..., before] >= FEWEST_IN_BIN)))
+        ends = (left[..., k] >= FEWEST_IN_BIN) | ((left[..., k] == 0) & (counts[..., before] >= FEWEST_IN_BIN))
+        begins = (held >= FEWEST_IN_BIN) & ends
         held = np.where(begins, 0, held) + counts[..., k]
         run[..., k] = run[..., before] + begins
     place = run + (np.arange(held.size) * counts.shape[-1]).reshape(*held.shape, 1)
