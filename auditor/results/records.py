@@ -136,7 +136,7 @@ class DataSummary(BaseModel):
     """The table that was audited, in aggregates.
 
     ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in memory alone; what is written of it
-    is ``rounded``, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
+    is ``rounded`` to the precision of its error bars, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
