@@ -22,12 +22,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, Self, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from auditor.results.measurements import Coded, Measurements
+from auditor.results.measurements import Measurements
 from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Measurement
 from auditor.types import Array
@@ -141,55 +142,60 @@ def _too_few(table: DataSummary) -> str:
 
 def _measurements(exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]) -> Measurements:
     """Return measurements as they may be reported; guarantees of schemes whose noise is sized by stated bounds are in full."""
-    fields = {field: cast(Coded, exact.columns[field]) for field in _GROUP}
-    metrics, sweeps, value, theory = fields["metric"], fields["sweep"], exact.columns["value"], exact.columns["theory"]
-    found = [_table(tables, sweep) for sweep in sweeps.values]
-    secret = np.array([table.disclosure == "private" for table in found], dtype=bool)[sweeps.places]
-    secret &= np.array([metric != "seconds" for metric in metrics.values], dtype=bool)[metrics.places]
-    by_law = np.array([base(metric) in GUARANTEES for metric in metrics.values], dtype=bool)[metrics.places]
-    secret &= ~(by_law & np.array([scheme in bounded for scheme in fields["scheme"].values], dtype=bool)[fields["scheme"].places])
-    rows = np.array([table.rows for table in found], dtype=np.float64)[sweeps.places]
-    shares = np.array([_is_share(metric) for metric in metrics.values], dtype=bool)[metrics.places]
-    shift = _shifts(fields, found)
+    column = dict(exact.columns)
 
-    def error(figure: Array) -> Array:
+    def by(field: str, of: Callable[[Any], Any]) -> Any:
+        """Return a function of a field row by row, shape (n,), called once for each distinct value."""
+        return np.array([of(value) for value in column[field].values])[column[field].places]
+
+    def error(figure: Array) -> Any:
         """Return the standard errors of figures of ``n`` records, shape (n,)."""
         return np.where(shares, np.sqrt(np.abs(figure * (1.0 - figure)) / rows), np.abs(figure) * np.sqrt(2.0 / rows))
 
-    stated = np.nan_to_num(exact.columns["std_error"], posinf=0.0)
-    step = np.maximum(stated, error(np.where(np.isnan(value), theory, value)))  # one grid: a value stays within its interval
-    columns = {"std_error": half_steps(exact.columns["std_error"] * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)}
-    moved = shift * error(value) / 2.0
-    for field, by in (("value", moved), ("ci_low", moved), ("ci_high", moved), ("theory", shift * error(theory) / 2.0)):
-        figure = exact.columns[field]
-        within = shares & (figure >= 0.0) & (figure <= 1.0)
-        whole = half_steps(figure + np.nan_to_num(by), step)
-        columns[field] = np.where(within, np.clip(whole, 0.0, 1.0), whole)
-    columns = {field: np.where(secret, column, exact.columns[field]) for field, column in columns.items()}
-    short = np.array([bool(_too_few(table)) for table in found], dtype=bool)[sweeps.places] & secret & ~np.isnan(value)
-    if not short.any():
-        return exact.replaced(**columns)
-    columns = {field: np.where(short, np.nan, column) for field, column in columns.items()}
-    status, reason, bars = (cast(Coded, exact.columns[field]) for field in ("status", "reason", "error_bar"))
-    for place in np.unique(sweeps.places[short]):
-        reason = reason.put(short & (sweeps.places == place), _too_few(found[place]))
-    return exact.replaced(**columns, status=status.put(short, "not-applicable"), reason=reason, error_bar=bars.put(short, "none"))
+    if not len(exact):
+        return exact
+    table = partial(_table, tables)
+    rows, shares = by("sweep", lambda sweep: float(table(sweep).rows)), by("metric", _is_share)
+    stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by("scheme", bounded.__contains__)
+    secret = by("sweep", lambda sweep: table(sweep).disclosure == "private") & by("metric", "seconds".__ne__) & ~stated_law
+    why = by("sweep", lambda sweep: _too_few(table(sweep)))
+    value, theory, stated = (column[field] for field in ("value", "theory", "std_error"))
+    shift = _shifts(exact, table)
+    step = np.fmax(stated, error(np.where(np.isnan(value), theory, value)))  # one grid: a value stays within its interval
+    found = {"std_error": half_steps(stated * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)}
+    for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
+        figure = column[field]
+        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step)
+        found[field] = np.where(shares & (figure >= 0.0) & (figure <= 1.0), np.clip(moved, 0.0, 1.0), moved)
+    short = secret & (why != "") & ~np.isnan(value)
+    known: dict[str, Any] = {
+        field: np.where(short, np.nan, np.where(secret, figure, column[field])) for field, figure in found.items()
+    }  # fmt: skip
+    for few in np.unique(why[short]).tolist():
+        here = short & (why == few)
+        column |= {
+            "status": column["status"].put(here, "not-applicable"), "reason": column["reason"].put(here, few),
+            "error_bar": column["error_bar"].put(here, "none"),
+        }  # fmt: skip
+    return Measurements(column | known)
 
 
-def _shifts(fields: Mapping[str, Coded], tables: Sequence[DataSummary]) -> Array:
+def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
     """Return the secret share of every row's error by which it is shifted, in ±1, shape (n,); rows of one group share it.
 
     The secret is the table's exact moments: the same table has the same shifts in every audit.
     """
-    groups, place = np.unique(np.stack([column.places for column in fields.values()], axis=1), axis=0, return_inverse=True)
-    secrets = [table.model_dump_json(include={"rows", "attributes", "correlation"}) for table in tables]
+    sweeps, *others = (exact.columns[field] for field in _GROUP)
+    secrets = [table(sweep).model_dump_json(include={"rows", "attributes", "correlation"}) for sweep in sweeps.values]
+    keys = [hashlib.sha256(f"{secret} {sweep}".encode()).hexdigest() for secret, sweep in zip(secrets, sweeps.values, strict=True)]
 
-    def drawn(group: Sequence[int]) -> float:
-        names = [str(column.values[at]) for column, at in zip(fields.values(), group, strict=True)]
-        digest = hashlib.sha256("\0".join([secrets[group[0]], *names]).encode()).digest()
+    def drawn(row: int) -> float:
+        names = (str(column.values[column.places[row]]) for column in others)
+        digest = hashlib.sha256("\0".join([keys[sweeps.places[row]], *names]).encode()).digest()
         return int.from_bytes(digest[:8], "little") / 2.0**63 - 1.0
 
-    return np.array([drawn(group) for group in groups.tolist()], dtype=np.float64)[place.ravel()]
+    groups = exact.cells(_GROUP)
+    return np.array([drawn(row) for row in np.unique(groups, return_index=True)[1]])[groups]
 
 
 def _is_share(metric: str) -> bool:

@@ -55,6 +55,7 @@ def audit(folder, name, table, seed, **data):
     if issubclass(cls, UniformScheme):
         data |= {"bin": {name: {"quantile": 3} for name in table}}
         knowledge = ["perfect"]
+        scheme |= {"matrix": dict.fromkeys(table, scheme["matrix"])} if "matrix" in scheme else {}
     return auditor.run({
         "seed": seed, "data": {"source": str(folder / "people.csv"), **data}, "schemes": [scheme], "attacks": "all", "knowledge": knowledge,
         "coalitions": ["subsets"], "utility": {}, "measures": MEASURES,
