@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 from auditor.registry import register
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement
-from auditor.results.renderer import Renderer, escaped, visible
-
-_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+from auditor.results.renderer import Renderer, escaped, visible, without_formula
 
 
 @register
@@ -34,11 +32,11 @@ class Csv(Renderer):
 
 
 def cell(value: Any) -> Any:
-    """Write one value; text that a spreadsheet would take for a formula gets an apostrophe before it, and none steers a terminal."""
+    """Return one value as a cell that neither a spreadsheet runs nor a terminal obeys."""
     if isinstance(value, dict):
         return escaped(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
     if isinstance(value, tuple):
         return " ".join(str(item) for item in value)
     if isinstance(value, str):
-        return visible(f"'{value}" if value.startswith(_STARTS_A_FORMULA) or value.lstrip().startswith(_STARTS_A_FORMULA) else value)
+        return visible(without_formula(value))
     return value

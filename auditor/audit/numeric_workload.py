@@ -28,6 +28,8 @@ are at once. These four, and the next, are fitted together to the peaks of 24 wh
 500 attributes (all within 1.0 to 1.5)."""
 REDRAWN = 18
 """Arrays as large as the moments, where they are drawn again for what was estimated; beside those of each part of what was chosen."""
+BIN_BYTES = 250
+"""Of a bin of a spread of errors, from its count to the file (measured: 227)."""
 MOST_MOMENT_BYTES = 4 * 2**30
 """For the joint moments of a release: of the copies that numbers can be audited in at once."""
 
@@ -60,7 +62,9 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     memory = process_bytes(table) + imported + _numeric_memory(here, table, use, copies, tried)
-    results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS))
+    spread = here.measure("error-distribution")
+    bins = 0 if spread is None else table.width * int(spread.options["bins"])
+    results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS)) + BIN_BYTES * bins * sum(held for *_, held in tried)
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
 

@@ -29,8 +29,8 @@ class DataUse:
         What to do with missing values; a blank line in a CSV file of one column is one.
     standardize : bool
         Whether every column is brought to mean 0 and variance 1.
-    disclosure : 'moments' or 'figures'
-        What of a private table is rounded where results are written: its moments, or figures in its units too (docs/privacy.md).
+    disclosure : 'rounded' or 'public'
+        Whether figures of a private table are rounded where results are written, or the records are declared public (docs/privacy.md).
     parameters : dict
         The source's own.
     bins, categorical : dict
@@ -48,7 +48,7 @@ class DataUse:
     rows: int | None = None
     missing: str = "refuse"
     standardize: bool = False
-    disclosure: Literal["moments", "figures"] = "moments"
+    disclosure: Literal["rounded", "public"] = "rounded"
     parameters: dict[str, Any] = field(default_factory=dict)
     bins: dict[str, Any] = field(default_factory=dict)
     categorical: dict[str, Any] = field(default_factory=dict)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from auditor.expectations.base import Filter, Judgement, copies_released, selector
 from auditor.expectations.noise_follows_law import NoiseFollowsLaw
-from auditor.results.disclosure import BY_GUARANTEE
 from auditor.results.evidence import Evidence
 from auditor.results.records import Measurement, describe
 
@@ -15,6 +14,7 @@ SYMBOL = {"epsilon": "ε", "gaussian_dp": "μ", "concentrated_dp": "ρ"}
 """Figures that are compared, each exact for some noise: of a coalition the first that is."""
 COMPARED = tuple(SYMBOL)
 ROUNDING = 1e-9
+BY_GUARANTEE = "by guarantee: "
 
 
 def as_drawn(judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence) -> Judgement:

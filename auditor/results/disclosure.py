@@ -1,54 +1,43 @@
-"""What of an audit may leave its owner's machine: figures over at least ten records, no sharper than their error bars need.
+"""Disclosure: what of an audit may leave its owner's machine.
 
-The records of a file are a secret; those of a registered source that says so, and those written in a scenario, are not. Of a secret table
+Every figure of a private table is written with the precision that its error bar warrants, and none of fewer than ten records.
 
-| what | is written |
-| --- | --- |
-| mean, variance, unit, correlation | rounded to a step of at most half their standard error in ``n`` records |
-| every figure of fewer than ten records | withheld; the verdicts stay |
-| all other figures | as they are |
+====================  =========================================================================================
+standard error ``s``  the larger of the stated one and the one of ``n`` records: ``√(f(1 − f)/n)`` of a share or
+                      probability ``f``, ``|f| √(2/n)`` of all other figures, as of the variance of normal records
+grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
+shift                 ``u/2`` times the error of ``n`` records before rounding, ``u`` secret and uniform in ±1
+====================  =========================================================================================
 
-An attack's error in data units over the same without a unit is the exact variance, though. Where a scenario asks for it, with
-``data: {disclosure: figures}``, as one whose results will be published should, that is closed too:
+All coalitions of an attack share one ``u`` by metric and attribute. Without the shift a hundred closed forms of one exact quantity,
+each on a grid of its own, would locate that quantity a hundred times better than one does.
 
-| what | is written |
-| --- | --- |
-| figures in data units (``distortion``, ``rmse``, bins) | times *rounded over exact variance*, one factor an attribute |
-| figures of noise whose size is stated in data units | rounded to a step of at most half their own |
-| guarantees of noise whose size, or memory, is the table's own | withheld: a stated change over it, at many levels, is the variance |
-
-The factor is what makes it hold: were each figure rounded by itself, the mean of many quotients ``distortion / normalized_error`` would be
-the variance again. With one factor every such quotient is the *rounded* variance, and figures still agree with one another.
-
+The records of a file are private. Those of a public source, of a table in a scenario, and of a file with ``disclosure: public`` are not.
 Ten is the threshold of the guidelines for checking output of research on microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1).
-*Not protected against*: docs/privacy.md, «What rounding does not do».
+docs/privacy.md says how far a record can be located all the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
-from auditor import registry
-from auditor.results.metrics import EMPIRICAL, GUARANTEES, METRICS, base
+import numpy as np
+
+from auditor.results.measurements import Measurements
+from auditor.results.metrics import GUARANTEES, METRICS, base
 from auditor.results.records import DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.types import Array
 
 FEWEST_RECORDS = 10
-SECRET = ("moments", "figures")
-"""What ``DataSummary.disclosure`` says of a secret table before anything is written: how much of it is to be rounded."""
-IN_DATA_UNITS = {"distortion": 1.0, "rmse": 0.5}
-"""Metric → power of the variance that it is in proportion to."""
-SHOWN_DIGITS = 2
-"""Of figures in data units that stand in a verdict's text."""
-PROMISES = (*GUARANTEES, *EMPIRICAL)
-SIZED = "withheld: noise is sized by the table's own moments, which a guarantee would tell; `noise: bounds` sizes it without them"
-BY_GUARANTEE = "by guarantee: "
-"""Begins the last part of a verdict that tells guarantees (``auditor.expectations.guarantees``)."""
-_STATES_A_VARIANCE = ("variance", "variances", "matrix", "covariance")
-"""Parameters of a scheme that state the size of its noise in data units."""
-_FROM_MOMENTS = ("share", "standard deviations", "squared data units", "data units")
+_GROUP = ("sweep", "scheme", "knowledge", "attack", "attribute", "metric")
+"""Fields of measurements that are shifted by one share of their errors."""
+_BOUNDED = ("share", "probability")
+"""Units of metrics between 0 and 1; a share of variance is not."""
 _FIGURE = re.compile(
     r"(?<![\w.])(?:\d+\.\d+(?:e[+-]?\d+)?|\d{4,}(?:e[+-]?\d+)?\b(?!\.\d)(?! (?:of|cells|comparisons|differences|rows)\b))"
 )
@@ -95,21 +84,15 @@ def disclosed(result: R) -> R:
     >>> disclosed(result) is result  # iris is no secret
     True
     """
-    if not any(summary.disclosure in SECRET for summary in result.data):
+    private = [table for table in result.data if table.disclosure == "private"]
+    if not private:
         return result
-    tables = [_Disclosed(summary) for summary in result.data]
-    uses = result.scenario.get("schemes", ())
-    absolute = {use["id"] for use in uses if _states_a_variance(use)}
-    sized = {use["id"] for use in uses if "noise" in use and (use["id"] not in absolute or use.get("serial") == "data")}
-    found = _finder(tables)
-    changing = any(table.withheld or table.figures for table in tables)  # else no record is made of what stays as it is
+    bounded = {use["id"] for use in result.scenario.get("schemes", ()) if use.get("noise") == "bounds"}
     return result.model_copy(update={
-        "data": [table.summary for table in tables],
-        "measurements": [
-            found(record.sweep).measurement(record, record.scheme in absolute, record.scheme in sized) for record in result.measurements
-        ] if changing else result.measurements,
-        "distributions": [spread for each in result.distributions for spread in found(each.sweep).distribution(each)],
-        "expectations": [_verdict(record, tables, bool(sized)) for record in result.expectations],
+        "data": [_summary(table) if table in private else table for table in result.data],
+        "measurements": _measurements(Measurements.of(result.measurements), result.data, bounded),
+        "distributions": [spread for each in result.distributions for spread in _distribution(each, _table(result.data, each.sweep))],
+        "expectations": [_verdict(record, min(private, key=lambda table: table.rows)) for record in result.expectations],
     })  # fmt: skip
 
 
@@ -123,153 +106,146 @@ def half_step(value: float, error: float) -> float:
     >>> half_step(3.14159, 0.1), half_step(1234.5, 60.0), half_step(2.0, 0.0)
     (3.15, 1240.0, 2.0)
     """
-    if not error > 0:
-        return value
-    power = 10.0 ** math.floor(math.log10(error / 2.0))
-    step = power * max(times for times in (1, 2, 5) if times * power <= error / 2.0 * (1 + 1e-12))
-    return float(f"{round(value / step) * step:.12g}")
+    return float(half_steps(np.array(value), np.array(error)))
 
 
-class _Disclosed:
-    """One table: its summary as it may be reported, and the factors between figures and what is reported of them."""
-
-    def __init__(self, exact: DataSummary) -> None:
-        self.sweep, self.rows, self.private = exact.sweep, exact.rows, exact.disclosure in SECRET
-        self.figures = exact.disclosure == "figures"
-        self.withheld = self.private and exact.rows < FEWEST_RECORDS
-        self.reason = f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {exact.rows}"
-        self.summary = _summary(exact) if self.private else exact
-        self._factors = _factors(exact, self.summary) if self.figures else {}
-
-    def measurement(self, record: Measurement, absolute: bool, sized: bool) -> Measurement:
-        """Return one figure as it may be reported; whether the size of its noise is stated in data units, or is the table's own moments."""
-        if not self.private or record.value is None or record.metric == "seconds":
-            return record
-        if self.withheld:
-            withheld = record._replace(value=None, std_error=None, ci_low=None, ci_high=None, theory=None)
-            return withheld._replace(status="not-applicable", reason=self.reason, error_bar="none")
-        if not self.figures:
-            return record
-        power = IN_DATA_UNITS.get(record.metric)
-        if power is not None:
-            factor = self._factors.get(record.attribute, 1.0) ** power
-            record = _changed(record, lambda number: number * factor)
-        metric = METRICS.get(base(record.metric))
-        if base(record.metric) in PROMISES:
-            return record._replace(value=None, theory=None, status="not-applicable", reason=SIZED) if sized else record
-        if absolute and (metric is None or metric.unit.startswith(_FROM_MOMENTS)):
-            record = _rounded(record, self.rows)
-        return record
-
-    def distribution(self, spread: Distribution) -> Sequence[Distribution]:
-        """Return a histogram as it may be reported, none of too few records; its bins are multiples of the standard deviation."""
-        if self.withheld:
-            return ()
-        factor = math.sqrt(self._factors.get(spread.attribute, 1.0))
-        return (spread if factor == 1.0 else spread._replace(edges=tuple(edge * factor for edge in spread.edges)),)
+def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
+    """Return values of any shape, each on the grid of its standard error (``half_step``); with at least so many steps, if not 0."""
+    rounded = np.isfinite(values) & np.isfinite(errors) & (errors > 1e-290)
+    half = np.where(rounded, errors, 1.0) / 2.0
+    power = np.floor(np.log10(half))
+    scale = 10.0 ** np.abs(power)
+    left = half * (1 + 1e-12) * np.where(power < 0, scale, 1 / scale)  # from 1 to 10
+    times = np.where(left >= 5, 5.0, np.where(left >= 2, 2.0, 1.0))
+    units = np.where(rounded, values, 0.0) * np.where(power < 0, scale, 1 / scale)
+    whole = np.maximum(np.rint(units / times), np.where((units > 0) & (fewest > 0), fewest, -np.inf)) * times
+    return np.asarray(np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values))
 
 
-def _finder(tables: Sequence[_Disclosed]) -> Callable[[dict[str, Any]], _Disclosed]:
-    """Return what finds the table of a sweep point: the one whose swept data are those of the point."""
-    known: dict[int, _Disclosed] = {}
+def rounded(value: float, rows: int) -> float:
+    """Return a figure without a stated error, no sharper than ``n`` records make a variance."""
+    return half_step(value, abs(value) * math.sqrt(2.0 / rows))
 
-    def found(sweep: dict[str, Any]) -> _Disclosed:
-        if id(sweep) not in known:  # records of one release share one; the result keeps them alive
-            fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
-            # a point that no table claims is treated as the most private one there is
-            known[id(sweep)] = next(fits, None) or min(tables, key=lambda table: (not table.private, table.rows))
-        return known[id(sweep)]
 
-    return found
+def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
+    """Return the table of a sweep point; of a point that no table claims, the most private one there is."""
+    fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
+    return next(fits, None) or min(tables, key=lambda table: (table.disclosure != "private", table.rows))
+
+
+def _too_few(table: DataSummary) -> str:
+    """Return why no figure of a private table is written; empty if it has enough records."""
+    if table.disclosure != "private" or table.rows >= FEWEST_RECORDS:
+        return ""
+    return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
+
+
+def _measurements(exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]) -> Measurements:
+    """Return measurements as they may be reported; guarantees of schemes whose noise is sized by stated bounds are in full."""
+    column = dict(exact.columns)
+
+    def by(field: str, of: Callable[[Any], Any]) -> Any:
+        """Return a function of a field row by row, shape (n,), called once for each distinct value."""
+        return np.array([of(value) for value in column[field].values])[column[field].places]
+
+    def error(figure: Array) -> Any:
+        """Return the standard errors of figures of ``n`` records, shape (n,)."""
+        return np.where(shares, np.sqrt(np.abs(figure * (1.0 - figure)) / rows), np.abs(figure) * np.sqrt(2.0 / rows))
+
+    if not len(exact):
+        return exact
+    table = partial(_table, tables)
+    rows, shares = by("sweep", lambda sweep: float(table(sweep).rows)), by("metric", _is_share)
+    stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by("scheme", bounded.__contains__)
+    secret = by("sweep", lambda sweep: table(sweep).disclosure == "private") & by("metric", "seconds".__ne__) & ~stated_law
+    why = by("sweep", lambda sweep: _too_few(table(sweep)))
+    value, theory, stated = (column[field] for field in ("value", "theory", "std_error"))
+    shift = _shifts(exact, table)
+    step = np.fmax(stated, error(np.where(np.isnan(value), theory, value)))  # one grid: a value stays within its interval
+    found = {"std_error": half_steps(stated * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)}
+    for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
+        figure = column[field]
+        moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step)
+        found[field] = np.where(shares & (figure >= 0.0) & (figure <= 1.0), np.clip(moved, 0.0, 1.0), moved)
+    short = secret & (why != "") & ~np.isnan(value)
+    known: dict[str, Any] = {
+        field: np.where(short, np.nan, np.where(secret, figure, column[field])) for field, figure in found.items()
+    }  # fmt: skip
+    for few in np.unique(why[short]).tolist():
+        here = short & (why == few)
+        column |= {
+            "status": column["status"].put(here, "not-applicable"), "reason": column["reason"].put(here, few),
+            "error_bar": column["error_bar"].put(here, "none"),
+        }  # fmt: skip
+    return Measurements(column | known)
+
+
+def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary]) -> Array:
+    """Return the secret share of every row's error by which it is shifted, in ±1, shape (n,); rows of one group share it.
+
+    The secret is the table's exact moments: the same table has the same shifts in every audit.
+    """
+    sweeps, *others = (exact.columns[field] for field in _GROUP)
+    secrets = [table(sweep).model_dump_json(include={"rows", "attributes", "correlation"}) for sweep in sweeps.values]
+    keys = [hashlib.sha256(f"{secret} {sweep}".encode()).hexdigest() for secret, sweep in zip(secrets, sweeps.values, strict=True)]
+
+    def drawn(row: int) -> float:
+        names = (str(column.values[column.places[row]]) for column in others)
+        digest = hashlib.sha256("\0".join([keys[sweeps.places[row]], *names]).encode()).digest()
+        return int.from_bytes(digest[:8], "little") / 2.0**63 - 1.0
+
+    groups = exact.cells(_GROUP)
+    return np.array([drawn(row) for row in np.unique(groups, return_index=True)[1]])[groups]
+
+
+def _is_share(metric: str) -> bool:
+    known = METRICS.get(base(metric))
+    return known is not None and known.unit.startswith(_BOUNDED) and known.unit != "share of variance"
+
+
+def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribution]:
+    """Return a histogram as it may be reported, none of too few records; its edges are multiples of the standard deviation."""
+    if table.disclosure != "private":
+        return [spread]
+    if _too_few(table):
+        return []
+    factor = half_step(spread.edges[-1], spread.edges[-1] / math.sqrt(2.0 * table.rows)) / (spread.edges[-1] or 1.0)
+    return [spread._replace(edges=tuple(edge * factor for edge in spread.edges))]
 
 
 def _summary(exact: DataSummary) -> DataSummary:
     """Return a private table's aggregates, with the steps that a sample of ``n`` normal records would need, or without any."""
     n = exact.rows
-    if n < FEWEST_RECORDS:
+    if _too_few(exact):
         bare = [attribute.model_copy(update={"mean": None, "variance": None, "unit": None}) for attribute in exact.attributes]
         return exact.model_copy(update={"attributes": bare, "correlation": [], "disclosure": "withheld"})
-    rounded = [
+    attributes = [
         attribute if attribute.variance is None or attribute.mean is None else attribute.model_copy(update={
             "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
-            "variance": half_step(attribute.variance, attribute.variance * math.sqrt(2.0 / n)),
-            "unit": None if attribute.unit is None else half_step(attribute.unit, attribute.unit / math.sqrt(2.0 * n)),
+            "variance": rounded(attribute.variance, n),
+            "unit": None if attribute.unit is None else rounded(attribute.unit, 4 * n),
         })
         for attribute in exact.attributes
     ]  # fmt: skip
     correlation = [[half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation]
-    return exact.model_copy(update={"attributes": rounded, "correlation": correlation, "disclosure": "rounded"})
+    return exact.model_copy(update={"attributes": attributes, "correlation": correlation, "disclosure": "rounded"})
 
 
-def _factors(exact: DataSummary, rounded: DataSummary) -> dict[str, float]:
-    """Return rounded over exact variance by attribute, and of their sums under ``*``."""
-    pairs = {
-        old.name: (old.variance, new.variance)
-        for old, new in zip(exact.attributes, rounded.attributes, strict=True) if old.variance and new.variance
-    }  # fmt: skip
-    if not pairs:
-        return {}
-    whole = math.fsum(new for _, new in pairs.values()) / math.fsum(old for old, _ in pairs.values())
-    return {name: new / old for name, (old, new) in pairs.items()} | {"*": whole}
+def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
+    """Return a verdict with figures as they may be reported; bounds of the scenario are in full."""
+    asked = [value for value in record.where.values() if isinstance(value, (int, float, list))]
+    stated = {value for each in asked for value in (each if isinstance(each, list) else [each])}
+    bound = record.bound if record.bound in asked else None
+    if why := _too_few(table):
+        return record.model_copy(update={"observed": None, "bound": bound, "why": why})
 
+    def written(value: float) -> float:
+        return value if value in stated else rounded(value, table.rows)
 
-def _changed(record: Measurement, change: Callable[[float], float]) -> Measurement:
-    """Return a record with all its numbers changed alike."""
-    numbers = (record.value, record.std_error, record.ci_low, record.ci_high, record.theory)
-    value, error, low, high, theory = (None if number is None else change(number) for number in numbers)
-    return record._replace(value=value, std_error=error, ci_low=low, ci_high=high, theory=theory)
-
-
-def _rounded(record: Measurement, rows: int) -> Measurement:
-    """Return a record on a grid that its error bar asks for; without one, that which ``n`` records leave open of a variance."""
-    error = record.std_error or abs(record.value or 0.0) * math.sqrt(2.0 / rows)
-    rounded = _changed(record, lambda number: half_step(number, error))  # one grid, so that the value stays within its interval
-    return rounded._replace(std_error=_whole(record.std_error, rows))
-
-
-def _verdict(record: ExpectationRecord, tables: Sequence[_Disclosed], sized: bool) -> ExpectationRecord:
-    """Return a verdict whose figures may be reported; which one it is stays, for it is one of three words."""
-    short = next((table for table in tables if table.withheld), None)
-    if short is not None:
-        return record.model_copy(update={"observed": None, "bound": _asked(record), "why": short.reason})
-    if not any(table.figures for table in tables):
-        return record
-    if sized and base(_metric(record)) in PROMISES:
-        return record.model_copy(update={"observed": None, "why": SIZED})
-    if sized and BY_GUARANTEE in record.why:
-        record = record.model_copy(update={"why": record.why.partition(BY_GUARANTEE)[0] + BY_GUARANTEE + SIZED})
-    if _metric(record) not in IN_DATA_UNITS:
-        return record
-    rows = min(table.rows for table in tables if table.private)
-    why = _FIGURE.sub(lambda figure: f"{float(figure[0]):.{SHOWN_DIGITS}g}", record.why)
-    bound = record.bound if record.bound == _asked(record) or isinstance(record.bound, list) else _whole(record.bound, rows)
-    return record.model_copy(update={"observed": _whole(record.observed, rows), "bound": bound, "why": why})
-
-
-def _metric(record: ExpectationRecord) -> str:
-    """Return the metric that an expectation is about: the one it names, is called by, or takes by default."""
-    if not registry.has("expectation", record.expectation):
-        return record.expectation
-    field = registry.get("expectation", record.expectation).Parameters.model_fields.get("metric")
-    return str(record.where.get("metric", field.default if field else ""))
-
-
-def _whole(value: float | None, rows: int) -> float | None:
-    """Return a figure in proportion to a variance, no sharper than ``n`` records make that."""
-    return None if value is None else half_step(value, abs(value) * math.sqrt(2.0 / rows))
-
-
-def _asked(record: ExpectationRecord) -> float | list[float] | None:
-    """Return the bound if the scenario states it; one that is a closed form is a figure of the data."""
-    stated = [value for value in record.where.values() if isinstance(value, (int, float, list))]
-    return record.bound if record.bound in stated else None
-
-
-def _states_a_variance(parameters: Mapping[str, Any]) -> bool:
-    """Whether a scheme's parameters, or those of a law within, state the size of the noise in data units."""
-    return any(
-        (key in _STATES_A_VARIANCE and value is not None)
-        or (key, value) == ("noise", "bounds")
-        or (isinstance(value, Mapping) and _states_a_variance(value))
-        for key, value in parameters.items()
-    )
+    if bound is None and isinstance(record.bound, float):
+        bound = written(record.bound)
+    return record.model_copy(update={
+        "observed": None if record.observed is None else written(record.observed),
+        "bound": record.bound if isinstance(record.bound, list) else bound,
+        "why": _FIGURE.sub(lambda figure: f"{written(float(figure[0])):.6g}", record.why),
+    })  # fmt: skip

@@ -143,10 +143,13 @@ class Measurements(Sequence[Measurement]):
         """Return the table with other columns in the place of some."""
         return Measurements(self.columns | columns)
 
-    def cells(self) -> Indices:
-        """Return the number of every row's cell, from 0 in order of first appearance, shape (n,): replicates of one cell share theirs."""
+    def cells(self, fields: Sequence[str] = CELL) -> Indices:
+        """Return the number of every row's cell, from 0 in order of first appearance, shape (n,): replicates of one cell share theirs.
+
+        Rows of one cell have these fields in common.
+        """
         cell = np.zeros(len(self), dtype=np.intp)
-        for field in CELL:
+        for field in fields:
             places, values = self.columns[field]
             cell = np.unique(cell * len(values) + places, return_inverse=True)[1]
         first = np.unique(cell, return_index=True)[1]

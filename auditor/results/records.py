@@ -17,7 +17,7 @@ SCHEMA_VERSION_BESIDE = 2
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
 ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
-Disclosure = Literal["public", "moments", "figures", "rounded", "withheld"]
+Disclosure = Literal["public", "private", "rounded", "withheld"]
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
 
@@ -84,7 +84,7 @@ class Distribution(NamedTuple):
         Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's standard deviation,
         never the largest error itself, which could betray an outlying record.
     shares : tuple of float
-        Share of the records in each bin, in [0, 1].
+        Share of the records in each bin, in [0, 1]. Neighbouring bins that hold fewer than ten records have their mean share.
     above : float
         Share of the records beyond the last edge.
     """
@@ -136,7 +136,7 @@ class DataSummary(BaseModel):
     """The table that was audited, in aggregates.
 
     ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in memory alone; what is written of it
-    is ``rounded``, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
+    is ``rounded`` to the precision of its error bars, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from auditor.errors import AuditorError
 from auditor.registry import Plugin
-from auditor.text.safe_text import clean, escaped, visible
+from auditor.text.safe_text import clean, escaped, visible, without_formula
 
 if TYPE_CHECKING:
     from auditor.results.advice import Advice
     from auditor.results.comparison import Comparison
     from auditor.results.model import AuditResult
 
-__all__ = ["Display", "Renderer", "clean", "escaped", "visible"]
+__all__ = ["Display", "Renderer", "clean", "escaped", "visible", "without_formula"]
 
 
 class Renderer(Plugin):

@@ -31,7 +31,7 @@ from auditor.numerics.moments import Moments
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import with_plugin_errors
 from auditor.process.deferred import pd
-from auditor.results.disclosure import FEWEST_RECORDS
+from auditor.results.disclosure import FEWEST_RECORDS, rounded
 from auditor.results.files import located, sweep, writing
 from auditor.runs.estimate import Estimate, Held, attack, knowledge_of, measured
 from auditor.runs.perturb import Release, checked_levels, make_plugin
@@ -176,17 +176,21 @@ def _found(name: str) -> Path:
 
 
 def described(asked: Request, found: Any) -> str:
-    """Say how good an estimate is; nothing of a private table that is too short for that.
+    """Return how good an estimate is; of a private table no sharper than its records warrant.
 
     Raises
     ------
     AuditorError
         The table is a file with fewer records than a figure may be of.
     """
-    rows = len(found.values)
-    if not is_public(asked.original) and rows < FEWEST_RECORDS:
+    rows, public = len(found.values), is_public(asked.original)
+    if not public and rows < FEWEST_RECORDS:
         few = f"has {rows} records, and no figure is told of a private table with fewer than {FEWEST_RECORDS}"
         raise AuditorError(f"{asked.original}: {few}")
+
+    def written(figure: float) -> str:
+        return f"{figure if public else rounded(figure, rows):.4g}"
+
     held = f"{len(asked.copies)} {'copy' if len(asked.copies) == 1 else 'copies'}"
     exactly = "knows means and correlations exactly" if isinstance(found, Estimate) else "knows every category's share exactly"
     known = knowledge_of(asked.knowledge)
@@ -195,17 +199,17 @@ def described(asked: Request, found: Any) -> str:
     if isinstance(found, Estimate):
         width = found.values.shape[1]
         scale = found.distortion / found.normalized_error if found.normalized_error else 0.0
-        theory = f"{found.theory:.4g} ({found.theory / scale:.4g} normalized)" if found.theory is not None and scale else "none"
+        theory = f"{written(found.theory)} ({written(found.theory / scale)} normalized)" if found.theory is not None and scale else "none"
         unstated = "" if asked.scheme else "; no law of the noise was stated, so it was estimated from original and copies"
         lines += [
-            f"normalized error: {found.normalized_error:.4g} (0: exact; 1: no better than guessing the mean)",
-            f"mean squared error: {found.distortion:.4g}, over {width} {'attribute' if width == 1 else 'attributes'}",
+            f"normalized error: {written(found.normalized_error)} (0: exact; 1: no better than guessing the mean)",
+            f"mean squared error: {written(found.distortion)}, over {width} {'attribute' if width == 1 else 'attributes'}",
             f"closed form: {theory}{unstated}",
         ]
     else:
         lines += [
-            f"guessed right: {100 * found.accuracy:.3g} % of the records",
-            f"probability of the true value: {found.reconstruction_probability:.4g}, averaged over records",
+            f"guessed right: {written(100 * found.accuracy)} % of the records",
+            f"probability of the true value: {written(found.reconstruction_probability)}, averaged over records",
         ]
     return "\n".join(lines)
 

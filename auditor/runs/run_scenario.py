@@ -248,7 +248,7 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
 def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSummary, str]:
     """Return the table in aggregates, and its digest, which stays in memory and in the journal."""
     table, moments = table_of(scenario)
-    public = is_public(scenario.data.source)
+    public = is_public(scenario.data.source) or scenario.data.disclosure == "public"
     variances = np.diag(moments.covariance)
     correlation = moments.covariance / np.sqrt(np.outer(variances, variances))
     digest = table.fingerprint()
@@ -260,7 +260,7 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSum
         description=table.description,
         licence=table.licence,
         fingerprint=owner.fingerprint(digest, public),
-        disclosure="public" if public else scenario.data.disclosure,
+        disclosure="public" if public else "private",
         sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
     )
     return summary, digest

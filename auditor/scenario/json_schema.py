@@ -10,7 +10,7 @@ from auditor.adversary.knowledge import KINDS
 from auditor.results import bibliography, metrics
 from auditor.scenario.fields import FIELDS
 from auditor.scenario.levels import CURRENCIES, DRAWN, MOST_COPIES, ORDERS, RANGES
-from auditor.scenario.read_data import MISSING, MOST_ROWS
+from auditor.scenario.read_data import DISCLOSURE, MISSING, MOST_ROWS
 from auditor.scenario.read_knowledge import MOST_SPLITS
 from auditor.scenario.read_measures import MEASURES
 from auditor.scenario.read_plugins import EVERY, SCHEME_FIELDS
@@ -137,7 +137,7 @@ def _data(definitions: JSON) -> JSON:
         "first-batch": {"type": ["integer", "null"], "minimum": 2, "description": "records of the first batch, to which noise is scaled"},
         "missing": {"enum": list(MISSING)},
         "standardize": {"type": "boolean"},
-        "disclosure": {"enum": ["moments", "figures"]},
+        "disclosure": {"enum": list(DISCLOSURE)},
         "bin": {"type": ["object", "null"], "additionalProperties": _bins(),
                 "description": "columns cut into classes, for uniform schemes"},
         "categorical": {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": ["object", "string", "null"]}],

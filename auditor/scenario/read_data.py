@@ -25,7 +25,8 @@ DATA_FIELDS = (
     "bounds", "first-batch",
 )  # fmt: skip
 MISSING = ("refuse", "drop", "mean")
-DISCLOSURE = ("moments", "figures")
+DISCLOSURE = ("rounded", "public", "moments", "figures")
+"""Of which ``moments`` and ``figures``, of earlier scenarios, are read as ``rounded``."""
 MOST_ROWS = 10**9
 """More is a slip of the pen: a table of two columns would take 16 GB."""
 LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
@@ -54,7 +55,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     if first_batch is not None and not is_whole(first_batch, 2):
         problems.add(("data", "first-batch"), f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}")
     missing = _one_of("missing", MISSING, value, problems)
-    disclosure: Any = _one_of("disclosure", DISCLOSURE, value, problems)
+    disclosure: Any = "public" if _one_of("disclosure", DISCLOSURE, value, problems) == "public" else "rounded"
     standardize = value.get("standardize", False)
     if not isinstance(standardize, bool):
         problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from auditor.errors import did_you_mean
@@ -37,7 +38,11 @@ MEASURES: dict[str, tuple[str, ...]] = {
 }
 """Measures, and the options of each."""
 
-FEWEST_TRIALS, MOST_TRIALS = 100, 10**8
+MOST_BINS = 400
+"""Bins of a spread of errors; a bin of fewer than ten records is merged with its neighbours."""
+
+RANGES = {"bins": (1, MOST_BINS), "trials": (100, 10**8)}
+"""Fewest and most."""
 
 SPREAD_RECORDS = 2**16
 """Records that a spread of errors is counted over: the standard error of a share is then at most 0.2 %, whatever the share."""
@@ -79,16 +84,17 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         return merged
     merged = DEFAULTS.get(name, {}) | problems.mapping(path, options or {}, MEASURES[name])
     for key, value in merged.items():
-        _positive((*path, key), value, problems)
+        low, high = RANGES.get(key, (-math.inf, math.inf))
+        if key not in RANGES:
+            _positive((*path, key), value, problems)
         if key in ("rho1", "rho2", "delta", "confidence") and isinstance(value, (int, float)) and value >= 1:
             problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
+        if key in ("bins", "records", "trials") and not isinstance(value, int):
+            problems.add((*path, key), f"must be an integer; got {shown(value)}")
+        elif key in RANGES and not low <= value <= high:
+            problems.add((*path, key), f"must be from {low} to {high:,}; got {shown(value)}")
     if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
         problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
-    for key in ("bins", "records", "trials"):
-        if key in merged and not isinstance(merged[key], int):
-            problems.add((*path, key), f"must be an integer; got {shown(merged[key])}")
-    if isinstance(merged.get("trials"), int) and not FEWEST_TRIALS <= merged["trials"] <= MOST_TRIALS:
-        problems.add((*path, "trials"), f"must be from {FEWEST_TRIALS} to {MOST_TRIALS:,}; got {shown(merged['trials'])}")
     return merged
 
 

@@ -14,6 +14,9 @@ _JOINERS = "\u200c\u200d"
 """Zero-width joiner and non-joiner: Persian, Hindi and others are misspelt without them, and they steer nothing."""
 
 
+_STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
 def clean(text: object) -> str:
     """Return text on one line, with a replacement character for every control character, direction override or unassigned character."""
     line = str(text).replace("\n", " ").replace("\t", " ")
@@ -54,6 +57,23 @@ def visible_on_one_line(text: str) -> str:
     True
     """
     return text if text.isprintable() else visible(text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
+
+def without_formula(text: str) -> str:
+    """Return text for a CSV cell, after an apostrophe if a spreadsheet would run it as a formula.
+
+    Examples
+    --------
+    >>> without_formula("=1+1"), with_formula(without_formula("=1+1")), without_formula("age")
+    ("'=1+1", '=1+1', 'age')
+    """
+    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) or text.lstrip().startswith(_STARTS_A_FORMULA) else text
+
+
+def with_formula(text: str) -> str:
+    """Return the text of which `without_formula` made a cell."""
+    bare = text[1:]
+    return bare if text != bare and without_formula(bare) == text else text
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -115,7 +115,7 @@ def rows_text(result: AuditResult) -> str:
 def disclosure_text(result: AuditResult) -> str:
     """Say how sharp the figures of private records are; empty for tables that are no secret."""
     kinds = {table.disclosure for table in result.data}
-    rounded = "figures in data units are rounded to what their error bars need" if "rounded" in kinds else ""
+    rounded = "figures are rounded to what their error bars need" if "rounded" in kinds else ""
     withheld = "figures of tables with too few records are withheld" if "withheld" in kinds else ""
     return "; ".join(filter(None, (rounded, withheld)))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import auditor
 from auditor.audit.measures.entropy import attribute_histogram, entropy, information, lattice_histogram, noise_entropy
-from auditor.audit.numeric.error_tally import Rounding, Tally, Tolerance, reportable, size_quantile
+from auditor.audit.numeric.error_tally import FEWEST_IN_BIN, Rounding, Tally, Tolerance, reportable, size_quantile, spread_shares
 from auditor.errors import NotApplicable, ScenarioError
 from auditor.schemes.base.noise_density import NoiseDensity
 
@@ -342,3 +342,22 @@ def test_another_measure_changes_no_spread():
     assert more.distributions == auditor.run(document).distributions
     everything = auditor.run(document | {"measures": ["within"]})
     assert [r for r in more.measurements if r.metric == "within"] == [r for r in everything.measurements if r.metric == "within"]
+
+
+@pytest.mark.parametrize(("rows", "bins"), [(12, 40), (300, 400), (300, 40), (3, 40)])
+def test_no_bin_of_a_spread_tells_of_fewer_than_ten_records(rows, bins):
+    rng = np.random.default_rng(rows)
+    errors = np.abs(rng.standard_t(3, size=(rows, 2, 3)))
+    tally = Tally(np.ones(3), bins=bins)
+    tally.add(errors.copy(), np.zeros((rows, 3)))
+    shares = spread_shares(tally.counts, rows)
+    assert np.allclose(shares.sum(axis=-1), 1.0)
+    for share in shares.reshape(-1, bins + 1):
+        starts = np.flatnonzero(np.diff(share, prepend=-1.0))
+        held = np.add.reduceat(share, starts) * rows
+        assert (held[held > 1e-9] > min(rows, FEWEST_IN_BIN) - 1e-9).all()
+
+
+def test_bins_of_ten_records_are_as_they_were_counted():
+    counts = np.array([[500, 40, 10, 0], [30, 0, 0, 0]])
+    assert np.array_equal(spread_shares(counts, 550), counts / 550)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pytest
 import auditor
 
 ROWS = 300
+ROUNDED = math.sqrt(2 / ROWS) / 4
+"""Half a step of the grid that figures of a private table are printed on, relative to them."""
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +47,9 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(files: auditor.
     status, out, err = command("attack", "llse", "copy-1.csv", "copy-2.csv", *STATED)
     assert (status, err) == (0, "")
     wanted = auditor.attack("llse", files)
-    assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=1e-3)
-    assert figure(out, "mean squared error") == pytest.approx(wanted.distortion, rel=1e-3)
-    assert figure(out, "closed form") == pytest.approx(wanted.theory, rel=1e-3)
+    assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=ROUNDED)
+    assert figure(out, "mean squared error") == pytest.approx(wanted.distortion, rel=ROUNDED)
+    assert figure(out, "closed form") == pytest.approx(wanted.theory, rel=ROUNDED)
     assert out.startswith(f"llse, knows means and correlations exactly, 2 copies, {ROWS} records\n")
     assert sorted(path.name for path in Path().iterdir()) == ["copy-1.csv", "copy-2.csv", "people.csv"]
 
@@ -77,7 +80,7 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Re
     status, out, _ = command("attack", "llse", "copy-1.csv", *STATED[:4], "--levels", 0.25, "--knowledge", "{estimated: {rows: 100}}", "--seed", 4)
     assert status == 0
     wanted = auditor.attack("llse", files, coalition=[1], knowledge={"estimated": {"rows": 100}}, seed=4)
-    assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=1e-3)
+    assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=ROUNDED)
     status, out, _ = command("attack", "pca-filter", "copy-1.csv", *STATED[:4], "--levels", "0.25", "--param", "components=1", "--columns", "pay,age")
     assert (status, "over 2 attributes" in out) == (0, True)
 
@@ -141,8 +144,8 @@ def test_categories_are_guessed_with_the_law_that_is_stated(here: Path, command)
     status, out, _ = command("attack", "posterior", "copy-1.csv", "copy-2.csv", *law, "-o", "guessed.csv")
     wanted = auditor.attack("posterior", release)
     assert status == 0
-    assert figure(out, "guessed right") == pytest.approx(100 * wanted.accuracy, rel=1e-2)
-    assert figure(out, "probability of the true value") == pytest.approx(wanted.reconstruction_probability, rel=1e-3)
+    assert figure(out, "guessed right") == pytest.approx(100 * wanted.accuracy, rel=ROUNDED)
+    assert figure(out, "probability of the true value") == pytest.approx(wanted.reconstruction_probability, rel=ROUNDED)
     assert list(pd.read_csv("guessed.csv").job) == list(wanted.values.job)
     Path("copy-2.csv").write_text(Path("copy-2.csv").read_text().replace("smith", "baker"))
     status, _, err = command("attack", "posterior", "copy-1.csv", "copy-2.csv", *law)

@@ -246,6 +246,7 @@ def test_overrides_change_any_place():
         ({"measures": ["speed"]}, "measures[0] must be one of"),
         ({"measures": [{"within": {"tolerance": 0}}]}, "measures[0].within.tolerance must be a number above 0"),
         ({"measures": [{"error-distribution": {"bins": 2.5}}]}, "measures[0].error-distribution.bins must be an integer; got 2.5"),
+        ({"measures": [{"error-distribution": {"bins": 10**10}}]}, "measures[0].error-distribution.bins must be from 1 to 400; got 10000000000"),
         ({"measures": ["within", {"within": 0.2}]}, "measures[1] repeats measure 'within'"),
         ({"sweep": [1]}, "sweep must map paths of this file to lists of values; got [1]"),
         ({"sweep": {"data.rows": []}}, 'sweep["data.rows"] must be a list of values to try'),

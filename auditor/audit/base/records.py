@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from auditor.audit.numeric.error_bars import Errors, with_total
-from auditor.audit.numeric.error_tally import Tally
+from auditor.audit.numeric.error_tally import Tally, spread_shares
 from auditor.audit.numeric.estimated_noise import EstimatedNoise
 from auditor.numerics.statistics import Z_95
 from auditor.results.measurements import Coded, Measurements
@@ -148,7 +148,7 @@ def distribution_records(
     """Return the spread of absolute errors over the records, by attribute."""
     if tally.counts is None:
         return []
-    shares = tally.counts / tally.spread_rows
+    shares = spread_shares(tally.counts, tally.spread_rows)
     spreads = []
     for place in wanted:
         for column, attribute in enumerate(context.attributes):

@@ -22,6 +22,8 @@ S = TypeVar("S", np.int64, np.float64)
 
 FEWEST_BEYOND = 10
 """Records that must lie on either side of a quantile."""
+FEWEST_IN_BIN = 10
+"""Records in a bin of a spread of errors, before it is merged with its neighbours."""
 FLOOR, DECADES, PER_DECADE = 1e-6, 10, 400
 """The grid of error sizes in standard deviations: steps of 0.6 %, from a millionth to ten thousand."""
 
@@ -201,6 +203,29 @@ def _sum(total: NDArray[S] | None, part: NDArray[S]) -> NDArray[S]:
 
 def _added(total: Sequence[Array], part: Sequence[Array]) -> list[Array]:
     return list(part) if not total else [a + b for a, b in zip(total, part, strict=True)]
+
+
+def spread_shares(counts: Counts, rows: int) -> Array:
+    """Return shares of records by bin, shape (..., bins); bins of fewer than ten records have the mean share of a run of bins.
+
+    Every run holds ten records or more. The empty bins after the last record are a run if the bin before them holds ten records.
+
+    Examples
+    --------
+    >>> spread_shares(np.array([20, 4, 0, 6, 0]), 30).round(3).tolist()
+    [0.667, 0.083, 0.083, 0.083, 0.083]
+    """
+    left = counts[..., ::-1].cumsum(axis=-1)[..., ::-1]
+    run, held = np.zeros(counts.shape, dtype=np.intp), np.zeros(counts.shape[:-1], dtype=np.int64)
+    for k in range(counts.shape[-1]):
+        before = max(0, k - 1)
+        ends = (left[..., k] >= FEWEST_IN_BIN) | ((left[..., k] == 0) & (counts[..., before] >= FEWEST_IN_BIN))
+        begins = (held >= FEWEST_IN_BIN) & ends
+        held = np.where(begins, 0, held) + counts[..., k]
+        run[..., k] = run[..., before] + begins
+    place = run + (np.arange(held.size) * counts.shape[-1]).reshape(*held.shape, 1)
+    total, bins = np.bincount(place.ravel(), counts.ravel()), np.bincount(place.ravel())
+    return np.asarray(total[place] / bins[place] / rows)
 
 
 def reportable(probability: float, rows: int) -> bool:

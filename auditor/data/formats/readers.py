@@ -23,6 +23,7 @@ from auditor.data.formats.text_files import BYTE_ORDER_MARK, opened, spelling
 from auditor.errors import DataError
 from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import counted
+from auditor.text.safe_text import with_formula
 
 
 def header(path: Path, empty: bool = False) -> list[str]:
@@ -113,7 +114,7 @@ class Head:
 
 
 def csv_head(path: Path) -> Head:
-    """Return a CSV file's header.
+    """Return a CSV file's header; the apostrophe before a name that starts a formula is not part of the name.
 
     Raises
     ------
@@ -133,10 +134,10 @@ def csv_head(path: Path) -> Head:
         if first is None:
             raise DataError(f"{path.name}: the file is empty")
         above = "".join(passed[:-1])
-        names = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines), delimiter=spelling(path).delimiter))
+        cells = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines), delimiter=spelling(path).delimiter))
     whole = "".join(passed)
     line = whole.removeprefix(above).removeprefix(BYTE_ORDER_MARK)
-    return Head(names, line.encode(), len(whole.encode()), whole.count("\n"))
+    return Head([with_formula(cell) for cell in cells], line.encode(), len(whole.encode()), whole.count("\n"))
 
 
 def _text_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:

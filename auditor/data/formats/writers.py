@@ -12,6 +12,7 @@ from typing import Any
 
 from auditor.process.deferred import pa, pd, pq
 from auditor.results.files import publish
+from auditor.text.safe_text import without_formula
 
 SUFFIXES = (".csv", ".parquet")
 """Of files that are written."""
@@ -82,7 +83,8 @@ class _Csv:
         self._header = True
 
     def append(self, frame: pd.DataFrame) -> None:
-        frame.to_csv(self._handle, index=False, header=self._header, lineterminator="\n")
+        names = [without_formula(str(name)) for name in frame.columns]
+        frame.to_csv(self._handle, index=False, header=names if self._header else False, lineterminator="\n")
         self._header = False
 
     def finish(self) -> None:
