@@ -423,7 +423,7 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
     assert np.allclose(noise, [[0.25] * 2, [1.0] * 2], rtol=5 * np.sqrt(2 / 3000))
 
     Path("audit.yaml").write_text(
-        "data: people.csv\ncoalitions: subsets\nattacks: [ndr, llse]\nschemes:\n"
+        "data: {source: people.csv, disclosure: public}\ncoalitions: subsets\nattacks: [ndr, llse]\nschemes:\n"
         f"  - {{name: published, id: unknown, copies: [out/copy-1.{form}, out/copy-2.{form}]}}\n"
         f"  - {{name: published, id: stated, copies: [out/copy-1.{form}, out/copy-2.{form}], levels: [0.25, 1], law: {{scheme: corner-wave}}}}\n"
         "expect:\n  - matches-theory: {scheme: stated}\n  - normalized_error: {scheme: stated, attack: llse, at-least: 0.18}\n"
