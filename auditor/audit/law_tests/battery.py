@@ -31,6 +31,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -50,7 +52,7 @@ FEW_COLUMNS = 6
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and in whose order rows are compared."""
 LEARNED_ROWS = 20_000
-COSINES, BINS, LAGS, BLOCK = 16, 24, 6, 256
+COSINES, BINS, LAGS, BLOCK = 12, 24, 6, 256
 NEAR = 8
 """Rows within which a row is near: half of the chance of a false alarm in ``other rows`` is spent on these."""
 SMALLEST = 2.0**-50
@@ -58,7 +60,8 @@ NO_SIZE = math.inf
 """``telling`` of a test whose departures have no single size, so that it does not limit what the expectation could miss."""
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True)
+class Scores:
     """Uniform scores of a release.
 
     Attributes
@@ -73,15 +76,32 @@ class Scores(NamedTuple):
         Number of the copy that each column is of.
     """
 
-    values: Array
+    values: Array = field(repr=False)
     names: Sequence[str]
     grain: Array
     groups: NDArray[np.intp]
+
+    @cached_property
+    def g(self) -> Array:
+        """Normal scores, finite."""
+        return normal(self.values)
+
+    @cached_property
+    def w(self) -> Array:
+        """Normal scores of the size alone, cut off at 8 deviations: noise of exactly 0 has none."""
+        return np.clip(normal(np.abs(2.0 * self.values - 1.0)), -8.0, 8.0)
 
     def of(self, columns: NDArray[np.intp]) -> Scores:
         """Return some of the columns."""
         names = [self.names[column] for column in columns.tolist()]
         return Scores(self.values[:, columns], names, self.grain[columns], self.groups[columns])
+
+    def joined(self, other: Scores | None) -> Scores:
+        """Return the columns of both."""
+        if other is None:
+            return self
+        values, grain, groups = (np.concatenate([getattr(one, part) for one in (self, other)], axis=-1) for part in ("values", "grain", "groups"))
+        return Scores(values, [*self.names, *other.names], grain, groups)
 
 
 class Largest(NamedTuple):
@@ -119,30 +139,26 @@ def battery(scores: Scores, originals: Array, names: Sequence[str], own: Scores 
     n, d = scores.values.shape
     if n < 3 or d == 0:
         return []
-    every = scores if own is None else _joined(scores, own)
+    every = scores.joined(own)
     ranks = np.clip(column_ranks(originals) - 0.5 / n, 0.5 / n, 1.0 - 0.5 / n)
     varied = np.flatnonzero(np.ptp(ranks, axis=0) > 0)
     ranks, names = ranks[:, varied], [repr(names[place]) for place in varied.tolist()]
     few = _evenly(len(names), MOST_ORIGINALS)
     some, some_names = ranks[:, few], [names[place] for place in few.tolist()]
     wide, narrow = added_up(scores, MOST_COLUMNS), added_up(scores, FEW_COLUMNS)
+    rows = orders(narrow, some, some_names)
     found = [
         distribution_test(every),
         moments_test(every),
         correlations_test(wide, None if own is None else own.of(_evenly(len(own.names), MOST_COLUMNS)), ranks, names),
         functions_test(narrow, some, some_names),
-        other_rows_test(narrow, some, some_names),
-        periods_test(narrow, some, some_names),
+        other_rows_test(narrow, rows, some, some_names),
+        periods_test(narrow, rows),
         repeats_test(every, d),
         without_noise_test(scores),
         learned_test(narrow, some),
     ]
     return [test for test in found if test is not None]
-
-
-def _joined(one: Scores, other: Scores) -> Scores:
-    values, grain, groups = (np.concatenate(pair, axis=-1) for pair in zip(one[::2] + one[3:], other[::2] + other[3:], strict=True))
-    return Scores(values, [*one.names, *other.names], grain, groups)
 
 
 def _evenly(count: int, most: int) -> NDArray[np.intp]:
@@ -158,22 +174,17 @@ def added_up(scores: Scores, most: int) -> Scores:
     n, d = scores.values.shape
     if d <= most:
         return scores
-    rng, g = stream(0, "signed groups of columns"), normal(scores.values)
+    rng = stream(0, "signed groups of columns")
     group, sign = rng.permutation(d) % most, rng.choice([-1.0, 1.0], d)
     weights = (group[:, None] == np.arange(most)) * sign[:, None]
     weights /= np.linalg.norm(weights, axis=0)
     names = [f"a signed sum of {int((group == k).sum())} columns" for k in range(most)]
-    return Scores(scipy.special.ndtr(g @ weights), names, np.ones(most), np.arange(most))
+    return Scores(scipy.special.ndtr(scores.g @ weights), names, np.ones(most), np.arange(most))
 
 
 def normal(u: Array) -> Array:
     """Return normal scores, finite."""
     return np.asarray(scipy.special.ndtri(np.clip(u, 1e-300, 1.0 - 2.0**-53)))
-
-
-def sizes(u: Array) -> Array:
-    """Return normal scores of the size alone, cut off at 8 deviations: noise of exactly 0 has none."""
-    return np.clip(normal(np.abs(2.0 * u - 1.0)), -8.0, 8.0)
 
 
 # -- one column at a time -----------------------------------------------------------------------------------------------
@@ -195,8 +206,7 @@ def distribution_test(scores: Scores) -> LawTest:
 def moments_test(scores: Scores) -> LawTest:
     """Test the mean and the variance of each column's normal scores."""
     n, d = scores.values.shape
-    g = normal(scores.values)
-    mean, square = g.mean(axis=0), np.square(g).sum(axis=0)
+    mean, square = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0)
     of_mean = 2.0 * scipy.special.ndtr(-np.abs(mean) * math.sqrt(n))
     of_variance = 2.0 * np.minimum(scipy.special.chdtr(n, square), scipy.special.chdtrc(n, square))
     a, b = int(of_mean.argmin()), int(of_variance.argmin())
@@ -211,14 +221,14 @@ def moments_test(scores: Scores) -> LawTest:
 def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: Sequence[str]) -> LawTest | None:
     """Test correlations of directions and sizes between columns, and with where a record lies and how far out."""
     n, d = scores.values.shape
-    g, data = np.hstack([normal(scores.values), sizes(scores.values)]), _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0)]))
+    g, data = np.hstack([scores.g, scores.w]), _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0)]))
     of_data = [*names, *(f"the distance of {name} from its median" for name in names)]
     of_noise = [*scores.names, *(f"the size of {name}" for name in scores.names)]
     z = (g / _length(g)).T @ g
     column = np.arange(2 * d) % d
     z[column[:, None] >= column] = 0.0  # each pair of columns once
     found, tests = [_largest_correlation(z, n, of_noise, of_noise)], 2 * d * (d - 1)
-    for one, labels in ((g, of_noise),) if own is None else ((g, of_noise), (normal(own.values), list(own.names))):
+    for one, labels in ((g, of_noise),) if own is None else ((g, of_noise), (own.g, list(own.names))):
         found.append(_largest_correlation((data / _length(data)).T @ one, n, of_data, labels))
         tests += data.shape[1] * one.shape[1]
     return min(found).as_test("correlations", tests, n) if tests else None
@@ -235,31 +245,25 @@ def _largest_correlation(z: Array, n: int, rows: Sequence[str], columns: Sequenc
 
 def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
     """Test correlations of cosines of each column with functions of the originals and of one or two other columns."""
-    (n, d), N = scores.values.shape, ranks.shape[1]
-    cosines = [_cosines(column, COSINES) for column in scores.values.T]
-    parts: list[tuple[Array, str, tuple[int, ...]]] = []  # functions, what they are of, and the columns that they involve
-    low = []
-    for rank, name in zip(ranks.T, names, strict=True):
-        waves = _cosines(rank, BINS)
-        low.append((waves[:, :2], name))
-        parts.append((waves, name, ()))
-    parts += [(_products(a, b), f"{x} and {y}", ()) for (a, x), (b, y) in combinations(low, 2)]
-    for a in range(d):
-        parts.append((cosines[a], scores.names[a], (a,)))
-        parts += [(_products(one, cosines[a][:, :2]), f"{name} and {scores.names[a]}", (a,)) for one, name in low]
-    parts += [(_products(cosines[a][:, :2], cosines[b][:, :2]), f"{scores.names[a]} and {scores.names[b]}", (a, b))
-              for a, b in combinations(range(d), 2)]  # fmt: skip
-    worst, tests, right = Largest(1.0, 0.0, 0.0, ""), 0, np.hstack(cosines)
-    for functions, name, involved in parts:
-        left = _centred(functions) if not involved else functions
-        z = np.abs((left / _length(left)).T @ right).reshape(-1, d, COSINES).max(axis=(0, 2))
-        others = [c for c in range(d) if c not in involved]
-        tests += functions.shape[1] * COSINES * len(others)
-        for c in others:
-            p = 2.0 * math.exp(-float(z[c]) ** 2 / 2.0)
-            if p < worst.p:
-                worst = Largest(p, float(z[c]) / math.sqrt(n), 0.0, f"a function of {scores.names[c]} is correlated with one of {name}: r =")
-    return worst.as_test("functions", tests, n, NO_SIZE) if N or d > 1 else None
+    n, d = scores.values.shape
+    cosines, waves = ([_cosines(column, COSINES) for column in each.T] for each in (scores.values, ranks))
+    columns = [(c[:, :2], name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
+    originals = [(c[:, :2], name, 0) for c, name in zip(waves, names, strict=True)]
+    # Functions, what they are of, and a bit for each column of scores that they involve.
+    parts = [(c - c.mean(axis=0), name, 0) for c, name in zip(waves, names, strict=True)]
+    parts += [(c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
+    for (one, x, i), (other, y, j) in combinations([*originals, *columns], 2):
+        both = (one[:, :, None] * other[:, None, :]).reshape(n, -1)
+        parts.append((both if i | j else both - both.mean(axis=0), f"{x} and {y}", i | j))
+    left, right = np.hstack([functions for functions, *_ in parts]), np.hstack(cosines)
+    part = np.repeat(np.arange(len(parts)), [functions.shape[1] for functions, *_ in parts])
+    involved = np.array([bits for *_, bits in parts])[part][:, None] >> np.arange(d) & 1
+    z = np.abs(left.T @ right).reshape(len(part), d, COSINES).max(axis=2) / _length(left)[:, None]
+    z[involved == 1] = 0.0
+    a, c = np.unravel_index(int(z.argmax()), z.shape)
+    where = f"a function of {scores.names[int(c)]} is correlated with one of {parts[part[a]][1]}: r ="
+    largest = Largest(2.0 * math.exp(-float(z[a, c]) ** 2 / 2.0), float(z[a, c]) / math.sqrt(n), 0.0, where)
+    return largest.as_test("functions", COSINES * int((involved == 0).sum()), n, NO_SIZE) if parts else None
 
 
 def _cosines(u: Array, count: int) -> NDArray[np.float32]:
@@ -271,129 +275,125 @@ def _cosines(u: Array, count: int) -> NDArray[np.float32]:
     return np.asarray(math.sqrt(2.0) * np.stack(found[1:], axis=1), dtype=np.float32)
 
 
-def _products(a: Array, b: Array) -> Array:
-    return np.asarray((a[:, :, None] * b[:, None, :]).reshape(len(a), -1))
-
-
 def _centred(a: Array) -> Array:
     return np.asarray(a - a.mean(axis=0))
 
 
 def _length(a: Array) -> Array:
     """Return the length of each column; infinite of one without any."""
-    length = np.linalg.norm(a, axis=0)
+    length = np.sqrt(np.einsum("nk,nk->k", a, a))
     return np.where(length > 1e-6 * math.sqrt(len(a)), length, np.inf)
 
 
 # -- between rows -------------------------------------------------------------------------------------------------------
 
 
-def orders(ranks: Array, names: Sequence[str], n: int) -> list[tuple[str, NDArray[np.intp]]]:
-    """Return the orders that rows are compared in: of the file, and of each original column."""
-    return [("", np.arange(n)), *((f", in the order of {name}", column.argsort(kind="stable"))
-                                  for name, column in zip(names, ranks.T, strict=True))]  # fmt: skip
+class Order(NamedTuple):
+    """Rows in one order, and the Fourier transforms of directions, sizes, and originals, each over n rows that suit the transform."""
+
+    name: str
+    g: Array
+    w: Array
+    of_g: Array
+    of_w: Array
 
 
-def other_rows_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
-    """Test correlations of directions and sizes with another row's, at every distance, forwards and backwards, and with originals.
+def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
+    """Return the file's order and that of each original column."""
+    n = len(scores.values)
+    while scipy.fft.next_fast_len(n, real=True) > n:
+        n -= 1
+    found = [("", np.arange(n))] + [(f", in the order of {name}", c[:n].argsort(kind="stable")) for name, c in zip(names, ranks.T, strict=True)]
+    g, w = (np.ascontiguousarray(values[:n].T, dtype=np.float32) for values in (scores.g, scores.w))
+    return [Order(name, g[:, rows], w[:, rows], *(scipy.fft.rfft(values[:, rows]) for values in (g, w))) for name, rows in found]
 
-    For S = Σ g_i h_(i+k) over m pairs of rows, ``S = vᵀA v`` with v normal, ``‖A‖ ≤ 1`` and ``F² = ‖A‖_F² = m/2``, but ``m`` if all
-    pairs are of one column and occur twice. Then ``P(S ≥ 2F√x + 2x) ≤ e^(−x)`` (laurent2000).
+
+def other_rows_test(scores: Scores, rows: Sequence[Order], ranks: Array, names: Sequence[str]) -> LawTest:
+    """Test correlations with other rows, at every distance, forwards and backwards: of directions, of sizes, and with originals.
+
+    Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs of rows is ``vᵀA v`` of normal v with ``‖A‖ ≤ 1`` and ``F² = ‖A‖_F² = n/2``, and
+    ``P(S ≥ 2F√x + 2x) ≤ e^(−x)`` (laurent2000). In reverse order, ``Σ g_i h_(k−i)``, pairs of one column occur twice: ``F² = n``, and at
+    most two rows meet themselves. Half of the chance of a false alarm is spent on the ``NEAR`` rows either way.
     """
-    n, d = scores.values.shape
-    size, k = scipy.fft.next_fast_len(2 * n, real=True), np.arange(n)
-    after, backwards = n - k, np.minimum(np.arange(2 * n - 1) + 1, 2 * n - 1 - np.arange(2 * n - 1))
-    near, far = _Lags(), _Lags()
-    for order_name, order in orders(ranks, names, n):
-        for values, what in ((normal(scores.values), ""), (sizes(scores.values), "the size of ")):
-            F = scipy.fft.rfft(np.ascontiguousarray(values[order].T, dtype=np.float32), size)
+    d, n = rows[0].g.shape
+    near, far = [Largest(1.0, 0.0, 0.0, "no row is near:")], [Largest(1.0, 0.0, 0.0, "no row is far:")]
+    tests = np.zeros(2, dtype=np.intp)
+    for order in rows:
+        for v, F, what in ((order.g, order.of_g, ""), (order.w, order.of_w, "the size of ")):
             for a in range(d):
-                for b in range(a, d):
-                    both = scipy.fft.irfft(np.stack([F[a] * F[b].conj(), F[a] * F[b]]), size)
-                    sums = [(both[0, 1:n], after[1:], 1, "later"), (both[1, : 2 * n - 1], backwards, 0, "mirrored")]
-                    if a != b:
-                        sums.append((both[0, : size - n : -1], after[1:], 1, "earlier"))
-                    for S, pairs, first, side in sums:
-                        near_rows = NEAR if first else 0
-                        label = (what, scores.names[a], scores.names[b], side, order_name)
-                        twice = 2.0 if a == b and not first else 1.0
-                        near.see(S[:near_rows], pairs[:near_rows], first, label, twice)
-                        far.see(S[near_rows:], pairs[near_rows:], first + near_rows, label, twice)
-    parts = [(near.x, near), (far.x, far)]
-    p, worst = min(((2.0 * 2.0 * lags.tests * math.exp(-x), lags) for x, lags in parts), key=lambda one: one[0])
-    found = [Largest(min(1.0, p), worst.r, 0.0, worst.where())]
-    if ranks.shape[1]:
-        found.append(_other_originals(scores, ranks, names))
-    return min(found)._replace(p=min(1.0, len(found) * min(found).p)).as_test("other rows", 1, n)._replace(tests=max(1, near.tests))
+                S = scipy.fft.irfft(F[a:] * F[a].conj(), n)  # of columns a, a + 1, …, which come k rows later
+                S[:, 0], S[0, n // 2 + 1 :] = 0.0, 0.0  # a column's lag of n − k is that of k
+                if n % 2 == 0:
+                    S[0, n // 2] /= 2.0  # these pairs occur twice
+                for k, (some, found) in enumerate(((np.r_[1 : NEAR + 1, -NEAR:0], near), (slice(NEAR + 1, -NEAR), far))):
+                    part = np.abs(S[:, some])
+                    tests[k] += 2 * part.size
+                    if part.size:
+                        b, place = np.unravel_index(int(part.argmax()), part.shape)
+                        lag = int(np.arange(n)[some][place])
+                        found.append(_lagged(v, a, a + int(b), lag, float(part[b, place]), scores.names, what, order.name))
+                if not order.name:
+                    S = np.abs(scipy.fft.irfft(F[a:] * F[a], n))
+                    tests[1] += 2 * S.size
+                    b, place = np.unravel_index(int(S.argmax()), S.shape)
+                    p = _chaos(float(S[b, place]) - 2.0, n if b == 0 else n / 2.0)
+                    where = f"{what}{scores.names[a]} is correlated with {what}{scores.names[a + int(b)]} in reverse order of rows: r ="
+                    far.append(Largest(p, float(S[b, place]) / n, 0.0, where))
+    for of, w, F, what in ((normal(ranks), rows[0].g, rows[0].of_g, ""), (np.abs(2.0 * ranks - 1.0), rows[0].w, rows[0].of_w, "the size of ")):
+        data = _centred(of[:n])
+        A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
+        for place, name in enumerate(names):
+            S = np.abs(scipy.fft.irfft(F * A[place].conj(), n))
+            S[:, 0] = 0.0  # correlations with a row's own original are another test's
+            for k, (some, found) in enumerate(((np.r_[1 : NEAR + 1, -NEAR:0], near), (slice(NEAR + 1, -NEAR), far))):
+                part = S[:, some]
+                tests[k] += 2 * part.size
+                if part.size:
+                    a, lag = np.unravel_index(int(part.argmax()), part.shape)
+                    shift = int(np.arange(n)[some][lag])
+                    where = f"{what}{scores.names[int(a)]} is correlated with {name} {_away(shift, n)}: r ="
+                    found.append(Largest(tail(float(part[a, lag])), float(part[a, lag]) / math.sqrt(n), 0.0, where))
+    p, worst = min((2.0 * int(count) * one.p, one) for count, one in zip(tests, (min(near), min(far)), strict=True))
+    return worst._replace(p=min(1.0, p)).as_test("other rows", 1, n)._replace(tests=max(1, int(tests[0])))
 
 
-class _Lags:
-    """The largest sum over pairs of rows that was seen, by the exponent x of its p-value."""
-
-    def __init__(self) -> None:
-        self.x, self.r, self.tests, self.lag = 0.0, 0.0, 0, 0
-        self.label = ("", "no column", "no column", "later", "")
-
-    def see(self, S: Array, pairs: Array, first: int, label: tuple[str, str, str, str, str], twice: float) -> None:
-        """Look at sums of one pair of columns at lags ``first``, ``first + 1`` and so on."""
-        if not len(S):
-            return
-        self.tests += len(S)
-        F = np.sqrt(pairs * twice / 2.0)
-        root = (np.sqrt(F * F + 2.0 * np.abs(S)) - F) / 2.0
-        place = int(root.argmax())
-        x = float(root[place]) ** 2
-        if x > self.x:
-            self.x, self.r, self.lag, self.label = x, float(S[place] / pairs[place]), first + place, label
-
-    def where(self) -> str:
-        """Say which it is."""
-        what, a, b, side, order = self.label
-        other = "its own value" if a == b else f"{what}{b}"
-        if side == "mirrored":
-            return f"{what}{a} is correlated with {other} in reverse order of rows{order}: r ="
-        return f"{what}{a} is correlated with {other} {self.lag} row{'s' * (self.lag > 1)} {'earlier' if side == 'later' else 'later'}{order}: r ="
+def _lagged(v: Array, a: int, b: int, lag: int, S: float, names: Sequence[str], what: str, order: str) -> Largest:
+    """Return what is found of columns a and b, of which b comes so many rows later on the circle."""
+    n = v.shape[1]
+    shift = lag if 2 * lag <= n else lag - n
+    early, late = (v[a, : n - shift], v[b, shift:]) if shift > 0 else (v[a, -shift:], v[b, :shift])
+    r = float(np.mean(early * late) / max(1e-30, float(np.sqrt(np.mean(early**2) * np.mean(late**2)))))
+    other = "its own value" if a == b else what + names[a]
+    return Largest(_chaos(S, n / 2.0), r, 0.0, f"{what}{names[b]} is correlated with {other} {_away(lag, n)}{order}: r =")
 
 
-def _other_originals(scores: Scores, ranks: Array, names: Sequence[str]) -> Largest:
-    """Return the largest correlation of scores with another row's original: ``Σ a_(i+k) g_i / ‖a‖``, zeros beyond the ends."""
-    n, d = scores.values.shape
-    size = scipy.fft.next_fast_len(2 * n, real=True)
-    worst, tests = Largest(1.0, 0.0, 0.0, ""), 0
-    for data, noise, what in ((normal(ranks), normal(scores.values), ""), (np.abs(2.0 * ranks - 1.0), sizes(scores.values), "the size of ")):
-        a = _centred(data)
-        A, Z = (scipy.fft.rfft(np.ascontiguousarray(one.T, dtype=np.float32), size) for one in (a / _length(a), noise))
-        for of_data, name in zip(A, names, strict=True):
-            S = scipy.fft.irfft(of_data * Z.conj(), size)
-            S[:, 0] = 0.0  # the row's own original is another test's
-            tests += 2 * d * n
-            column, lag = np.unravel_index(int(np.abs(S).argmax()), S.shape)
-            z, away = float(S[column, lag]), int(lag)
-            p = 2.0 * tail(abs(z))
-            if p < worst.p:
-                apart = f"{away} rows later" if away <= n else f"{size - away} rows earlier"
-                worst = Largest(p, z / math.sqrt(n), 0.0, f"{what}{scores.names[int(column)]} is correlated with {name} {apart}: r =")
-    return worst._replace(p=min(1.0, tests * worst.p))
+def _away(lag: int, n: int) -> str:
+    """Say how far away the row is that comes so many rows earlier on a circle of n."""
+    rows, side = (lag, "earlier") if 2 * lag <= n else (n - lag, "later")
+    return f"{rows} row{'s' * (rows > 1)} {side}"
 
 
-def periods_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
+def _chaos(S: float, F_squared: float) -> float:
+    """Return ``e^(−x)`` for ``S = 2F√x + 2x``."""
+    return math.exp(-((math.sqrt(F_squared + 2.0 * max(S, 0.0)) - math.sqrt(F_squared)) / 2.0) ** 2)
+
+
+def periods_test(scores: Scores, rows: Sequence[Order]) -> LawTest:
     """Test for periods in direction and size, in file order and in the order of each original column.
 
     Each ordinate of the periodogram of n normal scores is exponential with mean 1; the last of an even number is χ²(1).
     """
-    n, d = scores.values.shape
-    worst, tests = Largest(1.0, 0.0, 0.0, ""), 0
-    for order_name, order in orders(ranks, names, n):
-        for values, what in ((normal(scores.values), ""), (sizes(scores.values), "the size of ")):
-            power = np.abs(scipy.fft.rfft(np.ascontiguousarray(values[order].T), axis=1)[:, 1:]) ** 2 / n
+    n = rows[0].g.shape[1]
+    worst, tests = Largest(1.0, 0.0, 0.0, "no period is long enough:"), 0
+    for order in rows:
+        for F, what in ((order.of_g, ""), (order.of_w, "the size of ")):
+            power = np.abs(F[:, 1:]) ** 2 / n
             if n % 2 == 0:  # brought to the ordinate of the same chance
                 power[:, -1] = -scipy.special.log_ndtr(-np.sqrt(power[:, -1])) - math.log(2.0)
             tests += power.size
             a, k = np.unravel_index(int(power.argmax()), power.shape)
-            p = math.exp(-float(power[a, k]))
-            if p < worst.p:
-                where = f"{what}{scores.names[int(a)]} has a period of {n / (1 + int(k)):.5g} rows{order_name}, of amplitude"
-                worst = Largest(p, math.sqrt(float(power[a, k]) / n), 0.0, where)
+            where = f"{what}{scores.names[int(a)]} has a period of {n / (1 + int(k)):.5g} rows{order.name}, of amplitude"
+            worst = min(worst, Largest(math.exp(-float(power[a, k])), math.sqrt(float(power[a, k]) / n), 0.0, where))
     return worst.as_test("periods", tests, n, math.sqrt(2.0))
 
 
@@ -459,27 +459,26 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
     It is fitted on every other block of rows. On the others, ``T = Σ s f / √(Σ f²)`` with predictions f is N(0, 1); for a product
     ``s = g_a g_b`` it is ``Σ s f / √(Σ (f g_a)²)``.
     """
-    u, ranks = scores.values[:LEARNED_ROWS], ranks[:LEARNED_ROWS]
-    n, d = u.shape
+    g, w, ranks = np.clip(scores.g[:LEARNED_ROWS], -8.0, 8.0), scores.w[:LEARNED_ROWS], ranks[:LEARNED_ROWS]
+    n, d = g.shape
     if n < 2 * BLOCK:
         return None
-    g, w = np.clip(normal(u), -8.0, 8.0), sizes(u)
     i, j = np.triu_indices(d, 1)
     targets = np.hstack([g, w, g[:, i] * g[:, j]])
     given = np.hstack([np.ones((n, 2 * d)), g[:, i]])
     labels = [*scores.names, *(f"the size of {name}" for name in scores.names)]
     labels += [f"the product of {scores.names[a]} and {scores.names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    features, row = dictionary(g, ranks), np.arange(n)
+    features, row = dictionary(g, ranks).astype(np.float32), np.arange(n)
     fitted, tested = (row // BLOCK % 2 == 0) & (row % BLOCK >= LAGS), row // BLOCK % 2 == 1
     A, B = features[fitted], features[tested]
     mean, deviation = A.mean(axis=0), np.maximum(A.std(axis=0), 0.02)
     A, B = (A - mean) / deviation, (B - mean) / deviation
-    values, vectors = np.linalg.eigh(A.T @ A)
-    C = vectors.T @ (A.T @ np.clip(targets[fitted], -4.0, 4.0))
+    values, vectors = np.linalg.eigh((A.T @ A).astype(np.float64))
+    C = vectors.T @ (A.T @ np.clip(targets[fitted], -4.0, 4.0).astype(np.float32))
     penalties = (0.05, 0.5, 5.0)
     worst = Largest(1.0, 0.0, 0.0, "")
     for penalty in penalties:
-        f = B @ (vectors @ (C / (np.maximum(values, 0.0) + penalty * len(A))[:, None]))
+        f = B @ (vectors @ (C / (np.maximum(values, 0.0) + penalty * len(A))[:, None])).astype(np.float32)
         V = np.square(f * given[tested]).sum(axis=0)
         T = (targets[tested] * f).sum(axis=0) / np.sqrt(np.maximum(V, np.square(f).sum(axis=0) / 4.0) + 1e-300)
         best = int(T.argmax())
