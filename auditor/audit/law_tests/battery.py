@@ -317,7 +317,8 @@ def other_rows_test(scores: Scores, rows: Sequence[Order], ranks: Array, names: 
     """
     d, n = rows[0].g.shape
     near, far = [Largest(1.0, 0.0, 0.0, "no row is near:")], [Largest(1.0, 0.0, 0.0, "no row is far:")]
-    tests = np.zeros(2, dtype=np.intp)
+    tests, few = np.zeros(2, dtype=np.intp), min(NEAR, (n - 1) // 2)
+    parts = (np.r_[1 : few + 1, n - few : n], near), (np.arange(few + 1, n - few), far)
     for order in rows:
         for v, F, what in ((order.g, order.of_g, ""), (order.w, order.of_w, "the size of ")):
             for a in range(d):
@@ -325,7 +326,7 @@ def other_rows_test(scores: Scores, rows: Sequence[Order], ranks: Array, names: 
                 S[:, 0], S[0, n // 2 + 1 :] = 0.0, 0.0  # a column's lag of n − k is that of k
                 if n % 2 == 0:
                     S[0, n // 2] /= 2.0  # these pairs occur twice
-                for k, (some, found) in enumerate(((np.r_[1 : NEAR + 1, -NEAR:0], near), (slice(NEAR + 1, -NEAR), far))):
+                for k, (some, found) in enumerate(parts):
                     part = np.abs(S[:, some])
                     tests[k] += 2 * part.size
                     if part.size:
@@ -345,7 +346,7 @@ def other_rows_test(scores: Scores, rows: Sequence[Order], ranks: Array, names: 
         for place, name in enumerate(names):
             S = np.abs(scipy.fft.irfft(F * A[place].conj(), n))
             S[:, 0] = 0.0  # correlations with a row's own original are another test's
-            for k, (some, found) in enumerate(((np.r_[1 : NEAR + 1, -NEAR:0], near), (slice(NEAR + 1, -NEAR), far))):
+            for k, (some, found) in enumerate(parts):
                 part = S[:, some]
                 tests[k] += 2 * part.size
                 if part.size:

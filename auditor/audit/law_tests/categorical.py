@@ -1,0 +1,103 @@
+"""Test whether categorical copies follow the stated law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.law_tests.battery import Scores, battery
+from auditor.audit.law_tests.replacement import replacement_scores, transitions
+from auditor.audit.law_tests.transition_counts import Counted, transition_tests
+from auditor.numerics.random_streams import Rng
+from auditor.results.evidence import LawTest
+from auditor.schemes.replacement.law import UniformLaw
+from auditor.types import Codes
+
+Integers = NDArray[np.integer[Any]]
+
+SCORED_ROWS = 2**17
+"""First records that are scored: two blocks, so that a generator that restarts with a block shows."""
+SCORED_VALUES = 2**19
+"""Records times copies that are scored."""
+MOST_COPIES = 16
+"""Copies that are scored, evenly among all. A chain without some of its copies is a chain."""
+
+
+def scored_copies(singles: Sequence[int]) -> list[int]:
+    """Return the numbers of the copies that are scored."""
+    places = np.linspace(0, len(singles) - 1, min(len(singles), MOST_COPIES))
+    return [singles[int(place)] for place in np.rint(places)]
+
+
+def scored_rows(copies: int) -> int:
+    """Return how many first records of so many copies are scored."""
+    return min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
+
+
+def score_tests(
+    law: UniformLaw, columns: Sequence[Codes], copies: Sequence[int], originals: Mapping[str, Integers], rng: Rng
+) -> list[LawTest]:
+    """Return the battery's tests of scores counted from the source, and from code 0.
+
+    Parameters
+    ----------
+    law : UniformLaw
+        Of the copies that are scored.
+    columns : sequence of ndarrays of shape (n,)
+        The original, and those copies.
+    copies : sequence of int
+        Their numbers in the release, for messages.
+    originals : mapping
+        The original's attributes, by name.
+    rng : Rng
+        Randomises scores within the chance of one value.
+    """
+    steps = [each for each in transitions(law) if each.kept < 1.0]  # counts test equal copies
+    if not steps or law.size == 1:
+        return []
+    tests, data = list[LawTest](), np.column_stack(list(originals.values())).astype(np.float64)
+    for what, from_source in (("coins", True), ("values", False)):
+        names = [f"{what} of copy {copies[each.copy - 1]}" for each in steps]
+        values = replacement_scores(steps, columns, rng, from_source)
+        scores = Scores(values, names, np.ones(len(steps)), np.arange(len(steps)))
+        for test in battery(scores, data, list(originals)):
+            tests.append(test._replace(statistic=f"{test.statistic} of {what}"))
+    return tests
+
+
+def count_tests(
+    law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers], rows: int
+) -> list[LawTest]:
+    """Return the tests of how often values become which ones, given the source and the original.
+
+    Parameters
+    ----------
+    law : UniformLaw
+        Of all copies that some coalition holds.
+    copies : sequence of int
+        Their numbers in the release.
+    dense : callable
+        Records by value of a source (row; copy 0 is the original) and of a copy, shape (s, s).
+    rows : int
+        Records counted.
+    """
+    return transition_tests(_counted(law, copies, dense), rows)
+
+
+def _counted(law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers]) -> Iterator[Counted]:
+    for each in transitions(law):
+        copy = copies[each.copy - 1]
+        if each.source:
+            source = copies[each.source - 1]
+            yield Counted(f"copy {copy} given copy {source}", dense(source, copy), each.matrix)
+        chances = law.transition_matrix(None, each.copy)
+        yield Counted(f"copy {copy} given the original", dense(0, copy), chances)
+
+
+def sources(law: UniformLaw, copies: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each copy that has another copy as its source, with that one before it."""
+    steps = transitions(law)
+    return [(copies[each.source - 1], copies[each.copy - 1]) for each in steps if each.source]
