@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from auditor.audit.drawn_law.chosen_rows import rows_of
+from auditor.audit.law_tests.chosen_rows import rows_of
 from auditor.audit.drawn_law.moments import moment_tests
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.audit.pooling.noise_dependence import dependences

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import binom, norm, t
 
 from auditor.audit.drawn_law import low_digits
-from auditor.audit.drawn_law.chosen_rows import Rows
+from auditor.audit.law_tests.chosen_rows import Rows
 from auditor.audit.drawn_law.column_tests import (
     CELLS,
     _in_order,

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import ndtr
 
 import auditor
-from auditor.audit.drawn_law.chosen_rows import grids, rows_of
+from auditor.audit.law_tests.chosen_rows import grids, rows_of
 from auditor.audit.drawn_law.low_digits import innovations, low_digits_test
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.numerics.statistics import wave_tail

@@ -14,11 +14,11 @@ from scipy.stats import chi2, kstest, t
 import auditor
 from auditor import registry
 from auditor.audit.base.release import Release as AuditedRelease
-from auditor.audit.drawn_law.chosen_rows import grids, runs
+from auditor.audit.law_tests.chosen_rows import grids, runs
 from auditor.audit.drawn_law.column_tests import repeats_test
 from auditor.audit.drawn_law.columns import Columns
 from auditor.audit.drawn_law.moments import moment_tests, whitening
-from auditor.audit.drawn_law.numeric import law_tests
+from auditor.audit.law_tests.numeric import law_tests
 from auditor.audit.numeric.gather import Stripe
 from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.data.microdata import as_table

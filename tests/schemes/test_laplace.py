@@ -13,7 +13,7 @@ import pytest
 from scipy import integrate, stats
 
 import auditor
-from auditor.audit.drawn_law.chosen_rows import rows_of
+from auditor.audit.law_tests.chosen_rows import rows_of
 from auditor.audit.drawn_law.rows import row_tests
 from auditor.errors import AuditorError
 from auditor.schemes.base.additive import implied_level_covariance

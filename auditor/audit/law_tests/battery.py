@@ -17,7 +17,7 @@ independent, uniform on (0, 1), and independent of the originals. Numbers and ca
 | ``moments`` | mean or variance of a column | ``Σ g / √n`` is N(0, 1), ``Σ g²`` is χ²(n) |
 | ``correlations`` | between columns, and with the originals | ``Σ a g / ‖a‖`` is N(0, 1) |
 | ``functions`` | between functions of two or three columns, and of originals | ``P(|Σ a c| ≥ t ‖a‖) ≤ 2 exp(−t²/2)`` |
-| ``other rows`` | with another row's score or original, at any distance | Gaussian chaos: ``P(gᵀA g ≥ 2F√x + 2x) ≤ e^(−x)`` |
+| ``neighbouring rows``, ``other rows`` | with another row's score or original, at any distance | ``P(gᵀA g ≥ 2F√x + 2‖A‖x) ≤ e^(−x)`` (laurent2000) |
 | ``periods`` | a period in mean or size | periodogram ordinates are exponential |
 | ``repeats`` | scores, sizes or whole rows that come again | binomial (hoeffding1956) |
 | ``rows without noise`` | one row without noise | ``n · max(s)^k`` of k sizes |
@@ -45,16 +45,16 @@ from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.types import Array
 
-MOST_COLUMNS = 64
-"""Columns that correlations are computed of; more are added up in groups."""
+MOST_COLUMNS = 24
+"""Columns that correlations, and each column's own lags, are computed of; more are added up in groups."""
 FEW_COLUMNS = 6
 """Columns that all functions, lags and predictors are computed of; more are added up in groups: 0.2 seconds for 20,000 rows."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and in whose order rows are compared."""
 LEARNED_ROWS = 20_000
 COSINES, BINS, LAGS, BLOCK = 12, 24, 6, 256
-NEAR = 8
-"""Rows within which a row is near: half of the chance of a false alarm in ``other rows`` is spent on these."""
+NEAR = 4
+"""Rows within which a row is a neighbour."""
 SMALLEST = 2.0**-50
 NO_SIZE = math.inf
 """``telling`` of a test whose departures have no single size, so that it does not limit what the expectation could miss."""
@@ -146,13 +146,14 @@ def battery(scores: Scores, originals: Array, names: Sequence[str], own: Scores 
     few = _evenly(len(names), MOST_ORIGINALS)
     some, some_names = ranks[:, few], [names[place] for place in few.tolist()]
     wide, narrow = added_up(scores, MOST_COLUMNS), added_up(scores, FEW_COLUMNS)
-    rows = orders(narrow, some, some_names)
+    rows, in_file = orders(narrow, some, some_names), orders(wide, some[:, :0], [])[0]
     found = [
         distribution_test(every),
         moments_test(every),
         correlations_test(wide, None if own is None else own.of(_evenly(len(own.names), MOST_COLUMNS)), ranks, names),
         functions_test(narrow, some, some_names),
-        other_rows_test(narrow, rows, some, some_names),
+        neighbours_test(wide, ranks, names),
+        other_rows_test(wide, in_file, narrow, rows, some, some_names),
         periods_test(narrow, rows),
         repeats_test(every, d),
         without_noise_test(scores),
@@ -219,7 +220,7 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: Sequence[str]) -> LawTest | None:
-    """Test correlations of directions and sizes between columns, and with where a record lies and how far out."""
+    """Test correlations of directions and sizes between columns, of squares, and with where a record lies and how far out."""
     n, d = scores.values.shape
     g, data = np.hstack([scores.g, scores.w]), _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0)]))
     of_data = [*names, *(f"the distance of {name} from its median" for name in names)]
@@ -227,11 +228,24 @@ def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: S
     z = (g / _length(g)).T @ g
     column = np.arange(2 * d) % d
     z[column[:, None] >= column] = 0.0  # each pair of columns once
-    found, tests = [_largest_correlation(z, n, of_noise, of_noise)], 2 * d * (d - 1)
+    found, tests = [_largest_correlation(z, n, of_noise, of_noise), _squares(scores)], 5 * d * (d - 1) // 2
     for one, labels in ((g, of_noise),) if own is None else ((g, of_noise), (own.g, list(own.names))):
         found.append(_largest_correlation((data / _length(data)).T @ one, n, of_data, labels))
         tests += data.shape[1] * one.shape[1]
     return min(found).as_test("correlations", tests, n) if tests else None
+
+
+def _squares(scores: Scores) -> Largest:
+    """Return the largest correlation of squares: given a, ``Σ a_i (g_i² − 1)`` is a Gaussian chaos with A = diag(a)."""
+    n, Q = len(scores.values), np.square(np.clip(scores.g, -8.0, 8.0)) - 1.0
+    length = np.linalg.norm(Q, axis=0)
+    S = Q.T @ Q
+    S[np.tril_indices(len(S))] = 0.0
+    r = S / np.outer(np.maximum(length, 1e-30), np.maximum(length, 1e-30))
+    a, b = (int(place) for place in np.unravel_index(int(np.abs(r).argmax()), r.shape))
+    chances = [_chaos(abs(float(S[a, b])), float(length[c]) ** 2, float(np.abs(Q[:, c]).max())) for c in (a, b)]
+    where = f"the square of {scores.names[a]} is correlated with the square of {scores.names[b]}: r ="
+    return Largest(2.0 * 2.0 * min(chances), float(r[a, b]), 0.0, where) if a != b else Largest(1.0, 0.0, 0.0, "no pair is correlated:")
 
 
 def _largest_correlation(z: Array, n: int, rows: Sequence[str], columns: Sequence[str]) -> Largest:
@@ -292,10 +306,10 @@ class Order(NamedTuple):
     """Rows in one order, and the Fourier transforms of directions, sizes, and originals, each over n rows that suit the transform."""
 
     name: str
-    g: Array
-    w: Array
-    of_g: Array
-    of_w: Array
+    g: NDArray[np.float32]
+    w: NDArray[np.float32]
+    of_g: NDArray[np.complex64]
+    of_w: NDArray[np.complex64]
 
 
 def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
@@ -308,57 +322,82 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
     return [Order(name, g[:, rows], w[:, rows], *(scipy.fft.rfft(values[:, rows]) for values in (g, w))) for name, rows in found]
 
 
-def other_rows_test(scores: Scores, rows: Sequence[Order], ranks: Array, names: Sequence[str]) -> LawTest:
+def neighbours_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
+    """Test correlations of directions and sizes with those of the ``NEAR`` rows before, and with neighbours' originals.
+
+    ``S = Σ g_i h_(i−k)`` is a Gaussian chaos with ``‖A‖ ≤ 1`` and ``F² = n/2``; with an original a, ``Σ a_(i−k) g_i / ‖a‖`` is N(0, 1).
+    """
+    n, d = scores.values.shape
+    found, tests = [Largest(1.0, 0.0, 0.0, "no neighbour is correlated:")], 0
+    for v, data, what, far in ((scores.g, normal(ranks), "", ""),
+                               (scores.w, np.abs(2.0 * ranks - 1.0), "the size of ", "the distance from its median of ")):  # fmt: skip
+        data = _centred(data)
+        data = data / _length(data)
+        for k in range(1, min(NEAR, n - 1) + 1):
+            S = v[:-k].T @ v[k:]
+            a, b = (int(place) for place in np.unravel_index(int(np.abs(S).argmax()), S.shape))
+            where = f"{what}{scores.names[b]} is correlated with {'its own value' if a == b else what + scores.names[a]} {_away(k, n)}: r ="
+            found.append(Largest(2.0 * _chaos(abs(float(S[a, b])), n / 2.0), float(S[a, b]) / (n - k), 0.0, where))
+            tests += S.size + 2 * data.shape[1] * d
+            for z, lag in ((data[:-k].T @ v[k:], k), (data[k:].T @ v[:-k], n - k)) if names else ():
+                a, b = (int(place) for place in np.unravel_index(int(np.abs(z).argmax()), z.shape))
+                where = f"{what}{scores.names[b]} is correlated with {far}{names[a]} {_away(lag, n)}: r ="
+                found.append(Largest(2.0 * tail(abs(float(z[a, b]))), float(z[a, b]) / math.sqrt(n), 0.0, where))
+    return min(found).as_test("neighbouring rows", tests, n)
+
+
+def other_rows_test(wide: Scores, in_file: Order, narrow: Scores, rows: Sequence[Order], ranks: Array, names: Sequence[str]) -> LawTest:
     """Test correlations with other rows, at every distance, forwards and backwards: of directions, of sizes, and with originals.
 
-    Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs of rows is ``vᵀA v`` of normal v with ``‖A‖ ≤ 1`` and ``F² = ‖A‖_F² = n/2``, and
-    ``P(S ≥ 2F√x + 2x) ≤ e^(−x)`` (laurent2000). In reverse order, ``Σ g_i h_(k−i)``, pairs of one column occur twice: ``F² = n``, and at
-    most two rows meet themselves. Half of the chance of a false alarm is spent on the ``NEAR`` rows either way.
+    Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs of rows is a Gaussian chaos ``vᵀA v`` with ``‖A‖ ≤ 1`` and
+    ``F² = ‖A‖_F² = n/2``. In reverse order, ``Σ g_i h_(k−i)``, pairs of one column occur twice: ``F² = n``, and at most two rows meet
+    themselves.
+
+    Parameters
+    ----------
+    wide, in_file : Scores and Order
+        Columns whose own lags, and lags with originals, are computed in file order.
+    narrow, rows : Scores and sequence of Order
+        Columns whose lags with one another are computed in every order.
+    ranks, names : ndarray of shape (n, N) and sequence of str
+        Of the originals.
     """
-    d, n = rows[0].g.shape
-    near, far = [Largest(1.0, 0.0, 0.0, "no row is near:")], [Largest(1.0, 0.0, 0.0, "no row is far:")]
-    tests, few = np.zeros(2, dtype=np.intp), min(NEAR, (n - 1) // 2)
-    parts = (np.r_[1 : few + 1, n - few : n], near), (np.arange(few + 1, n - few), far)
-    for order in rows:
+    n = in_file.g.shape[1]
+    found, tests = [Largest(1.0, 0.0, 0.0, "no row is correlated:")], 0
+    for columns, order, all_pairs in [(wide, in_file, False)] * (wide is not narrow) + [(narrow, order, True) for order in rows]:
         for v, F, what in ((order.g, order.of_g, ""), (order.w, order.of_w, "the size of ")):
-            for a in range(d):
-                S = scipy.fft.irfft(F[a:] * F[a].conj(), n)  # of columns a, a + 1, …, which come k rows later
-                S[:, 0], S[0, n // 2 + 1 :] = 0.0, 0.0  # a column's lag of n − k is that of k
+            for a in range(len(F)):
+                last = len(F) if all_pairs else a + 1
+                S = scipy.fft.irfft(F[a:last] * F[a].conj(), n)  # of columns a, a + 1, …, which come k rows later
+                S[:, 0], S[0, n // 2 + 1 :] = 0.0, 0.0  # a column's lag of n − k is its lag of k
                 if n % 2 == 0:
                     S[0, n // 2] /= 2.0  # these pairs occur twice
-                for k, (some, found) in enumerate(parts):
-                    part = np.abs(S[:, some])
-                    tests[k] += 2 * part.size
-                    if part.size:
-                        b, place = np.unravel_index(int(part.argmax()), part.shape)
-                        lag = int(np.arange(n)[some][place])
-                        found.append(_lagged(v, a, a + int(b), lag, float(part[b, place]), scores.names, what, order.name))
-                if not order.name:
-                    S = np.abs(scipy.fft.irfft(F[a:] * F[a], n))
-                    tests[1] += 2 * S.size
-                    b, place = np.unravel_index(int(S.argmax()), S.shape)
-                    p = _chaos(float(S[b, place]) - 2.0, n if b == 0 else n / 2.0)
-                    where = f"{what}{scores.names[a]} is correlated with {what}{scores.names[a + int(b)]} in reverse order of rows: r ="
-                    far.append(Largest(p, float(S[b, place]) / n, 0.0, where))
-    for of, w, F, what in ((normal(ranks), rows[0].g, rows[0].of_g, ""), (np.abs(2.0 * ranks - 1.0), rows[0].w, rows[0].of_w, "the size of ")):
-        data = _centred(of[:n])
+                b, lag = (int(place) for place in np.unravel_index(int(np.abs(S).argmax()), S.shape))
+                found.append(_lagged(v, a, a + b, lag, abs(float(S[b, lag])), columns.names, what, order.name))
+                tests += 2 * S.size
+                if order.name:
+                    continue
+                S = scipy.fft.irfft(F[a:last] * F[a], n)
+                b, lag = (int(place) for place in np.unravel_index(int(np.abs(S).argmax()), S.shape))
+                p = _chaos(abs(float(S[b, lag])) - 2.0, n if b == 0 else n / 2.0)
+                where = f"{what}{columns.names[a]} is correlated with {what}{columns.names[a + b]} in reverse order of rows: r ="
+                found.append(Largest(p, float(S[b, lag]) / n, 0.0, where))
+                tests += 2 * S.size
+    for data, F, what, far in ((normal(ranks), in_file.of_g, "", ""),
+                               (np.abs(2.0 * ranks - 1.0), in_file.of_w, "the size of ", "the distance from its median of ")):  # fmt: skip
+        data = _centred(data[:n])
         A = scipy.fft.rfft((data / _length(data)).T.astype(np.float32))
         for place, name in enumerate(names):
-            S = np.abs(scipy.fft.irfft(F * A[place].conj(), n))
-            S[:, 0] = 0.0  # correlations with a row's own original are another test's
-            for k, (some, found) in enumerate(parts):
-                part = S[:, some]
-                tests[k] += 2 * part.size
-                if part.size:
-                    a, lag = np.unravel_index(int(part.argmax()), part.shape)
-                    shift = int(np.arange(n)[some][lag])
-                    where = f"{what}{scores.names[int(a)]} is correlated with {name} {_away(shift, n)}: r ="
-                    found.append(Largest(tail(float(part[a, lag])), float(part[a, lag]) / math.sqrt(n), 0.0, where))
-    p, worst = min((2.0 * int(count) * one.p, one) for count, one in zip(tests, (min(near), min(far)), strict=True))
-    return worst._replace(p=min(1.0, p)).as_test("other rows", 1, n)._replace(tests=max(1, int(tests[0])))
+            z = scipy.fft.irfft(F * A[place].conj(), n)
+            z[:, 0] = 0.0  # correlations with a row's own original are another test's
+            a, lag = (int(place) for place in np.unravel_index(int(np.abs(z).argmax()), z.shape))
+            where = f"{what}{wide.names[a]} is correlated with {far}{name} {_away(lag, n)}: r ="
+            found.append(Largest(tail(abs(float(z[a, lag]))), float(z[a, lag]) / math.sqrt(n), 0.0, where))
+            tests += 2 * z.size
+    return min(found).as_test("other rows", tests, n, NO_SIZE)
 
 
-def _lagged(v: Array, a: int, b: int, lag: int, S: float, names: Sequence[str], what: str, order: str) -> Largest:
+def _lagged(v: NDArray[np.float32], a: int, b: int, lag: int, S: float, names: Sequence[str], what: str, order: str) -> Largest:
     """Return what is found of columns a and b, of which b comes so many rows later on the circle."""
     n = v.shape[1]
     shift = lag if 2 * lag <= n else lag - n
@@ -374,9 +413,9 @@ def _away(lag: int, n: int) -> str:
     return f"{rows} row{'s' * (rows > 1)} {side}"
 
 
-def _chaos(S: float, F_squared: float) -> float:
-    """Return ``e^(−x)`` for ``S = 2F√x + 2x``."""
-    return math.exp(-((math.sqrt(F_squared + 2.0 * max(S, 0.0)) - math.sqrt(F_squared)) / 2.0) ** 2)
+def _chaos(S: float, F_squared: float, norm: float = 1.0) -> float:
+    """Return ``e^(−x)`` for ``S = 2F√x + 2‖A‖x``."""
+    return math.exp(-(((math.sqrt(F_squared + 2.0 * norm * max(S, 0.0)) - math.sqrt(F_squared)) / (2.0 * norm)) ** 2))
 
 
 def periods_test(scores: Scores, rows: Sequence[Order]) -> LawTest:
