@@ -220,8 +220,12 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: Sequence[str]) -> LawTest | None:
-    """Test correlations of directions and sizes between columns, of squares, and with where a record lies and how far out."""
+    """Test correlations of directions and sizes between columns, of squares, and with where a record lies and how far out.
+
+    The row number counts as an original column: noise may drift along the file.
+    """
     n, d = scores.values.shape
+    ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
     g, data = np.hstack([scores.g, scores.w]), _centred(np.hstack([normal(ranks), np.abs(2.0 * ranks - 1.0)]))
     of_data = [*names, *(f"the distance of {name} from its median" for name in names)]
     of_noise = [*scores.names, *(f"the size of {name}" for name in scores.names)]
