@@ -25,10 +25,13 @@ SCORED_VALUES = 2**19
 MOST_COPIES = 16
 """Copies that are scored, evenly among all. A chain without some of its copies is a chain."""
 
+SCORE_BYTES = 300
+"""Memory of the battery for one record of one column (measured: 160 to 270)."""
+
 
 def scored_copies(singles: Sequence[int]) -> list[int]:
     """Return the numbers of the copies that are scored."""
-    places = np.linspace(0, len(singles) - 1, min(len(singles), MOST_COPIES))
+    places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), MOST_COPIES))
     return [singles[int(place)] for place in np.rint(places)]
 
 
