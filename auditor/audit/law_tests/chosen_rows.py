@@ -22,8 +22,8 @@ FEWEST_ROWS, MOST_ROWS = 2**12, 2**17
 MOST_COORDINATES = 256
 """Copies times attributes that are looked at row by row."""
 MOST_DIGITS = 12
-RUN = 64
-"""Rows that are looked at in one run, so that neighbours are among them."""
+RUN, RUNS = 64, 8
+"""Fewest rows that are tested in one run, so that neighbours are among them, and runs of a block, so that distant rows are, too."""
 GRID_ROWS, FEWEST_OF_GRID = 256, 32
 """Rows that tell the grid that copies lie on; the fewest that tell one by the distances of values."""
 
@@ -59,8 +59,9 @@ def runs(length: int, wanted: int) -> NDArray[np.intp]:
     """Return which rows of a block are looked at: runs of neighbours, evenly from its first row to its last."""
     if wanted >= length:
         return np.arange(length)
-    starts = np.linspace(0, length - RUN, max(2, round(wanted / RUN))).astype(np.intp)
-    return np.unique(starts[:, None] + np.arange(min(RUN, length)))
+    run = min(length, max(RUN, wanted // RUNS))
+    starts = np.linspace(0, length - run, max(2, round(wanted / run))).astype(np.intp)
+    return np.unique(starts[:, None] + np.arange(run))
 
 
 def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool) -> Rows:

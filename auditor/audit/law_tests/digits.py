@@ -23,7 +23,9 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
-MOST_ROWS, MOST_SWEPT, DECADES, SLOWEST, GRID = 2**12, 6, 9, 1.5, 2**17
+MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
+MOST_SWEPT = 24
+"""Fourier transforms over all frequencies, of 2 milliseconds each: columns times groups of weights, which are added up."""
 
 
 def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
@@ -46,13 +48,13 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
             t = np.abs(turns @ np.hstack([both, both.conj()])) ** 2 / np.tile((np.abs(both) ** 2).sum(axis=0), 2)
             found.append((t.max(axis=1), frequency, t.size))
         if b.shape[1] and swept and np.ptp(c) > 0:
-            whole, step = b.sum(axis=1), np.ptp(c) / (GRID - 1)
-            wave = np.zeros(GRID, dtype=np.complex64)
-            np.add.at(wave, np.rint((c - c.min()) / step).astype(np.intp), whole)
-            t = np.abs(scipy.fft.fft(wave)) ** 2 / (np.abs(whole) ** 2).sum()
-            cycles = np.abs(scipy.fft.fftfreq(GRID, step))
+            step, groups = np.ptp(c) / (GRID - 1), min(b.shape[1], max(1, MOST_SWEPT // swept))
+            cycles, place = np.abs(scipy.fft.fftfreq(GRID, step)), np.rint((c - c.min()) / step).astype(np.intp)
             kept = (cycles >= slowest) & (cycles <= min(finest, 0.5 / step))
-            found.append((t[kept], cycles[kept], int(kept.sum())))
+            for whole in (b[:, part::groups].sum(axis=1) for part in range(groups)):
+                wave = np.bincount(place, whole.real, GRID) + 1j * np.bincount(place, whole.imag, GRID)
+                t = np.abs(scipy.fft.fft(wave.astype(np.complex64))) ** 2 / (np.abs(whole) ** 2).sum()
+                found.append((t[kept], cycles[kept], int(kept.sum())))
         for t, at, count in found:
             tests += count
             place = int(t.argmax()) if t.size else 0
@@ -62,20 +64,20 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
     return worst.as_test("low digits", tests, n, NO_SIZE) if tests else None
 
 
-def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]) -> Iterator[tuple[int, str, Array, float, float, bool]]:
-    """Yield a copy's place, a name, values, the slowest and the finest frequency, and whether all between are tried."""
+def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]) -> Iterator[tuple[int, str, Array, float, float, int]]:
+    """Yield a copy's place, a name, values, the slowest and the finest frequency, and how many columns are tried at all between, or 0."""
     M, N = rows.grain.shape
     white, z = whitening(law.covariance, N), rows.noise[:n].reshape(n, M * N)
     known = np.abs(white.W) @ rows.grain.ravel()
     e, fine = z @ white.W.T, known < 2.0**-6
     swept = np.flatnonzero(fine)[:: max(1, math.ceil(fine.sum() / MOST_SWEPT))].tolist()
     for k in np.flatnonzero(fine).tolist():
-        yield int(white.copy[k]), f"noise of copy {chosen[white.copy[k]]} in deviations", e[:, k], SLOWEST, 0.125 / known[k], k in swept
+        yield int(white.copy[k]), f"noise of copy {chosen[white.copy[k]]} in deviations", e[:, k], SLOWEST, 0.125 / known[k], len(swept) * (k in swept)
     for k, other in combinations(np.flatnonzero(fine).tolist(), 2):
         if white.copy[k] == white.copy[other] and N <= 3:
             for sign in (1.0, -1.0):
                 both = e[:, k] + sign * e[:, other]
-                yield int(white.copy[k]), f"a sum of noise of copy {chosen[white.copy[k]]}", both, SLOWEST, 0.125 / (known[k] + known[other]), False
+                yield int(white.copy[k]), f"a sum of noise of copy {chosen[white.copy[k]]}", both, SLOWEST, 0.125 / (known[k] + known[other]), 0
     for copy, a in np.argwhere(white.deviation > 64.0 * rows.grain).tolist():
         slowest = SLOWEST / float(white.deviation[copy, a])
-        yield copy, f"{names[a]!r} in copy {chosen[copy]}", rows.x[:n, a] + rows.noise[:n, copy, a], slowest, 0.125 / float(rows.grain[copy, a]), False
+        yield copy, f"{names[a]!r} in copy {chosen[copy]}", rows.x[:n, a] + rows.noise[:n, copy, a], slowest, 0.125 / float(rows.grain[copy, a]), 0
