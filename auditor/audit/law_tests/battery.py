@@ -53,7 +53,7 @@ MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and in whose order rows are compared."""
 LEARNED_ROWS = 12_000
 RUNS = 16
-COSINES, BINS, LAGS, BLOCK = 12, 24, 6, 256
+COSINES, BINS, LAGS, BLOCK, CHUNK = 12, 24, 6, 256, 4096
 NEAR = 4
 """Rows within which a row is a neighbour."""
 SMALLEST = 2.0**-50
@@ -178,10 +178,12 @@ def added_up(scores: Scores, most: int) -> Scores:
     if d <= most:
         return scores
     rng = stream(0, "signed groups of columns")
-    group, sign = rng.permutation(d) % most, rng.choice([-1.0, 1.0], d)
+    group = rng.permutation(d) % most
+    sign = np.where(np.bincount(group)[group] > 1, rng.choice([-1.0, 1.0], d), 1.0)
     weights = (group[:, None] == np.arange(most)) * sign[:, None]
     weights /= np.linalg.norm(weights, axis=0)
-    names = [f"a signed sum of {int((group == k).sum())} columns" for k in range(most)]
+    members = [np.flatnonzero(group == k).tolist() for k in range(most)]
+    names = [scores.names[some[0]] if len(some) == 1 else f"a signed sum of {len(some)} columns" for some in members]
     return Scores(scipy.special.ndtr(scores.g @ weights), names, np.ones(most), np.arange(most))
 
 
@@ -278,23 +280,26 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
     """Test correlations of cosines of each column with functions of the originals and of one or two other columns."""
     n, d = scores.values.shape
     cosines, waves = ([_cosines(column, COSINES) for column in each.T] for each in (scores.values, ranks))
-    columns = [(c[:, :2], name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
-    originals = [(c[:, :2], name, 0) for c, name in zip(waves, names, strict=True)]
+    waves = [wave - wave.mean(axis=0) for wave in waves]
     # Functions, what they are of, and a bit for each column of scores that they involve.
-    parts = [(c - c.mean(axis=0), name, 0) for c, name in zip(waves, names, strict=True)]
-    parts += [(c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
-    for (one, x, i), (other, y, j) in combinations([*originals, *columns], 2):
-        both = (one[:, :, None] * other[:, None, :]).reshape(n, -1)
-        parts.append((both if i | j else both - both.mean(axis=0), f"{x} and {y}", i | j))
-    left, right = np.hstack([functions for functions, *_ in parts]), np.hstack(cosines)
-    part = np.repeat(np.arange(len(parts)), [functions.shape[1] for functions, *_ in parts])
-    involved = np.array([bits for *_, bits in parts])[part][:, None] >> np.arange(d) & 1
-    z = np.abs(left.T @ right).reshape(len(part), d, COSINES).max(axis=2) / _length(left)[:, None]
-    z[involved == 1] = 0.0
-    a, c = np.unravel_index(int(z.argmax()), z.shape)
-    where = f"a function of {scores.names[int(c)]} is correlated with one of {parts[part[a]][1]}: r ="
+    single = [*((wave, name, 0) for wave, name in zip(waves, names, strict=True)),
+              *((c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True)))]  # fmt: skip
+    pairs = list(combinations(single, 2))
+    of = [name for _, name, _ in single for _ in range(COSINES)] + [f"{x} and {y}" for (_, x, _), (_, y, _) in pairs for _ in range(4)]
+    bits = [i for *_, i in single for _ in range(COSINES)] + [i | j for (*_, i), (*_, j) in pairs for _ in range(4)]
+    involved = np.array(bits)[:, None] >> np.arange(d) & 1 == 1
+    sums, squares = np.zeros((len(of), d * COSINES)), np.zeros(len(of))
+    for rows in (slice(start, start + CHUNK) for start in range(0, n, CHUNK)):
+        products = [(a[rows, :2, None] * b[rows, None, :2]).reshape(-1, 4) for (a, *_), (b, *_) in pairs]
+        left = np.hstack([*(function[rows] for function, *_ in single), *products])
+        sums += left.T @ np.hstack([c[rows] for c in cosines])
+        squares += np.einsum("nk,nk->k", left, left)
+    z = np.abs(sums).reshape(len(of), d, COSINES).max(axis=2) / np.sqrt(np.where(squares > 1e-6 * n, squares, np.inf))[:, None]
+    z[involved] = 0.0
+    a, c = (int(place) for place in np.unravel_index(int(z.argmax()), z.shape))
+    where = f"a function of {scores.names[c]} is correlated with one of {of[a]}: r ="
     largest = Largest(2.0 * math.exp(-float(z[a, c]) ** 2 / 2.0), float(z[a, c]) / math.sqrt(n), 0.0, where)
-    return largest.as_test("functions", COSINES * int((involved == 0).sum()), n, NO_SIZE) if parts else None
+    return largest.as_test("functions", COSINES * int((~involved).sum()), n, NO_SIZE) if len(single) > 1 else None
 
 
 def _cosines(u: Array, count: int) -> NDArray[np.float32]:
