@@ -43,7 +43,7 @@ def table(kind: str, rows: int, seed: int = 14) -> Array:
         "sorted": lambda: skewed[skewed[:, 0].argsort()], "rounded": lambda: np.round(skewed, 1), "whole": lambda: np.rint(10.0 * skewed),
         "counts": lambda: rng.poisson(3.0, (rows, 2)).astype(float), "totals": lambda: np.column_stack([base, base.sum(axis=1)]),
         "wide": lambda: rng.normal(size=(rows, 24)) @ np.tril(np.ones((24, 24)), 0) / 5.0,
-        "constant": lambda: np.column_stack([skewed[:, :2], np.full(rows, 7.0)]),
+        "constant": lambda: np.column_stack([skewed[:, :2], 7.0 + (np.arange(rows) == 1)]),
         "duplicate": lambda: skewed[:, [0, 1, 0]], "heaped": lambda: np.where(rng.random((rows, 2)) < 0.5, 0.0, skewed[:, :2]),
         "series": lambda: np.cumsum(base, axis=0), "case": lambda: CaseTable(records="lognormal").frame(rows, rng).to_numpy(),
     }  # fmt: skip
@@ -396,5 +396,7 @@ def honest(scheme: str, levels: Sequence[float], parameters: Mapping[str, Any], 
     """Return the tests of an honest release, of copies that are rounded to a grid."""
     plugin = registry.get("scheme", scheme)(**parameters)
     X = table(kind, rows, seed)
-    X = np.rint(X) if plugin.on_lattice else np.abs(X) + 1.0 if scheme == "multiplicative-noise" else X
+    if plugin.on_lattice or kind == "duplicate":
+        X = np.rint(X) + (np.arange(len(X)) == 0)[:, None]  # a column that is constant is refused
+    X = np.abs(X) + 1.0 if scheme == "multiplicative-noise" else X
     return tested(drawn(X, plugin, levels, seed), lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies])

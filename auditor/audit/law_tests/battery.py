@@ -14,7 +14,7 @@ independent, uniform on (0, 1), and independent of the originals. Numbers and ca
 | test | departure | p-value |
 | --- | --- | --- |
 | ``distribution`` | a column is not uniform | ``2 exp(−2 n D²)`` (massart1990) |
-| ``moments`` | mean or variance of a column | ``Σ g / √n`` is N(0, 1), ``Σ g²`` is χ²(n) |
+| ``moments`` | mean, variance or drift of a column | ``Σ g / √n`` is N(0, 1), ``Σ g²`` is χ²(n), of k runs ``Σ (Σ g)²/n_k`` is χ²(k) |
 | ``correlations`` | between columns, and with the originals | ``Σ a g / ‖a‖`` is N(0, 1) |
 | ``functions`` | between functions of two or three columns, and of originals | ``P(|Σ a c| ≥ t ‖a‖) ≤ 2 exp(−t²/2)`` |
 | ``neighbouring rows``, ``other rows`` | with another row's score or original, at any distance | ``P(gᵀA g ≥ 2F√x + 2‖A‖x) ≤ e^(−x)`` (laurent2000) |
@@ -51,8 +51,9 @@ FEW_COLUMNS = 6
 """Columns that all functions, lags and predictors are computed of; more are added up in groups: 0.2 seconds for 20,000 rows."""
 MOST_ORIGINALS = 4
 """Original columns that functions are computed of, and in whose order rows are compared."""
-LEARNED_ROWS = 20_000
-COSINES, BINS, LAGS, BLOCK = 12, 24, 6, 256
+LEARNED_ROWS = 12_000
+RUNS = 16
+COSINES, BINS, LAGS, BLOCK, CHUNK = 12, 24, 6, 256, 4096
 NEAR = 4
 """Rows within which a row is a neighbour."""
 SMALLEST = 2.0**-50
@@ -139,6 +140,7 @@ def battery(scores: Scores, originals: Array, names: Sequence[str], own: Scores 
     n, d = scores.values.shape
     if n < 3 or d == 0:
         return []
+    own = lengths(scores).joined(own) if d > 1 else own
     every = scores.joined(own)
     ranks = np.clip(column_ranks(originals) - 0.5 / n, 0.5 / n, 1.0 - 0.5 / n)
     varied = np.flatnonzero(np.ptp(ranks, axis=0) > 0)
@@ -176,10 +178,12 @@ def added_up(scores: Scores, most: int) -> Scores:
     if d <= most:
         return scores
     rng = stream(0, "signed groups of columns")
-    group, sign = rng.permutation(d) % most, rng.choice([-1.0, 1.0], d)
+    group = rng.permutation(d) % most
+    sign = np.where(np.bincount(group)[group] > 1, rng.choice([-1.0, 1.0], d), 1.0)
     weights = (group[:, None] == np.arange(most)) * sign[:, None]
     weights /= np.linalg.norm(weights, axis=0)
-    names = [f"a signed sum of {int((group == k).sum())} columns" for k in range(most)]
+    members = [np.flatnonzero(group == k).tolist() for k in range(most)]
+    names = [scores.names[some[0]] if len(some) == 1 else f"a signed sum of {len(some)} columns" for some in members]
     return Scores(scipy.special.ndtr(scores.g @ weights), names, np.ones(most), np.arange(most))
 
 
@@ -205,15 +209,30 @@ def distribution_test(scores: Scores) -> LawTest:
 
 
 def moments_test(scores: Scores) -> LawTest:
-    """Test the mean and the variance of each column's normal scores."""
+    """Test the mean, the variance and the drift of each column's normal scores: the latter by the means of runs of rows."""
     n, d = scores.values.shape
     mean, square = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0)
+    runs = min(RUNS, n)
+    starts = np.arange(runs) * n // runs
+    drift = (np.square(np.add.reduceat(scores.g, starts, axis=0)) / np.diff(starts, append=n)[:, None]).sum(axis=0)
     of_mean = 2.0 * scipy.special.ndtr(-np.abs(mean) * math.sqrt(n))
     of_variance = 2.0 * np.minimum(scipy.special.chdtr(n, square), scipy.special.chdtrc(n, square))
-    a, b = int(of_mean.argmin()), int(of_variance.argmin())
-    found = [Largest(float(of_mean[a]), float(mean[a]), 0.0, f"the mean of {scores.names[a]}, in the law's deviations, is"),
-             Largest(float(of_variance[b]), float(square[b] / n), 1.0, f"the variance of {scores.names[b]}, in units of the law's, is")]  # fmt: skip
-    return min(found).as_test("moments", 2 * d, n)
+    of_drift = scipy.special.chdtrc(runs, drift)
+    found = []
+    for p, observed, expected, what in (
+        (of_mean, mean, 0.0, "the mean of {}, in the law's deviations, is"), (of_variance, square / n, 1.0, "the variance of {}, in units of the law's, is"),
+        (of_drift, drift / runs, 1.0, f"the variance of the means of {runs} runs of rows of {{}}, in units of the law's, is"),
+    ):  # fmt: skip
+        worst = int(p.argmin())
+        found.append(Largest(float(p[worst]), float(observed[worst]), expected, what.format(scores.names[worst])))
+    return min(found).as_test("moments", 3 * d, n)
+
+
+def lengths(scores: Scores) -> Scores:
+    """Return the score of each row's length over all columns: ``Σ g²`` is χ²(d)."""
+    d = scores.values.shape[1]
+    u = scipy.special.chdtr(d, np.square(scores.g).sum(axis=1))
+    return Scores(u[:, None], ["the length of a row's noise"], np.ones(1), np.full(1, -1))
 
 
 # -- between columns, and with the originals ----------------------------------------------------------------------------
@@ -232,9 +251,9 @@ def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: S
     z = (g / _length(g)).T @ g
     column = np.arange(2 * d) % d
     z[column[:, None] >= column] = 0.0  # each pair of columns once
-    found, tests = [_largest_correlation(z, n, of_noise, of_noise), _squares(scores)], 5 * d * (d - 1) // 2
+    found, tests = [_largest_correlation(z, g, of_noise, of_noise), _squares(scores)], 5 * d * (d - 1) // 2
     for one, labels in ((g, of_noise),) if own is None else ((g, of_noise), (own.g, list(own.names))):
-        found.append(_largest_correlation((data / _length(data)).T @ one, n, of_data, labels))
+        found.append(_largest_correlation((data / _length(data)).T @ one, one, of_data, labels))
         tests += data.shape[1] * one.shape[1]
     return min(found).as_test("correlations", tests, n) if tests else None
 
@@ -252,45 +271,48 @@ def _squares(scores: Scores) -> Largest:
     return Largest(2.0 * 2.0 * min(chances), float(r[a, b]), 0.0, where) if a != b else Largest(1.0, 0.0, 0.0, "no pair is correlated:")
 
 
-def _largest_correlation(z: Array, n: int, rows: Sequence[str], columns: Sequence[str]) -> Largest:
-    """Return the largest of some N(0, 1) statistics, ``z = r √n``."""
+def _largest_correlation(z: Array, of: Array, rows: Sequence[str], columns: Sequence[str]) -> Largest:
+    """Return the largest of some N(0, 1) statistics ``z = r ‖of‖``."""
     if z.size == 0:
         return Largest(1.0, 0.0, 0.0, "no correlation is computed:")
-    a, b = np.unravel_index(int(np.abs(z).argmax()), z.shape)
-    where = f"{columns[int(b)]} is correlated with {rows[int(a)]}: r ="
-    return Largest(2.0 * tail(abs(float(z[a, b]))), float(z[a, b]) / math.sqrt(n), 0.0, where)
+    a, b = (int(place) for place in np.unravel_index(int(np.abs(z).argmax()), z.shape))
+    r = float(z[a, b] / _length(of)[b])
+    return Largest(2.0 * tail(abs(float(z[a, b]))), r, 0.0, f"{columns[b]} is correlated with {rows[a]}: r =")
 
 
 def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
     """Test correlations of cosines of each column with functions of the originals and of one or two other columns."""
     n, d = scores.values.shape
     cosines, waves = ([_cosines(column, COSINES) for column in each.T] for each in (scores.values, ranks))
-    columns = [(c[:, :2], name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
-    originals = [(c[:, :2], name, 0) for c, name in zip(waves, names, strict=True)]
+    waves = [wave - wave.mean(axis=0) for wave in waves]
     # Functions, what they are of, and a bit for each column of scores that they involve.
-    parts = [(c - c.mean(axis=0), name, 0) for c, name in zip(waves, names, strict=True)]
-    parts += [(c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True))]
-    for (one, x, i), (other, y, j) in combinations([*originals, *columns], 2):
-        both = (one[:, :, None] * other[:, None, :]).reshape(n, -1)
-        parts.append((both if i | j else both - both.mean(axis=0), f"{x} and {y}", i | j))
-    left, right = np.hstack([functions for functions, *_ in parts]), np.hstack(cosines)
-    part = np.repeat(np.arange(len(parts)), [functions.shape[1] for functions, *_ in parts])
-    involved = np.array([bits for *_, bits in parts])[part][:, None] >> np.arange(d) & 1
-    z = np.abs(left.T @ right).reshape(len(part), d, COSINES).max(axis=2) / _length(left)[:, None]
-    z[involved == 1] = 0.0
-    a, c = np.unravel_index(int(z.argmax()), z.shape)
-    where = f"a function of {scores.names[int(c)]} is correlated with one of {parts[part[a]][1]}: r ="
+    single = [*((wave, name, 0) for wave, name in zip(waves, names, strict=True)),
+              *((c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True)))]  # fmt: skip
+    pairs = list(combinations(single, 2))
+    of = [name for _, name, _ in single for _ in range(COSINES)] + [f"{x} and {y}" for (_, x, _), (_, y, _) in pairs for _ in range(4)]
+    bits = [i for *_, i in single for _ in range(COSINES)] + [i | j for (*_, i), (*_, j) in pairs for _ in range(4)]
+    involved = np.array(bits)[:, None] >> np.arange(d) & 1 == 1
+    sums, squares = np.zeros((len(of), d * COSINES)), np.zeros(len(of))
+    for rows in (slice(start, start + CHUNK) for start in range(0, n, CHUNK)):
+        products = [(a[rows, :2, None] * b[rows, None, :2]).reshape(-1, 4) for (a, *_), (b, *_) in pairs]
+        left = np.hstack([*(function[rows] for function, *_ in single), *products])
+        sums += left.T @ np.hstack([c[rows] for c in cosines])
+        squares += np.einsum("nk,nk->k", left, left)
+    z = np.abs(sums).reshape(len(of), d, COSINES).max(axis=2) / np.sqrt(np.where(squares > 1e-6 * n, squares, np.inf))[:, None]
+    z[involved] = 0.0
+    a, c = (int(place) for place in np.unravel_index(int(z.argmax()), z.shape))
+    where = f"a function of {scores.names[c]} is correlated with one of {of[a]}: r ="
     largest = Largest(2.0 * math.exp(-float(z[a, c]) ** 2 / 2.0), float(z[a, c]) / math.sqrt(n), 0.0, where)
-    return largest.as_test("functions", COSINES * int((involved == 0).sum()), n, NO_SIZE) if parts else None
+    return largest.as_test("functions", COSINES * int((~involved).sum()), n, NO_SIZE) if len(single) > 1 else None
 
 
 def _cosines(u: Array, count: int) -> NDArray[np.float32]:
     """Return ``√2 cos(π l u)`` for l = 1 … count, shape (n, count), by Chebyshev's recurrence."""
-    first = np.cos(math.pi * u)
-    found = [np.full_like(u, 1.0), first]
-    for _ in range(count - 1):
-        found.append(2.0 * first * found[-1] - found[-2])
-    return np.asarray(math.sqrt(2.0) * np.stack(found[1:], axis=1), dtype=np.float32)
+    found = np.empty((count + 1, len(u)), dtype=np.float32)
+    found[0], found[1] = 1.0, np.cos(math.pi * u)
+    for k in range(2, count + 1):
+        found[k] = 2.0 * found[1] * found[k - 1] - found[k - 2]
+    return np.asarray(np.float32(math.sqrt(2.0)) * found[1:].T)
 
 
 def _centred(a: Array) -> Array:
@@ -512,7 +534,7 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
     given = np.hstack([np.ones((n, 2 * d)), g[:, i]])
     labels = [*scores.names, *(f"the size of {name}" for name in scores.names)]
     labels += [f"the product of {scores.names[a]} and {scores.names[b]}" for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    features, row = dictionary(g, ranks).astype(np.float32), np.arange(n)
+    features, row = dictionary(g, ranks), np.arange(n)
     fitted, tested = (row // BLOCK % 2 == 0) & (row % BLOCK >= LAGS), row // BLOCK % 2 == 1
     A, B = features[fitted], features[tested]
     mean, deviation = A.mean(axis=0), np.maximum(A.std(axis=0), 0.02)
@@ -533,27 +555,28 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
     return worst.as_test("learned", len(penalties) * targets.shape[1], n, NO_SIZE)
 
 
-def dictionary(g: Array, ranks: Array) -> Array:
+def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
     """Return functions of a row's originals, of its neighbours' originals, of earlier rows' scores, and of its place, shape (n, p)."""
     n, N = ranks.shape
-    R, place = normal(ranks), np.arange(n)[:, None] / n
+    R, place = normal(ranks).astype(np.float32), np.arange(n, dtype=np.float32)[:, None] / n
+    G = g.astype(np.float32)
     parts = [place, place**2, *(f(2.0 * np.pi * k * place) for k in (1, 2, 3, 5) for f in (np.sin, np.cos)), R]
-    parts += [np.eye(BINS)[np.minimum((column * BINS).astype(np.intp), BINS - 1)] for column in ranks.T]
+    parts += [np.eye(BINS, dtype=np.float32)[np.minimum((column * BINS).astype(np.intp), BINS - 1)] for column in ranks.T]
     parts += [R[:, [i]] * R[:, [j]] for i in range(N) for j in range(i + 1)]
-    parts += [f(_shifted(g, k)) for k in range(1, LAGS + 1) for f in (_same, _square)]
+    parts += [f(_shifted(G, k)) for k in range(1, LAGS + 1) for f in (_same, _square)]
     parts += [f(_shifted(R, k)) for k in (-3, -2, -1, 1, 2, 3) for f in (_same, _square)]
     return np.hstack(parts)
 
 
-def _same(values: Array) -> Array:
+def _same(values: NDArray[np.float32]) -> NDArray[np.float32]:
     return values
 
 
-def _square(values: Array) -> Array:
-    return np.asarray(np.minimum(values**2, 9.0) - 1.0)
+def _square(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(np.minimum(values * values, np.float32(9.0)) - np.float32(1.0))
 
 
-def _shifted(values: Array, k: int) -> Array:
+def _shifted(values: NDArray[np.float32], k: int) -> NDArray[np.float32]:
     """Return the values of k rows earlier, 0 beyond the ends."""
     found = np.zeros_like(values)
     if k > 0:

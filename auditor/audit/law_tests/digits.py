@@ -11,8 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from auditor.audit.law_tests.battery import NO_SIZE, Largest, Scores
 from auditor.audit.law_tests.chosen_rows import Rows
@@ -23,36 +25,47 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
-MOST_ROWS, MOST_SWEPT, DECADES, SLOWEST, GRID = 2**12, 6, 9, 1.5, 2**17
+MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
+MOST_VALUES, MOST_GROUPS = 24, 4
+"""Values whose digits are tested, evenly spread, and groups of weights, which are added up."""
+SWEPT = (6, 24, 2**16)
+"""Fewest and most Fourier transforms over all frequencies, of 2 milliseconds each, and how many times the rows they are between."""
 
 
 def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
     """Test whether low digits of Gaussian noise, or of copies, go with the originals or with other copies' noise."""
-    n, (M, N) = min(len(rows.x), MOST_ROWS), rows.grain.shape
+    n, N = min(len(rows.x), MOST_ROWS), rows.grain.shape[1]
     if law.distribution != "gaussian" or n < 3:
         return None
     v, others = np.hstack([column_ranks(rows.x[:n]), scores.values[:n]]), np.concatenate([np.full(N, -1), scores.groups])
     phases = np.exp(2j * np.pi * v).astype(np.complex64)
     phases -= phases.mean(axis=0)
     worst, tests = Largest(1.0, 0.0, 0.0, ""), 0
-    for copy, name, c, slowest, finest, swept in _values(law, rows, n, names, chosen):
+    values = list(_values(law, rows, n, names, chosen))
+    transforms = min(SWEPT[1], max(SWEPT[0], SWEPT[2] // n))
+    swept = {k for k, value in enumerate(values) if value.whitened}
+    swept = set(sorted(swept)[:: max(1, math.ceil(len(swept) / transforms))])
+    for k in sorted(swept | set(range(0, len(values), max(1, math.ceil(len(values) / MOST_VALUES))))):
+        copy, name, c, slowest, finest, _ = values[k]
         b = phases[:, (others != copy) & (np.abs(phases).max(axis=0) > 1e-3)]
+        if not b.shape[1]:
+            continue
         frequency = 10.0 ** (math.ceil(math.log10(slowest)) + np.arange(DECADES))
         frequency = frequency[frequency <= finest]
-        found = []
-        if b.shape[1] and frequency.size:
-            turns = np.exp(2j * np.pi * ((frequency[:, None] * c) % 1.0)).astype(np.complex64)
-            both = np.hstack([b, b**2])
-            t = np.abs(turns @ np.hstack([both, both.conj()])) ** 2 / np.tile((np.abs(both) ** 2).sum(axis=0), 2)
-            found.append((t.max(axis=1), frequency, t.size))
-        if b.shape[1] and swept and np.ptp(c) > 0:
-            whole, step = b.sum(axis=1), np.ptp(c) / (GRID - 1)
-            wave = np.zeros(GRID, dtype=np.complex64)
-            np.add.at(wave, np.rint((c - c.min()) / step).astype(np.intp), whole)
-            t = np.abs(scipy.fft.fft(wave)) ** 2 / (np.abs(whole) ** 2).sum()
-            cycles = np.abs(scipy.fft.fftfreq(GRID, step))
-            kept = (cycles >= slowest) & (cycles <= min(finest, 0.5 / step))
-            found.append((t[kept], cycles[kept], int(kept.sum())))
+        both = np.hstack([_grouped(b, MOST_GROUPS), _grouped(b**2, MOST_GROUPS)])
+        angle = (2.0 * np.pi * ((frequency[:, None] * c) % 1.0)).astype(np.float32)
+        up, down = np.cos(angle) @ both, 1j * (np.sin(angle) @ both)
+        t = np.maximum(np.abs(up + down), np.abs(up - down)) ** 2 / (np.abs(both) ** 2).sum(axis=0)
+        found = [(t.max(axis=1, initial=0.0), frequency, 2 * t.size)]
+        if k in swept and np.ptp(c) > 0:
+            step = float(np.ptp(c)) / (GRID - 1)
+            place = np.rint((c - c.min()) / step).astype(np.intp)
+            first, last = math.ceil(slowest * step * GRID), int(min(finest * step * GRID, GRID // 2 - 1))
+            for whole in _grouped(b, max(1, transforms // len(swept))).T:
+                wave = np.bincount(place, whole.real, GRID) + 1j * np.bincount(place, whole.imag, GRID)
+                F = np.abs(scipy.fft.fft(wave.astype(np.complex64)))
+                t = np.maximum(F[first : last + 1], F[GRID - first : GRID - last - 1 : -1]) ** 2 / float((np.abs(whole) ** 2).sum())
+                found.append((t, np.arange(first, last + 1) / (step * GRID), 2 * t.size))
         for t, at, count in found:
             tests += count
             place = int(t.argmax()) if t.size else 0
@@ -62,20 +75,36 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
     return worst.as_test("low digits", tests, n, NO_SIZE) if tests else None
 
 
-def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]) -> Iterator[tuple[int, str, Array, float, float, bool]]:
-    """Yield a copy's place, a name, values, the slowest and the finest frequency, and whether all between are tried."""
+def _grouped(b: NDArray[np.complex64], most: int) -> NDArray[np.complex64]:
+    """Return sums of at most so many groups of weights."""
+    return np.stack([b[:, part::most].sum(axis=1) for part in range(min(most, b.shape[1]))], axis=1)
+
+
+class Value(NamedTuple):
+    """Values whose digits are tested, with a copy's place, a name, the slowest and the finest frequency."""
+
+    copy: int
+    name: str
+    values: Array
+    slowest: float
+    finest: float
+    whitened: bool = False
+
+
+def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]) -> Iterator[Value]:
+    """Yield whitened noise, sums and differences of it within a copy, and the copies' own values."""
     M, N = rows.grain.shape
-    white, z = whitening(law.covariance, N), rows.noise[:n].reshape(n, M * N)
-    known = np.abs(white.W) @ rows.grain.ravel()
-    e, fine = z @ white.W.T, known < 2.0**-6
-    swept = np.flatnonzero(fine)[:: max(1, math.ceil(fine.sum() / MOST_SWEPT))].tolist()
-    for k in np.flatnonzero(fine).tolist():
-        yield int(white.copy[k]), f"noise of copy {chosen[white.copy[k]]} in deviations", e[:, k], SLOWEST, 0.125 / known[k], k in swept
-    for k, other in combinations(np.flatnonzero(fine).tolist(), 2):
+    white, z = whitening(law.covariance, N, rows.grain.ravel()), rows.noise[:n].reshape(n, M * N)
+    known, e = np.abs(white.W) @ rows.grain.ravel(), z @ white.W.T
+    fine = np.flatnonzero(known < 2.0**-6).tolist()
+    for k in fine:
+        copy = int(white.copy[k])
+        yield Value(copy, f"noise of copy {chosen[copy]} in deviations", e[:, k], SLOWEST, 0.125 / max(known[k], 1e-300), True)
+    for k, other in combinations(fine, 2):
         if white.copy[k] == white.copy[other] and N <= 3:
+            copy, finest = int(white.copy[k]), 0.125 / max(known[k] + known[other], 1e-300)
             for sign in (1.0, -1.0):
-                both = e[:, k] + sign * e[:, other]
-                yield int(white.copy[k]), f"a sum of noise of copy {chosen[white.copy[k]]}", both, SLOWEST, 0.125 / (known[k] + known[other]), False
+                yield Value(copy, f"a sum of noise of copy {chosen[copy]}", e[:, k] + sign * e[:, other], SLOWEST, finest)
     for copy, a in np.argwhere(white.deviation > 64.0 * rows.grain).tolist():
-        slowest = SLOWEST / float(white.deviation[copy, a])
-        yield copy, f"{names[a]!r} in copy {chosen[copy]}", rows.x[:n, a] + rows.noise[:n, copy, a], slowest, 0.125 / float(rows.grain[copy, a]), False
+        slowest, finest = SLOWEST / float(white.deviation[copy, a]), 0.125 / max(float(rows.grain[copy, a]), 1e-300)
+        yield Value(copy, f"{names[a]!r} in copy {chosen[copy]}", rows.x[:n, a] + rows.noise[:n, copy, a], slowest, finest)

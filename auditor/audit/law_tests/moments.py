@@ -19,7 +19,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import Largest
 from auditor.audit.law_tests.chosen_rows import some_copies
-from auditor.audit.law_tests.scores import whitening
+from auditor.audit.law_tests.scores import COARSEST, whitening
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import correlation_tail, tail
 from auditor.process.deferred import scipy
@@ -33,7 +33,7 @@ DIGITS = 2.0**-46
 """Rounding of a sum of products, relative to the squares in it."""
 
 
-def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str], rounding_variance: Array | float = 0.0) -> list[LawTest]:
+def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str], grain: Array | float = 0.0) -> list[LawTest]:
     """Return the tests of Gaussian noise from the moments of all rows.
 
     Parameters
@@ -44,22 +44,23 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str],
         Of ``[X, Y_1 … Y_M]``, by row group.
     names : sequence of str
         The N attributes.
-    rounding_variance : ndarray of shape (M', N), optional
-        Variance that the copies' grid adds to the noise of each of the copies that are tested.
+    grain : ndarray of shape (M', N), optional
+        Spacing of the grid of each of the copies that are tested, which adds ``grain²/12`` to the variance of their noise.
     """
     N, total = len(names), Moments.merge(groups)
     n, chosen = total.count, some_copies(law.copies, N, MOST_COORDINATES)
     if n < 3 or law.distribution != "gaussian":
         return []
     K = law.of(chosen).covariance
-    K = K + np.diag(np.where(np.diag(K) > 0, np.broadcast_to(rounding_variance, (len(chosen), N)).ravel(), 0.0))
+    h = np.broadcast_to(grain, (len(chosen), N)).ravel()
+    K = K + np.diag(np.where(np.diag(K) > 0, h**2 / 12.0, 0.0))
     index = (np.array([0, *chosen])[:, None] * N + np.arange(N)).ravel()
     P = total.products[np.ix_(index, index)]
     D = np.hstack([np.tile(-np.eye(N), (len(chosen), 1)), np.eye(len(K))])  # z = D [x, y]
     S, cross, sums = D @ P @ D.T, D @ P[:, :N], D @ total.total[index]
     size = np.sqrt(np.diag(P)[N:] + np.tile(np.diag(P)[:N], len(chosen)))
     x_size = np.sqrt(np.diag(P)[:N])
-    loud, white = np.flatnonzero(np.diag(K) > 0), whitening(K, N)
+    loud, white = np.flatnonzero(np.diag(K) > (h / COARSEST) ** 2), whitening(K, N, h)
     places = [f"noise of copy {chosen[a // N]} ({names[a % N]!r})" for a in loud.tolist()]
     kinds = [f"{'new ' if new else ''}noise of copy {chosen[copy]} ({names[a]!r}), whitened" if a >= 0 else f"a direction of copy {chosen[copy]}"
              for copy, a, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
@@ -69,22 +70,26 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str],
             known = (np.abs(W) @ size) ** 2 * DIGITS <= 0.01 * math.sqrt(n)
         W, labels = W[known], [label for label, fine in zip(labels, known.tolist(), strict=True) if fine]
         if len(W):
-            found += _tests(W @ S @ W.T, W @ K @ W.T, W @ cross, W @ sums, x_size, n, labels, names)
+            found += _tests(W @ S @ W.T, W @ K @ W.T, np.abs(W) @ h, W @ cross, W @ sums, x_size, n, labels, names)
     return [_combined(statistic, [one for one in found if one[0] == statistic], n)
             for statistic in ("covariance", "mean", "correlation with the data") if any(one[0] == statistic for one in found)]  # fmt: skip
 
 
 def _tests(
-    S: Array, R: Array, cross: Array, sums: Array, x_size: Array, n: int, labels: Sequence[str], names: Sequence[str]
+    S: Array, R: Array, coarse: Array, cross: Array, sums: Array, x_size: Array, n: int, labels: Sequence[str], names: Sequence[str]
 ) -> list[tuple[str, Largest, int]]:
-    """Return what is found in coordinates with sums of products S and correlations R under the law, and how many comparisons there are."""
+    """Return what is found in coordinates with sums of products S and correlations R under the law, and how many comparisons there are.
+
+    Coordinates are known to ``coarse`` deviations; of two that are nearly the same the difference may be rounding.
+    """
     square, d = np.clip(np.diag(S), 0.0, None), len(S)
     p = 2.0 * np.minimum(scipy.special.chdtr(n, square), scipy.special.chdtrc(n, square))
     a = int(p.argmin())
     found = [("covariance", Largest(float(p[a]), float(square[a] / n), 1.0, f"the variance of the {labels[a]}, in units of the law's, is"), d)]
     left = np.clip(square[None, :] - 2.0 * R * S + R**2 * square[:, None], 0.0, None)  # of t_b − ρ_ab t_a
     length = np.sqrt(square[:, None] * left)
-    free = (1.0 - R**2 > 1e-6) & (length > 1e-12 * n)
+    own = np.sqrt(np.clip(1.0 - R**2, 0.0, None))
+    free = (own > 1e-3) & (own > (coarse[:, None] + coarse) / COARSEST) & (length > 1e-12 * n)
     r = np.where(free, (S - R * square[:, None]) / np.where(free, length, 1.0), 0.0)
     if free.any():
         a, b = (int(place) for place in np.unravel_index(int(np.abs(r).argmax()), r.shape))

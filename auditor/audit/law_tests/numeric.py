@@ -48,7 +48,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     blocks = list(looked_at(release, law_rows(release)))
     rows = rows_of(blocks, chosen, transformed is None)
-    tests = [*moment_tests(law, groups, names, rows.grain**2 / 12.0), *row_tests(law.of(chosen), rows, names, chosen)]
+    tests = [*moment_tests(law, groups, names, rows.grain), *row_tests(law.of(chosen), rows, names, chosen)]
     if not release.scheme.makes_copies:  # copies that audits draw are doubles of any digits, and no recipient gets them
         out = blocks if release.as_released is release else looked_at(release.as_released, law_rows(release))
         y = np.concatenate([np.stack([copies[copy - 1] for copy in chosen], axis=1) for _, copies in out])
@@ -83,7 +83,7 @@ def in_memory_tests(x: Array, copies: Sequence[Array], law: NoiseLaw, names: Seq
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
     rows = rows_of([(x, copies)], chosen, on_grid)
-    return [*moment_tests(law, [of_rows([x, *copies], x.mean(axis=0))], names, rows.grain**2 / 12.0),
+    return [*moment_tests(law, [of_rows([x, *copies], x.mean(axis=0))], names, rows.grain),
             *row_tests(law.of(chosen), rows, names, chosen)]  # fmt: skip
 
 

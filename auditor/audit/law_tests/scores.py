@@ -60,8 +60,11 @@ class Whitening(NamedTuple):
     deviation: Array
 
 
-def whitening(K: Array, N: int) -> Whitening:
+def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
     """Return the whitening of a covariance K, shape (MN, MN), of M copies: block by block, by the schemes' roots within a copy.
+
+    Directions are left out that have no variance, or that are known to no better than ``COARSEST`` deviations from noise that is known to
+    ``grain``, shape (MN,).
 
     With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all later rows,
     ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular by its rank).
@@ -75,7 +78,8 @@ def whitening(K: Array, N: int) -> Whitening:
         loud = np.flatnonzero(variance[k] > 0)
         left[k] = np.sqrt(np.clip(np.diag(R[k, k]), 0.0, None)) * unit[k]
         values, vectors = np.linalg.eigh(R[k, k][np.ix_(loud, loud)])
-        kept = values > HARDLY_ANY * len(K)
+        known = 0.0 if grain is None else np.abs(vectors.T @ E[k][loud]) @ (grain / unit)
+        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * np.sqrt(np.clip(values, 0.0, None)))
         V = np.zeros((N, int(kept.sum())))
         V[loud] = vectors[:, kept] / np.sqrt(values[kept])
         full = len(V.T) == len(loud)  # then the root that schemes draw with is undone, whose rows are nearest to the attributes
@@ -119,7 +123,7 @@ def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence
     z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
     variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
     K = K + np.diag(variance - np.diag(K))
-    white = whitening(K, N)
+    white = whitening(K, N, grain)
     labels = [_name(names, chosen, copy, attribute, new)
               for copy, attribute, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
