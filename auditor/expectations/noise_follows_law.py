@@ -3,10 +3,8 @@
 Whatever is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each of them, so closed
 forms and error bars that average over columns agree; and yet the noise lies on a line. The auditor has ``Y − X``, and compares.
 
-The statistics are those of ``auditor.audit.drawn_law.moments``, ``auditor.audit.drawn_law.rows`` and, for categories,
-``auditor.audit.drawn_law.categorical``. Each
-has a p-value for all its tests together; Holm's step-down over all statistics of all releases covered keeps the chance of one false
-«fails» at ``level``.
+The statistics are described in ``auditor.audit.law_tests``. Each has a p-value for all its tests together.
+Holm's step-down over all statistics of all releases covered keeps the chance of one false «fails» at ``level``.
 """
 
 from __future__ import annotations

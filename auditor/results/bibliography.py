@@ -244,13 +244,8 @@ _WORKS = {
     "massart1990": (
         "P. Massart. The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality. The Annals of Probability 18(3), 1269–1283, 1990."
     ),
-    "kearns1998": (
-        "M. Kearns and L. Saul. Large deviation methods for approximate probabilistic inference. Uncertainty in Artificial "
-        "Intelligence 14, 311–319, 1998."
-    ),
-    "hsu2012": (
-        "D. Hsu, S. M. Kakade and T. Zhang. A tail inequality for quadratic forms of subgaussian random vectors. Electronic Communications "
-        "in Probability 17(52), 1–6, 2012."
+    "brockwell2007": (
+        "A. E. Brockwell. Universal residuals: a multivariate transformation. Statistics and Probability Letters 77(14), 1473–1478, 2007."
     ),
     "dong2022": (
         "J. Dong, A. Roth and W. J. Su. Gaussian differential privacy. Journal of the Royal Statistical Society B 84(1), 3–37, 2022 "
