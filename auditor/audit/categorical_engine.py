@@ -134,7 +134,7 @@ class AttackSession:
         self._fits: dict[Try, Fit] = {}
         stated, singles = not release.estimated, tuple(release.singles)
         # Replicates are made alike: one is scored.
-        self.scored = tuple(scored_copies(singles)) if stated and release.key.replicate == 1 else ()
+        self.scored = tuple(scored_copies(singles, release.data.rows)) if stated and release.key.replicate == 1 else ()
         job = CountJob(
             release.data.size, singles, tuple(self.between), self.draws, history,
             sources(release.law.of(singles), singles) if stated else (), self.scored, scored_rows(len(self.scored)),

@@ -16,7 +16,7 @@ def law_tests(x, law, copies, seed=1):
         keys = columns[source].astype(np.intp) * size + columns[copy]
         return np.bincount(keys, minlength=size * size).reshape(size, size)
 
-    chosen = scored_copies(numbers)
+    chosen = scored_copies(numbers, len(x))
     rows = scored_rows(len(chosen))
     scored = [columns[number][:rows] for number in (0, *chosen)]
     tests = count_tests(law, numbers, dense, len(x))

@@ -86,8 +86,9 @@ def test_scores_by_hand():
 
 
 def test_which_copies_and_rows_are_scored():
-    assert scored_copies([2, 5, 9]) == [2, 5, 9]
-    assert scored_copies(range(1, 32)) == list(range(1, 32, 2))
+    assert scored_copies([2, 5, 9], 100) == [2, 5, 9]
+    assert scored_copies(range(1, 32), 2**20) == list(range(1, 32, 2))
+    assert scored_copies(range(1, 32), 3000) == list(range(1, 32))
     assert (scored_rows(1), scored_rows(16), scored_rows(0)) == (2**17, 2**15, 2**17)
 
 

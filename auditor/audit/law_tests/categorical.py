@@ -22,16 +22,16 @@ SCORED_ROWS = 2**17
 """First records that are scored: two blocks, so that a generator that restarts with a block shows."""
 SCORED_VALUES = 2**19
 """Records times copies that are scored."""
-MOST_COPIES = 16
-"""Copies that are scored, evenly among all. A chain without some of its copies is a chain."""
-
+FEWEST_COPIES, MOST_COPIES = 16, 64
+"""Bounds of how many copies are scored, evenly among all. A chain without some copies is a chain."""
 SCORE_BYTES = 300
 """Memory of the battery for one record of one column (measured: 160 to 270)."""
 
 
-def scored_copies(singles: Sequence[int]) -> list[int]:
-    """Return the numbers of the copies that are scored."""
-    places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), MOST_COPIES))
+def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
+    """Return the numbers of the copies that are scored: more of a short table."""
+    most = min(MOST_COPIES, max(FEWEST_COPIES, SCORED_VALUES // rows))
+    places = np.linspace(0, max(0, len(singles) - 1), min(len(singles), most))
     return [singles[int(place)] for place in np.rint(places)]
 
 
@@ -62,12 +62,12 @@ def score_tests(
     if not steps or law.size == 1:
         return []
     tests, data = list[LawTest](), np.column_stack(list(originals.values())).astype(np.float64)
-    for what, from_source in (("coins", True), ("values", False)):
-        names = [f"{what} of copy {copies[each.copy - 1]}" for each in steps]
+    for what, from_source in (("coin", True), ("value", False)):
+        names = [f"the {what} of copy {copies[each.copy - 1]}" for each in steps]
         values = replacement_scores(steps, columns, rng, from_source)
         scores = Scores(values, names, np.ones(len(steps)), np.arange(len(steps)))
         for test in battery(scores, data, list(originals)):
-            tests.append(test._replace(statistic=f"{test.statistic} of {what}"))
+            tests.append(test._replace(statistic=f"{test.statistic} of {what}s"))
     return tests
 
 
