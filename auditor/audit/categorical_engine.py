@@ -137,7 +137,7 @@ class AttackSession:
         self.scored = tuple(scored_copies(singles, release.data.rows)) if stated and release.key.replicate == 1 else ()
         job = CountJob(
             release.data.size, singles, tuple(self.between), self.draws, history,
-            sources(release.law.of(singles), singles) if stated else (), self.scored, scored_rows(len(self.scored)),
+            sources(release.law.of(singles), singles) if stated else (), self.scored, scored_rows(len(self.scored), release.data.rows),
         )  # fmt: skip
         self.counted = release.go_through(job)
 

@@ -89,7 +89,8 @@ def test_which_copies_and_rows_are_scored():
     assert scored_copies([2, 5, 9], 100) == [2, 5, 9]
     assert scored_copies(range(1, 32), 2**20) == list(range(1, 32, 2))
     assert scored_copies(range(1, 32), 3000) == list(range(1, 32))
-    assert (scored_rows(1), scored_rows(16), scored_rows(0)) == (2**17, 2**15, 2**17)
+    assert [scored_rows(copies, 60_000) for copies in (0, 1, 16, 64)] == [2**15, 2**15, 2**15, 2**13]
+    assert scored_rows(64, 100_000) == 2**12
 
 
 def test_counts_of_transitions_by_hand():

@@ -105,7 +105,7 @@ class CountJob(Job[Counted]):
     scored : tuple of int
         Copies that are scored.
     scored_rows : int
-        First records that are scored.
+        First records of each of the first two blocks that are scored.
     """
 
     size: int
@@ -122,7 +122,7 @@ class CountJob(Job[Counted]):
         """Return the bytes of pairs' keys and counts, and of the records that are scored."""
         keys = (len(self.singles) + len(self.sources)) * min(records, self.size**2)
         item = code_type(self.size).itemsize
-        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, self.scored_rows)
+        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, 2 * self.scored_rows)
 
     def begin(self) -> Counted:
         """Return an empty count."""
@@ -142,9 +142,9 @@ class CountJob(Job[Counted]):
         for source, copy in self.sources:
             keys = block.copy(source).astype(np.int64) * self.size + block.copy(copy)
             into.transitions.setdefault((source, copy), Counts()).take(keys)
-        if self.scored and block.first < self.scored_rows:
+        if self.scored and block.index < 2:
             columns = [x, *(block.copy(number) for number in self.scored)]
-            into.rows.append([column[: self.scored_rows - block.first].copy() for column in columns])
+            into.rows.append([column[: self.scored_rows].copy() for column in columns])
         if self.history:
             into.history = plus(into.history, np.bincount(made.history_sizes()))
         for key, draw in self.draws.items():

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from auditor.audit.law_tests.battery import Scores, battery
 from auditor.audit.law_tests.replacement import replacement_scores, transitions
 from auditor.audit.law_tests.transition_counts import Counted, transition_tests
+from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import Rng
 from auditor.results.evidence import LawTest
 from auditor.schemes.replacement.law import UniformLaw
@@ -18,8 +20,8 @@ from auditor.types import Codes
 
 Integers = NDArray[np.integer[Any]]
 
-SCORED_ROWS = 2**17
-"""First records that are scored: two blocks, so that a generator that restarts with a block shows."""
+SCORED_ROWS, VALUE_ROWS = 2**15, 2**14
+"""Records whose coins, and whose values, are scored: as long as counting all transitions takes."""
 SCORED_VALUES = 2**19
 """Records times copies that are scored."""
 FEWEST_COPIES, MOST_COPIES = 16, 64
@@ -35,9 +37,13 @@ def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
     return [singles[int(place)] for place in np.rint(places)]
 
 
-def scored_rows(copies: int) -> int:
-    """Return how many first records of so many copies are scored."""
-    return min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
+def scored_rows(copies: int, rows: int) -> int:
+    """Return how many first records of each of the first two blocks are scored.
+
+    Two blocks show a generator that restarts with every block.
+    """
+    most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
+    return most if rows <= block_rows(BLOCK_WIDTH) else most // 2
 
 
 def score_tests(
@@ -62,11 +68,11 @@ def score_tests(
     if not steps or law.size == 1:
         return []
     tests, data = list[LawTest](), np.column_stack(list(originals.values())).astype(np.float64)
-    for what, from_source in (("coin", True), ("value", False)):
+    for what, from_source, rows in (("coin", True, SCORED_ROWS), ("value", False, VALUE_ROWS)):
         names = [f"the {what} of copy {copies[each.copy - 1]}" for each in steps]
-        values = replacement_scores(steps, columns, rng, from_source)
+        values = replacement_scores(steps, [column[:rows] for column in columns], rng, from_source)
         scores = Scores(values, names, np.ones(len(steps)), np.arange(len(steps)))
-        for test in battery(scores, data, list(originals)):
+        for test in battery(scores, data[:rows], list(originals)):
             tests.append(test._replace(statistic=f"{test.statistic} of {what}s"))
     return tests
 
