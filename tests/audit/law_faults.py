@@ -70,7 +70,7 @@ def drawn(X: Array, scheme: Any, levels: Sequence[float], seed: int) -> Drawn:
     return Drawn(release, scheme.law(levels, moments) if release.transformed is None else release.transformed.law, copies)
 
 
-def tested(drawn: Drawn, change: Change | None = None, seed: int = 0) -> list[LawTest]:
+def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> list[LawTest]:
     """Return the tests of a release whose copies are changed."""
     release, law, copies = drawn.release, drawn.law, drawn.copies
     if change is not None:
@@ -272,7 +272,7 @@ class Fault:
         """Return the tests of one release."""
         scheme = registry.get("case" if self.change is None else "scheme", self.scheme)(**self.parameters)
         X = table(self.kind, rows, 14 + seed) if self.change is not None else case_table(self.scheme, rows, seed)
-        return tested(drawn(X, scheme, self.levels, seed), self.change, seed)
+        return law_tests_of(drawn(X, scheme, self.levels, seed), self.change, seed)
 
 
 def case_table(case: str, rows: int, seed: int) -> Array:
@@ -384,7 +384,22 @@ HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("geometric", [0.5, 1.0], {}), ("geometric-multilevel", [0.5, 0.25, 1.0], {}),
     ("skellam", [0.5, 1.0], {}), ("skellam-multilevel", [0.5, 0.25, 1.0], {}),
 ]  # fmt: skip
-KINDS = ("skewed", "one", "heavy", "far", "sorted", "rounded", "whole", "counts", "totals", "wide", "constant", "duplicate", "heaped", "series")
+KINDS = (
+    "skewed",
+    "one",
+    "heavy",
+    "far",
+    "sorted",
+    "rounded",
+    "whole",
+    "counts",
+    "totals",
+    "wide",
+    "constant",
+    "duplicate",
+    "heaped",
+    "series",
+)
 GRIDS: dict[str, Callable[[Array], Array]] = {
     "none": lambda y: y, "2 decimals": lambda y: np.round(y, 2), "1 decimal": lambda y: np.round(y, 1),
     "single precision": lambda y: y.astype(np.float32).astype(np.float64), "parts of 3,000": lambda y: np.round(3000 * y) / 3000,
@@ -392,11 +407,13 @@ GRIDS: dict[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 
 
-def honest(scheme: str, levels: Sequence[float], parameters: Mapping[str, Any], kind: str, rows: int, seed: int, grid: str = "none") -> list[LawTest]:
+def honest(
+    scheme: str, levels: Sequence[float], parameters: Mapping[str, Any], kind: str, rows: int, seed: int, grid: str = "none"
+) -> list[LawTest]:
     """Return the tests of an honest release, of copies that are rounded to a grid."""
     plugin = registry.get("scheme", scheme)(**parameters)
     X = table(kind, rows, seed)
     if plugin.on_lattice or kind == "duplicate":
         X = np.rint(X) + (np.arange(len(X)) == 0)[:, None]  # a column that is constant is refused
     X = np.abs(X) + 1.0 if scheme == "multiplicative-noise" else X
-    return tested(drawn(X, plugin, levels, seed), lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies])
+    return law_tests_of(drawn(X, plugin, levels, seed), lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies])

@@ -17,7 +17,8 @@ independent, uniform on (0, 1), and independent of the originals. Numbers and ca
 | ``moments`` | mean, variance or drift of a column | ``Σ g / √n`` is N(0, 1), ``Σ g²`` is χ²(n), of k runs ``Σ (Σ g)²/n_k`` is χ²(k) |
 | ``correlations`` | between columns, and with the originals | ``Σ a g / ‖a‖`` is N(0, 1) |
 | ``functions`` | between functions of two or three columns, and of originals | ``P(|Σ a c| ≥ t ‖a‖) ≤ 2 exp(−t²/2)`` |
-| ``neighbouring rows``, ``other rows`` | with another row's score or original, at any distance | ``P(gᵀA g ≥ 2F√x + 2‖A‖x) ≤ e^(−x)`` (laurent2000) |
+| ``neighbouring rows`` | with a neighbour's score or original | ``P(gᵀA g ≥ 2F√x + 2‖A‖x) ≤ e^(−x)`` (laurent2000) |
+| ``other rows`` | the same at any distance | the same |
 | ``periods`` | a period in mean or size | periodogram ordinates are exponential |
 | ``repeats`` | scores, sizes or whole rows that come again | binomial (hoeffding1956) |
 | ``rows without noise`` | one row without noise | ``n · max(s)^k`` of k sizes |
@@ -101,8 +102,9 @@ class Scores:
         """Return the columns of both."""
         if other is None:
             return self
-        values, grain, groups = (np.concatenate([getattr(one, part) for one in (self, other)], axis=-1) for part in ("values", "grain", "groups"))
-        return Scores(values, [*self.names, *other.names], grain, groups)
+        names, pairs = [*self.names, *other.names], (self, other)
+        values, grain, groups = (np.concatenate([getattr(one, part) for one in pairs], axis=-1) for part in ("values", "grain", "groups"))
+        return Scores(values, names, grain, groups)
 
 
 class Largest(NamedTuple):
@@ -174,7 +176,7 @@ def added_up(scores: Scores, most: int) -> Scores:
 
     The sums are independent and N(0, 1), as the groups share no column.
     """
-    n, d = scores.values.shape
+    d = scores.values.shape[1]
     if d <= most:
         return scores
     rng = stream(0, "signed groups of columns")
@@ -220,7 +222,8 @@ def moments_test(scores: Scores) -> LawTest:
     of_drift = scipy.special.chdtrc(runs, drift)
     found = []
     for p, observed, expected, what in (
-        (of_mean, mean, 0.0, "the mean of {}, in the law's deviations, is"), (of_variance, square / n, 1.0, "the variance of {}, in units of the law's, is"),
+        (of_mean, mean, 0.0, "the mean of {}, in the law's deviations, is"),
+        (of_variance, square / n, 1.0, "the variance of {}, in units of the law's, is"),
         (of_drift, drift / runs, 1.0, f"the variance of the means of {runs} runs of rows of {{}}, in units of the law's, is"),
     ):  # fmt: skip
         worst = int(p.argmin())
@@ -260,7 +263,7 @@ def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: S
 
 def _squares(scores: Scores) -> Largest:
     """Return the largest correlation of squares: given a, ``Σ a_i (g_i² − 1)`` is a Gaussian chaos with A = diag(a)."""
-    n, Q = len(scores.values), np.square(np.clip(scores.g, -8.0, 8.0)) - 1.0
+    Q = np.square(np.clip(scores.g, -8.0, 8.0)) - 1.0
     length = np.linalg.norm(Q, axis=0)
     S = Q.T @ Q
     S[np.tril_indices(len(S))] = 0.0
@@ -302,7 +305,7 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
     z[involved] = 0.0
     a, c = (int(place) for place in np.unravel_index(int(z.argmax()), z.shape))
     where = f"a function of {scores.names[c]} is correlated with one of {of[a]}: r ="
-    largest = Largest(2.0 * math.exp(-float(z[a, c]) ** 2 / 2.0), float(z[a, c]) / math.sqrt(n), 0.0, where)
+    largest = Largest(2.0 * math.exp(-(float(z[a, c]) ** 2) / 2.0), float(z[a, c]) / math.sqrt(n), 0.0, where)
     return largest.as_test("functions", COSINES * int((~involved).sum()), n, NO_SIZE) if len(single) > 1 else None
 
 
@@ -343,7 +346,8 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
     n = len(scores.values)
     while scipy.fft.next_fast_len(n, real=True) > n:
         n -= 1
-    found = [("", np.arange(n))] + [(f", in the order of {name}", c[:n].argsort(kind="stable")) for name, c in zip(names, ranks.T, strict=True)]
+    found = [("", np.arange(n))]
+    found += [(f", in the order of {name}", column[:n].argsort(kind="stable")) for name, column in zip(names, ranks.T, strict=True)]
     g, w = (np.ascontiguousarray(values[:n].T, dtype=np.float32) for values in (scores.g, scores.w))
     return [Order(name, g[:, rows], w[:, rows], *(scipy.fft.rfft(values[:, rows]) for values in (g, w))) for name, rows in found]
 

@@ -112,7 +112,8 @@ def _at_rest(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequ
             d = np.abs(rows.noise[:, one.place, one.attribute] - rows.noise[:, one.below, one.attribute])
             met = int((d < 0.5 * one.density.moving.unit).sum()) if on_lattice else int((d <= known).sum())
             where = f"the share of rows with the same {names[one.attribute]!r} in copies {chosen[one.below]} and {chosen[one.place]} is"
-            more, fewer = _at_least(met, n, one.density.near_zero(2.0 * known), where), _at_least(n - met, n, 1.0 - one.density.near_zero(0.0), where)
+            more = _at_least(met, n, one.density.near_zero(2.0 * known), where)
+            fewer = _at_least(n - met, n, 1.0 - one.density.near_zero(0.0), where)
             found.append(more._replace(p=min(1.0, 2.0 * min(more.p, fewer.p))))
     return found
 

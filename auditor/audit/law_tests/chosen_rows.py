@@ -111,9 +111,8 @@ def grids(values: Array) -> Array:
     for digits in range(10):
         steps = _whole(np.clip(values, -(2.0**60), 2.0**60) * 10.0**digits, eps)
         spacing = np.maximum(spacing, np.gcd.reduce(steps, axis=0) / 10.0**digits)
-    if len(values) >= FEWEST_OF_GRID:
-        for column in np.flatnonzero(spacing < 1e-9 * largest).tolist():
-            spacing[column] = max(spacing[column], _parts(values[:, column], float(eps[column])))
+    for column in np.flatnonzero(spacing < 1e-9 * largest).tolist():
+        spacing[column] = max(spacing[column], _parts(values[:, column], float(eps[column])))
     for column in range(values.shape[1] if len(values) >= FEWEST_OF_GRID else 0):
         spacing[column] = max(spacing[column], _coarse(values[:, column], 4.0 * eps[column] * largest[column]))
     return np.asarray(spacing)

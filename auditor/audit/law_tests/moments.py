@@ -19,7 +19,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import Largest
 from auditor.audit.law_tests.chosen_rows import some_copies
-from auditor.audit.law_tests.scores import COARSEST, whitening
+from auditor.audit.law_tests.scores import COARSEST, coordinate_name, whitening
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import correlation_tail, tail
 from auditor.process.deferred import scipy
@@ -61,9 +61,9 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str],
     size = np.sqrt(np.diag(P)[N:] + np.tile(np.diag(P)[:N], len(chosen)))
     x_size = np.sqrt(np.diag(P)[:N])
     loud, white = np.flatnonzero(np.diag(K) > (h / COARSEST) ** 2), whitening(K, N, h)
-    places = [f"noise of copy {chosen[a // N]} ({names[a % N]!r})" for a in loud.tolist()]
-    kinds = [f"{'new ' if new else ''}noise of copy {chosen[copy]} ({names[a]!r}), whitened" if a >= 0 else f"a direction of copy {chosen[copy]}"
-             for copy, a, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
+    places = [coordinate_name(names, chosen, a // N, a % N, False) for a in loud.tolist()]
+    kinds = [f"whitened {coordinate_name(names, chosen, *place)}"
+             for place in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
     found: list[tuple[str, Largest, int]] = []
     for W, labels in ((np.eye(len(K))[loud] / np.sqrt(np.diag(K)[loud])[:, None], places), (white.W, kinds)):
         with np.errstate(over="ignore", invalid="ignore"):  # noise of 1e-301 has rounding of 1e285 deviations
@@ -85,7 +85,8 @@ def _tests(
     square, d = np.clip(np.diag(S), 0.0, None), len(S)
     p = 2.0 * np.minimum(scipy.special.chdtr(n, square), scipy.special.chdtrc(n, square))
     a = int(p.argmin())
-    found = [("covariance", Largest(float(p[a]), float(square[a] / n), 1.0, f"the variance of the {labels[a]}, in units of the law's, is"), d)]
+    where = f"the variance of the {labels[a]}, in units of the law's, is"
+    found = [("covariance", Largest(float(p[a]), float(square[a] / n), 1.0, where), d)]
     left = np.clip(square[None, :] - 2.0 * R * S + R**2 * square[:, None], 0.0, None)  # of t_b − ρ_ab t_a
     length = np.sqrt(square[:, None] * left)
     own = np.sqrt(np.clip(1.0 - R**2, 0.0, None))

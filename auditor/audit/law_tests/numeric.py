@@ -73,7 +73,8 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
     if len(rows.x) < 3 or law.distribution == "unstated":
         return []
     scores, own = release_scores(law, rows, names, chosen)
-    tests = [no_noise_test(law, rows), shared_cells_test(law, rows, names, chosen), *battery(scores, rows.x, names, own), digits_test(law, rows, scores, names, chosen)]
+    tests = [no_noise_test(law, rows), shared_cells_test(law, rows, names, chosen), *battery(scores, rows.x, names, own),
+             digits_test(law, rows, scores, names, chosen)]  # fmt: skip
     return [test for test in tests if test is not None]
 
 

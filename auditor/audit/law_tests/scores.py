@@ -124,13 +124,13 @@ def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence
     variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
     K = K + np.diag(variance - np.diag(K))
     white = whitening(K, N, grain)
-    labels = [_name(names, chosen, copy, attribute, new)
+    labels = [coordinate_name(names, chosen, copy, attribute, new)
               for copy, attribute, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
     loud = np.flatnonzero(variance > 0)
     natural = np.zeros((loud.size, M * N))
     natural[np.arange(loud.size), loud] = 1.0 / np.sqrt(variance[loud])
-    own = [_name(names, chosen, place // N, place % N, False) for place in loud.tolist()]
+    own = [coordinate_name(names, chosen, place // N, place % N, False) for place in loud.tolist()]
     return scores, _normal_scores(natural, z, grain, own, loud // N)
 
 
@@ -142,7 +142,8 @@ def _normal_scores(W: Array, z: Array, grain: Array, labels: Sequence[str], copy
     return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, DENSITY["gaussian"] * known[fine]), copy[fine])
 
 
-def _name(names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool) -> str:
+def coordinate_name(names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool) -> str:
+    """Name a coordinate of the noise; an attribute of −1 is a direction in all attributes."""
     column = f" ({names[attribute]!r})" if attribute >= 0 else " (one direction)"
     return f"{'new noise' if new else 'noise'} of copy {chosen[copy]}{column}"
 
@@ -165,7 +166,7 @@ def uniform_scores(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen
         u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
         edge = 2.0 * DENSITY["uniform"] * known[fine]  # a value beyond the edges by no more than it is known to is folded back
         u = np.where((u > 1.0) & (u < 1.0 + edge), 2.0 - u, np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)))
-        parts += [(u[:, k], _name(names, chosen, copy, a, False), float(known[a]), copy) for k, a in enumerate(fine.tolist())]
+        parts += [(u[:, k], coordinate_name(names, chosen, copy, a, False), float(known[a]), copy) for k, a in enumerate(fine.tolist())]
     return _of_columns(parts, len(rows.noise), DENSITY["uniform"])
 
 
