@@ -63,6 +63,7 @@ from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.matrix_law import MatrixLaw
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
 from auditor.types import Array, Coalition
 
@@ -118,6 +119,10 @@ class AttackSession:
 
     Attributes
     ----------
+    stated : bool
+        Whether the law states each copy's transition from the copy before or from the original.
+    scored : tuple of int
+        Copies whose coins are scored.
     counted : Counted
         What one pass over the release counted.
     between : list of Between
@@ -132,19 +137,20 @@ class AttackSession:
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        stated, singles = not release.estimated, tuple(release.singles)
+        singles = tuple(release.singles)
+        self.stated = release.law.by_retention or isinstance(release.law, MatrixLaw)
         # Replicates are made alike: one is scored.
-        self.scored = tuple(scored_copies(singles, release.data.rows)) if stated and release.key.replicate == 1 else ()
+        self.scored = tuple(scored_copies(singles, release.data.rows)) if self.stated and release.key.replicate == 1 else ()
         job = CountJob(
             release.data.size, singles, tuple(self.between), self.draws, history,
-            sources(release.law.of(singles), singles) if stated else (), self.scored, scored_rows(len(self.scored), release.data.rows),
+            sources(release.law.of(singles), singles) if self.stated else (), self.scored, scored_rows(len(self.scored), release.data.rows),
         )  # fmt: skip
         self.counted = release.go_through(job)
 
     def law_tests(self) -> list[LawTest]:
         """Return the tests of the stated law; none where no law is stated."""
         release, data, singles = self.release, self.release.data, self.release.singles
-        if release.estimated or not singles:
+        if not self.stated or not singles:
             return []
         tests = count_tests(release.law.of(singles), singles, partial(self.counted.dense, size=data.size), data.rows)
         if self.scored:
