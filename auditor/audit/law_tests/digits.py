@@ -77,7 +77,7 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
 
 
 def _weights(b: NDArray[np.complex64], groups: int) -> tuple[NDArray[np.float32], Array, NDArray[np.complex64]] | None:
-    """Return sums of groups of weights and of their squares, real and imaginary parts in turn, with squared lengths; and sums to be swept."""
+    """Return sums of groups of weights and of squared weights, as real and imaginary parts, with squared lengths; and sums to be swept."""
     if not b.shape[1]:
         return None
     both = np.hstack([_grouped(b, MOST_GROUPS), _grouped(b**2, MOST_GROUPS)])
