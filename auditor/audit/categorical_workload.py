@@ -50,7 +50,7 @@ def _categorical_memory(here: Scenario, table: Table, data: CategoricalTable, co
     posteriors = 8 * 6 * max(BLOCK_NUMBERS, 64 * s)
     pairs = len(needed) * min(n, s * s) * 16 * 2  # given the original, and given the copy before
     scored = len(scored_copies(sorted(needed), n))
-    scores = SCORE_BYTES * (scored + 1) * min(n, 2 * scored_rows(scored, n))
+    scores = SCORE_BYTES * (scored + 1) * sum(stop - start for start, stop in scored_rows(scored, n))
     dense = 8 * 4 * s * s  # of one copy at a time, for the test of its law
     sums = len(sizes) * len(here.knowledge) * len(here.attacks) * QUANTITIES * 2 * s * 8 * 2
     few = sum(min(n, s ** (k + 1)) for k in sizes if s ** (k + 1) <= MOST_OUTCOMES) * 16

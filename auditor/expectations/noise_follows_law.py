@@ -25,7 +25,7 @@ class NoiseFollowsLaw(Expectation):
     """The noise that was drawn follows its stated law: covariance, mean, distribution, no row without noise, no repeats (Holm)."""
 
     name = "noise-follows-law"
-    reference = "holm1979; massart1990, for the largest of many shares"
+    reference = "rosenblatt1952; holm1979; laurent2000; massart1990"
 
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""

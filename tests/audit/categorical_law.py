@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from auditor.audit.law_tests.categorical import count_tests, score_tests, scored_copies, scored_rows
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
-from auditor.numerics.blocks import block_rows
 from auditor.numerics.random_streams import stream
 
 
@@ -19,8 +17,7 @@ def law_tests(x, law, copies, seed=1):
         return np.bincount(keys, minlength=size * size).reshape(size, size)
 
     chosen = scored_copies(numbers, len(x))
-    rows, block = scored_rows(len(chosen), len(x)), block_rows(BLOCK_WIDTH)
-    first = np.r_[: min(rows, len(x)), block : min(block + rows, len(x))]
+    first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])
     scored = [columns[number][first] for number in (0, *chosen)]
     tests = count_tests(law, numbers, dense, len(x))
     return tests + score_tests(law.of(chosen), scored, chosen, {"a": scored[0]}, stream(seed, "scores"))

@@ -52,6 +52,11 @@ def test_coins_set_by_another_row_s_value_are_found(fault, size):
         assert "1 row" in min(tests, key=lambda test: test.p).where
 
 
+@pytest.mark.parametrize("fault", ["turned round", "a generator restarts", "two rows", "more kept further on"])
+def test_faults_of_a_long_table_are_found_though_few_of_its_rows_are_scored(fault):
+    assert least(found(FAULTS[fault], column(6, 100_000), 6)) <= LEVEL
+
+
 def test_rows_in_pairs_are_found_in_a_quarter_of_the_rows():
     for seed in range(5):
         assert least(found(in_a_quarter(FAULTS["two rows"]), column(6), 6, seed)) <= LEVEL

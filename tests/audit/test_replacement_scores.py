@@ -89,8 +89,11 @@ def test_which_copies_and_rows_are_scored():
     assert scored_copies([2, 5, 9], 100) == [2, 5, 9]
     assert scored_copies(range(1, 32), 2**20) == list(range(1, 32, 2))
     assert scored_copies(range(1, 32), 3000) == list(range(1, 32))
-    assert [scored_rows(copies, 60_000) for copies in (0, 1, 16, 64)] == [2**15, 2**15, 2**15, 2**13]
-    assert scored_rows(64, 100_000) == 2**12
+    assert scored_rows(16, 2**15) == [(0, 2**15)]
+    k = 2**15 // 3
+    assert scored_rows(3, 60_000) == [(0, k), (k, 2 * k), (60_000 - k, 60_000)]
+    assert scored_rows(3, 100_000) == [(0, k), (2**16, 2**16 + k), (100_000 - k, 100_000)]
+    assert scored_rows(64, 10**9)[0] == (0, 2**13 // 3)
 
 
 def test_counts_of_transitions_by_hand():

@@ -380,7 +380,7 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
     ("methods", "words"),
     [
         ({"block": one_normal_for_all_columns}, ("covariance",)),
-        ({"block": one_noise_for_all_copies}, ("in copy",)),
+        ({"block": one_noise_for_all_copies}, ("of copy",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
         ({"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)}, ("variance", "0.8")),
         ({"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)}, ("variance",)),

@@ -37,7 +37,7 @@ class Counted:
     transitions : dict of (int, int) to Counts
         By a copy's source, which is another copy, and the copy: as ``pairs``.
     rows : list of lists of ndarrays
-        First records: originals and the copies that are scored, block by block.
+        Records that are scored: originals and copies, run by run.
     seconds : float
         What the requests took.
     """
@@ -104,8 +104,8 @@ class CountJob(Job[Counted]):
         Copies that have another copy as their source: the source, and the copy.
     scored : tuple of int
         Copies that are scored.
-    scored_rows : int
-        First records of each of the first two blocks that are scored.
+    scored_rows : sequence of (int, int)
+        Runs of records that are scored: start and stop.
     """
 
     size: int
@@ -115,14 +115,15 @@ class CountJob(Job[Counted]):
     history: bool
     sources: Sequence[tuple[int, int]] = ()
     scored: tuple[int, ...] = ()
-    scored_rows: int = 0
+    scored_rows: Sequence[tuple[int, int]] = ()
     exact = drawn = True
 
     def weight(self, records: int) -> int:
         """Return the bytes of pairs' keys and counts, and of the records that are scored."""
         keys = (len(self.singles) + len(self.sources)) * min(records, self.size**2)
         item = code_type(self.size).itemsize
-        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, 2 * self.scored_rows)
+        scored = sum(stop - start for start, stop in self.scored_rows)
+        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, scored)
 
     def begin(self) -> Counted:
         """Return an empty count."""
@@ -142,9 +143,11 @@ class CountJob(Job[Counted]):
         for source, copy in self.sources:
             keys = block.copy(source).astype(np.int64) * self.size + block.copy(copy)
             into.transitions.setdefault((source, copy), Counts()).take(keys)
-        if self.scored and block.index < 2:
-            columns = [x, *(block.copy(number) for number in self.scored)]
-            into.rows.append([column[: self.scored_rows].copy() for column in columns])
+        for start, stop in self.scored_rows if self.scored else ():
+            rows = slice(max(0, start - block.first), max(0, stop - block.first))
+            if rows.start < min(rows.stop, x.size):
+                columns = [x, *(block.copy(number) for number in self.scored)]
+                into.rows.append([column[rows].copy() for column in columns])
         if self.history:
             into.history = plus(into.history, np.bincount(made.history_sizes()))
         for key, draw in self.draws.items():

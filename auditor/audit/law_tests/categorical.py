@@ -37,13 +37,17 @@ def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
     return [singles[int(place)] for place in np.rint(places)]
 
 
-def scored_rows(copies: int, rows: int) -> int:
-    """Return how many first records of each of the first two blocks are scored.
+def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
+    """Return runs of records that are scored, start and stop: of a long table its first and its last, and a second block's first.
 
-    Two blocks show a generator that restarts with every block.
+    A second block shows a generator that restarts with every block. The last records show draws that come again in reverse order.
     """
     most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
-    return most if rows <= block_rows(BLOCK_WIDTH) else most // 2
+    if rows <= most:
+        return [(0, rows)]
+    run, second = most // 3, block_rows(BLOCK_WIDTH)
+    starts = (0, second if second + 2 * run <= rows else run, rows - run)
+    return [(start, start + run) for start in starts]
 
 
 def score_tests(

@@ -84,7 +84,10 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
     largest = np.maximum(_largest(x), _largest(y))
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
-        grain = np.maximum(ROUNDING * largest, grids(y[..., :GRID_ROWS].reshape(largest.size, -1).T).reshape(largest.shape))
+        flat = y.reshape(largest.size, -1)
+        some = flat[:, np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], GRID_ROWS)).astype(np.intp)]
+        some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]  # a sorted column's last digits are worth more at its end
+        grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
     y -= x
     return Rows(x.T, y.transpose(2, 0, 1), grain)
 

@@ -26,10 +26,10 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
 MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
-MOST_VALUES, MOST_GROUPS = 24, 4
-"""Values whose digits are tested, evenly spread, and groups of weights, which are added up."""
-SWEPT = (6, 24, 2**16)
-"""Fewest and most Fourier transforms over all frequencies, of 2 milliseconds each, and how many times the rows they are between."""
+MOST_VALUES, MOST_GROUPS, MOST_PAIRED = 48, 4, 12
+"""Values whose digits are tested, evenly spread; groups of weights, which are added up; and columns up to which sums are tested."""
+MOST_SWEPT, TRANSFORMS, TIMES_ROWS = 24, 24, 2**16
+"""Whitened columns and Fourier transforms over all frequencies, of 2 milliseconds each; and rows times transforms."""
 
 
 def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
@@ -42,26 +42,27 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
     phases -= phases.mean(axis=0)
     worst, tests = Largest(1.0, 0.0, 0.0, ""), 0
     values = list(_values(law, rows, n, names, chosen))
-    transforms = min(SWEPT[1], max(SWEPT[0], SWEPT[2] // n))
-    swept = {k for k, value in enumerate(values) if value.whitened}
-    swept = set(sorted(swept)[:: max(1, math.ceil(len(swept) / transforms))])
+    whitened = [k for k, value in enumerate(values) if value.whitened]
+    swept = set(whitened[:: max(1, math.ceil(len(whitened) / MOST_SWEPT))])
+    groups = max(1, min(TRANSFORMS, TIMES_ROWS // n) // max(1, len(swept)))
+    weights = {copy: _weights(phases[:, (others != copy) & (np.abs(phases).max(axis=0) > 1e-3)], groups) for copy in range(len(rows.grain))}
     for k in sorted(swept | set(range(0, len(values), max(1, math.ceil(len(values) / MOST_VALUES))))):
         copy, name, c, slowest, finest, _ = values[k]
-        b = phases[:, (others != copy) & (np.abs(phases).max(axis=0) > 1e-3)]
-        if not b.shape[1]:
+        of_copy = weights[copy]
+        if of_copy is None:
             continue
+        both, squares, wholes = of_copy
         frequency = 10.0 ** (math.ceil(math.log10(slowest)) + np.arange(DECADES))
         frequency = frequency[frequency <= finest]
-        both = np.hstack([_grouped(b, MOST_GROUPS), _grouped(b**2, MOST_GROUPS)])
         angle = (2.0 * np.pi * ((frequency[:, None] * c) % 1.0)).astype(np.float32)
-        up, down = np.cos(angle) @ both, 1j * (np.sin(angle) @ both)
-        t = np.maximum(np.abs(up + down), np.abs(up - down)) ** 2 / (np.abs(both) ** 2).sum(axis=0)
+        up, down = (np.cos(angle) @ both).view(np.complex64), 1j * (np.sin(angle) @ both).view(np.complex64)
+        t = np.maximum(np.abs(up + down), np.abs(up - down)) ** 2 / squares
         found = [(t.max(axis=1, initial=0.0), frequency, 2 * t.size)]
         if k in swept and np.ptp(c) > 0:
             step = float(np.ptp(c)) / (GRID - 1)
             place = np.rint((c - c.min()) / step).astype(np.intp)
             first, last = math.ceil(slowest * step * GRID), int(min(finest * step * GRID, GRID // 2 - 1))
-            for whole in _grouped(b, max(1, transforms // len(swept))).T:
+            for whole in wholes:
                 wave = np.bincount(place, whole.real, GRID) + 1j * np.bincount(place, whole.imag, GRID)
                 F = np.abs(scipy.fft.fft(wave.astype(np.complex64)))
                 t = np.maximum(F[first : last + 1], F[GRID - first : GRID - last - 1 : -1]) ** 2 / float((np.abs(whole) ** 2).sum())
@@ -73,6 +74,14 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
                 where = f"digits of {name} after parts of 1/{at[place]:.5g} are correlated with originals or other copies: r ="
                 worst = Largest(wave_tail(float(t[place])), math.sqrt(float(t[place]) / n), 0.0, where)
     return worst.as_test("low digits", tests, n, NO_SIZE) if tests else None
+
+
+def _weights(b: NDArray[np.complex64], groups: int) -> tuple[NDArray[np.float32], Array, NDArray[np.complex64]] | None:
+    """Return sums of groups of weights and of squared weights, as real and imaginary parts, with squared lengths; and sums to be swept."""
+    if not b.shape[1]:
+        return None
+    both = np.hstack([_grouped(b, MOST_GROUPS), _grouped(b**2, MOST_GROUPS)])
+    return both.view(np.float32), np.square(np.abs(both)).sum(axis=0), _grouped(b, groups).T
 
 
 def _grouped(b: NDArray[np.complex64], most: int) -> NDArray[np.complex64]:
@@ -101,7 +110,7 @@ def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Seq
         copy = int(white.copy[k])
         yield Value(copy, f"noise of copy {chosen[copy]} in deviations", e[:, k], SLOWEST, 0.125 / max(known[k], 1e-300), True)
     for k, other in combinations(fine, 2):
-        if white.copy[k] == white.copy[other] and N <= 3:
+        if white.copy[k] == white.copy[other] and len(fine) <= MOST_PAIRED:
             copy, finest = int(white.copy[k]), 0.125 / max(known[k] + known[other], 1e-300)
             for sign in (1.0, -1.0):
                 yield Value(copy, f"a sum of noise of copy {chosen[copy]}", e[:, k] + sign * e[:, other], SLOWEST, finest)
