@@ -2,7 +2,7 @@
 
 Given the source's values each count is a sum of independent indicators. A sum of indicators with
 different chances is tested as a binomial of their mean chance, whose tails are longer
-(Hoeffding 1956): the tests raise no more false alarms than their level, at any number of records.
+(hoeffding1956): the tests raise no more false alarms than their level, at any number of records.
 """
 
 from __future__ import annotations
