@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,13 @@ from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.release_records import marginal_tests, pooling_evidence, release_records
 from auditor.audit.categorical.release_redraws import serial_bars
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
-from auditor.audit.drawn_law.categorical import LawJob, chain, law_tests
+from auditor.audit.law_tests.categorical import (
+    count_tests,
+    score_tests,
+    scored_copies,
+    scored_rows,
+    sources,
+)
 from auditor.audit.measures.known_alone import METRIC
 from auditor.audit.numeric.gather import draws_of, key_of
 from auditor.data.columns.categorical_table import BLOCK_WIDTH
@@ -51,11 +58,12 @@ from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.random_streams import stream
 from auditor.process.containment import contained
-from auditor.results.evidence import ReleaseEvidence
+from auditor.results.evidence import LawTest, ReleaseEvidence
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import categories_of
+from auditor.schemes.replacement.matrix_law import MatrixLaw
 from auditor.schemes.replacement.neighbour_coins import MOST_COPIES, between, drawn_between
 from auditor.types import Array, Coalition
 
@@ -97,7 +105,7 @@ class CategoricalEngine:
         release = self.open(request)
         session = AttackSession(release)
         measurements = release_records(release, session.counted) + session.run() + session.by_other_rows()
-        evidence.law.extend(law_tests(session.law, session.counted.law))
+        evidence.law.extend(session.law_tests())
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
         if session.between:
             evidence.facts["drawn"] = drawn_between(release.law, release.data.prior, session.between, session.counted.between)
@@ -111,6 +119,10 @@ class AttackSession:
 
     Attributes
     ----------
+    stated : bool
+        Whether the law states each copy's transition from the copy before or from the original.
+    scored : tuple of int
+        Copies whose coins are scored.
     counted : Counted
         What one pass over the release counted.
     between : list of Between
@@ -125,10 +137,29 @@ class AttackSession:
         self.draws = draws_of(scenario.knowledge, release.data.rows, scenario.seed, release.key.replicate)
         history = release.law.multilevel and scenario.measure("history-size") is not None
         self._fits: dict[Try, Fit] = {}
-        drawn = () if not release.law.by_retention else tuple(chain(release.law, release.singles))
-        self.law = LawJob(release.data.size, drawn, release.data.rows, release.law.pi, shares=release.key.replicate == 1)
-        job = CountJob(release.data.size, tuple(release.singles), tuple(self.between), self.draws, history, self.law)
+        singles = tuple(release.singles)
+        self.stated = release.law.by_retention or isinstance(release.law, MatrixLaw)
+        # Replicates are made alike: one is scored.
+        self.scored = tuple(scored_copies(singles, release.data.rows)) if self.stated and release.key.replicate == 1 else ()
+        job = CountJob(
+            release.data.size, singles, tuple(self.between), self.draws, history,
+            sources(release.law.of(singles), singles) if self.stated else (), self.scored, scored_rows(len(self.scored), release.data.rows),
+        )  # fmt: skip
         self.counted = release.go_through(job)
+
+    def law_tests(self) -> list[LawTest]:
+        """Return the tests of the stated law; none where no law is stated."""
+        release, data, singles = self.release, self.release.data, self.release.singles
+        if not self.stated or not singles:
+            return []
+        tests = count_tests(release.law.of(singles), singles, partial(self.counted.dense, size=data.size), data.rows)
+        if self.scored:
+            columns = [np.concatenate(parts) for parts in zip(*self.counted.rows, strict=True)]
+            rng = stream(release.key.audit_seed, release.key.scheme, release.key.replicate, "scores")
+            values = np.unravel_index(columns[0], [attribute.size for attribute in data.attributes])
+            originals = dict(zip(data.names, values, strict=True))
+            tests += score_tests(release.law.of(self.scored), columns, self.scored, originals, rng)
+        return tests
 
     def run(self) -> list[Measurement]:
         """Return the records of every cell; an attack that fails is recorded, and does not stop the others."""

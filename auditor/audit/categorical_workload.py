@@ -10,6 +10,7 @@ from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS, MOST_OUTCOME
 from auditor.audit.categorical.release import KEEP_BYTES
 from auditor.audit.cost import MARGIN, Workload, categorical_seconds, process_bytes, results_bytes, tries
 from auditor.audit.counts.outcome_counts import FEWEST_PENDING, MOST_CELLS, PASS_CELLS, possible_cells
+from auditor.audit.law_tests.categorical import SCORE_BYTES, scored_copies, scored_rows
 from auditor.audit.numeric.gather import MOST_SHUFFLED
 from auditor.audit.pooling.matching_records import MOST_LABELLED, MOST_NUMBERS
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
@@ -45,7 +46,9 @@ def _categorical_memory(here: Scenario, table: Table, data: CategoricalTable, co
     item = data.code_type.itemsize
     drawing = block * (PROCESS_BYTES + item * (len(needed) + 3) + 8 * 8)
     posteriors = 8 * 6 * max(BLOCK_NUMBERS, 64 * s)
-    pairs = len(needed) * min(n, s * s) * 16
+    pairs = len(needed) * min(n, s * s) * 16 * 2  # given the original, and given the copy before
+    scored = len(scored_copies(sorted(needed), n))
+    scores = SCORE_BYTES * (scored + 1) * sum(stop - start for start, stop in scored_rows(scored, n))
     dense = 8 * 4 * s * s  # of one copy at a time, for the test of its law
     sums = len(sizes) * len(here.knowledge) * len(here.attacks) * QUANTITIES * 2 * s * 8 * 2
     few = sum(min(n, s ** (k + 1)) for k in sizes if s ** (k + 1) <= MOST_OUTCOMES) * 16
@@ -53,7 +56,7 @@ def _categorical_memory(here: Scenario, table: Table, data: CategoricalTable, co
     chosen = 8 * min(n, MOST_SHUFFLED) if any(isinstance(state, (Estimated, KnownRecords)) for state in here.knowledge) else 0
     trials = here.measure("empirical-epsilon")
     tried = 0 if trials is None else int(trials.options["trials"]) * (PROCESS_BYTES * 2 + 16)
-    work: int = drawing + posteriors + pairs + few + sums + max(dense, closed, tried, _counted(here, n, s, sizes)) + chosen
+    work: int = drawing + posteriors + pairs + few + sums + max(dense, closed, tried, scores, _counted(here, n, s, sizes)) + chosen
     if any("quantile" in rule for rule in here.data.bins.values()) and data.streamed:
         work = max(work, 8 * 5 * min(n, MOST_HELD))
     return work if data.streamed else work + _held(table, data, len(needed))

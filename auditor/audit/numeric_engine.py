@@ -26,7 +26,7 @@ from auditor.audit.base.records import ALL, CellContext, distribution_records, e
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
-from auditor.audit.drawn_law.numeric import law_rows, law_tests, looked_at
+from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.fitted_to_originals import fitted_records
@@ -176,7 +176,7 @@ class Session:
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
         opened, table = self.opened.by_record, self.opened.release.table
-        evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups, opened.gathered.runs))
+        evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:

@@ -8,7 +8,7 @@ from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
 from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, process_bytes, results_bytes, tree_fits, tries
-from auditor.audit.drawn_law.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
+from auditor.audit.law_tests.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
 from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART, groups_apart
 from auditor.data.table import Table
 from auditor.errors import AuditorError

@@ -1,12 +1,10 @@
-"""The noise that was drawn follows the law that the scheme states: part of every audit, asked for or not.
+"""The noise that was drawn follows the law that the scheme states: part of every audit.
 
-Whatever is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each of them, so closed
-forms and error bars that average over columns agree; and yet the noise lies on a line. The auditor has ``Y − X``, and compares.
+Everything that is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each column, so
+closed forms and error bars agree; but the noise lies on a line. The auditor has ``Y − X``, and compares.
 
-The statistics are those of ``auditor.audit.drawn_law.moments``, ``auditor.audit.drawn_law.rows`` and, for categories,
-``auditor.audit.drawn_law.categorical``. Each
-has a p-value for all its tests together; Holm's step-down over all statistics of all releases covered keeps the chance of one false
-«fails» at ``level``.
+The tests are ``auditor.audit.law_tests``, for numbers and categories. Each test has one p-value for all its comparisons.
+Holm's step-down over the tests of all releases covered keeps the chance of one false «fails» at ``level``.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ class NoiseFollowsLaw(Expectation):
     """The noise that was drawn follows its stated law: covariance, mean, distribution, no row without noise, no repeats (Holm)."""
 
     name = "noise-follows-law"
-    reference = "holm1979; massart1990, for the largest of many shares"
+    reference = "rosenblatt1952; holm1979; laurent2000; massart1990"
 
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""

@@ -181,6 +181,9 @@ _WORKS = {
         "A. Hundepool, J. Domingo-Ferrer, L. Franconi, S. Giessing, E. Schulte Nordholt, K. Spicer and P.-P. de Wolf. Statistical "
         "Disclosure Control. Wiley, 2012."
     ),
+    "rosenblatt1952": (
+        "M. Rosenblatt. Remarks on a multivariate transformation. The Annals of Mathematical Statistics 23(3), 470–472, 1952."
+    ),
     "samarati2001": (
         "P. Samarati. Protecting respondents' identities in microdata release. IEEE Transactions on Knowledge and Data Engineering "
         "13(6), 1010–1027, 2001."
@@ -216,6 +219,10 @@ _WORKS = {
     "aggarwal2005": (
         "C. C. Aggarwal. On k-anonymity and the curse of dimensionality. Proceedings of the VLDB Conference, 901–909, 2005."
     ),
+    "laurent2000": (
+        "B. Laurent and P. Massart. Adaptive estimation of a quadratic functional by model selection. The Annals of Statistics 28(5), "
+        "1302–1338, 2000."
+    ),
     "lefevre2006": (
         "K. LeFevre, D. J. DeWitt and R. Ramakrishnan. Mondrian multidimensional k-anonymity. Proceedings of the International "
         "Conference on Data Engineering, 2006."
@@ -244,13 +251,8 @@ _WORKS = {
     "massart1990": (
         "P. Massart. The tight constant in the Dvoretzky–Kiefer–Wolfowitz inequality. The Annals of Probability 18(3), 1269–1283, 1990."
     ),
-    "kearns1998": (
-        "M. Kearns and L. Saul. Large deviation methods for approximate probabilistic inference. Uncertainty in Artificial "
-        "Intelligence 14, 311–319, 1998."
-    ),
-    "hsu2012": (
-        "D. Hsu, S. M. Kakade and T. Zhang. A tail inequality for quadratic forms of subgaussian random vectors. Electronic Communications "
-        "in Probability 17(52), 1–6, 2012."
+    "brockwell2007": (
+        "A. E. Brockwell. Universal residuals: a multivariate transformation. Statistics and Probability Letters 77(14), 1473–1478, 2007."
     ),
     "dong2022": (
         "J. Dong, A. Roth and W. J. Su. Gaussian differential privacy. Journal of the Royal Statistical Society B 84(1), 3–37, 2022 "
@@ -267,6 +269,10 @@ _WORKS = {
     "agarwal2021": (
         "N. Agarwal, P. Kairouz and Z. Liu. The Skellam mechanism for differentially private federated learning. Advances in Neural "
         "Information Processing Systems 34, 2021."
+    ),
+    "hoeffding1956": (
+        "W. Hoeffding. On the distribution of the number of successes in independent trials. The Annals of Mathematical Statistics 27(3), "
+        "713–721, 1956."
     ),
     "holm1979": "S. Holm. A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6(2), 65–70, 1979.",
     "read2002": "A. L. Read. Presentation of search results: the CLs technique. Journal of Physics G 28(10), 2693–2704, 2002.",

@@ -1,4 +1,4 @@
-"""What is checked of a scheme that replaces categories: its copies' joint law by a χ² test, and what they are a function of."""
+"""Check a scheme that replaces categories: its copies' joint law by a χ² test, that rows are independent by scores, and seeds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from auditor.audit.law_tests.categorical import SCORED_ROWS, score_tests
 from auditor.data.microdata_categories import as_categories
+from auditor.numerics.random_streams import stream
 from auditor.process.deferred import scipy
 from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.base import UniformScheme
+from auditor.schemes.replacement.law import UniformLaw
+from auditor.schemes.replacement.matrix_law import MatrixLaw
 from auditor.testing.contract import LEVEL, READS_ONLY, SEED, digest, made, require
 from auditor.testing.tables import answers, levels_of
 from auditor.types import Array
@@ -50,7 +54,10 @@ class CategoricalCopies:
                              ("own draws in every block", Key(SEED, scheme.name, block=1))):  # fmt: skip
             drawn = scheme.copies(original, VALUES, other).ask(levels[0])
             require(self.cls, check, not np.array_equal(drawn, copies[0]), "expected other draws, found the same")
-        self._follows(scheme.channel(levels, VALUES).given_original(), original, copies)
+        law = scheme.channel(levels, VALUES)
+        self._follows(law.given_original(), original, copies)
+        if law.by_retention or isinstance(law, MatrixLaw):
+            self._rows_are_independent(law, [original, *copies])
 
     def _follows(self, given: Array, original: Any, copies: Sequence[Any]) -> None:
         """χ² over every outcome of value and copies; its degrees are their number less one for each value."""
@@ -64,3 +71,13 @@ class CategoricalCopies:
         require(self.cls, "follows its law", p > LEVEL,
                 f"expected {expected[place]:.1f} of {ROWS:,} records with value {place[0]} and copies {[int(k) for k in place[1:]]} "
                 f"by the stated law, found {found[place]} (p = {p:.1g})")  # fmt: skip
+
+    def _rows_are_independent(self, law: UniformLaw, columns: Sequence[Any]) -> None:
+        """Test scores of the copies; Bonferroni over statistics."""
+        numbers = range(1, len(columns))
+        first = [column[:SCORED_ROWS] for column in columns]
+        tests = score_tests(law, first, numbers, {"original": first[0]}, stream(SEED, "scores"))
+        for test in tests:
+            require(self.cls, "follows its law", test.p * len(tests) > LEVEL,
+                    f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
+                    f"({test.statistic}, {test.rows:,} records, p = {test.p:.1g})")  # fmt: skip

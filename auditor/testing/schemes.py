@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from auditor.audit.drawn_law.chosen_rows import rows_of
-from auditor.audit.drawn_law.moments import moment_tests
-from auditor.audit.drawn_law.rows import row_tests
+from auditor.audit.law_tests.numeric import in_memory_tests
 from auditor.data.table import Table
 from auditor.errors import AuditorError
-from auditor.numerics.moments import of_rows
 from auditor.process.environment import one_thread
 from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -30,7 +27,6 @@ from auditor.types import Array
 ROWS = 20_000
 """Enough that one standard deviation off by 3 %, or one correlation of 0.05, shows at ``LEVEL`` over some hundred tests (six sigma)."""
 ROWS_WITHOUT_LAW = 400
-GROUPS = 20
 OUT = 2
 """Copies that are out already when a release is extended."""
 
@@ -209,10 +205,7 @@ class _Numbers:
             if apart is None:
                 return
             X, noisy, law = apart
-        size = len(X) // GROUPS
-        parts = [of_rows([part[a : a + size] for part in (X, *noisy)], X.mean(axis=0)) for a in range(0, GROUPS * size, size)]
-        chosen = range(1, len(self.levels) + 1)
-        tests = [*moment_tests(law, parts, names), *row_tests(law, rows_of([(X, noisy)], chosen, transformed is None), names, chosen)]
+        tests = in_memory_tests(X, noisy, law, names, transformed is None)
         for test in tests:  # moments first: a variance says more than the distribution that is off with it
             self._require(check, test.p * len(tests) > LEVEL,
                           f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.drawn_law.last_digits import _evidence, last_digits_test
+from auditor.audit.law_tests.last_digits import _evidence, last_digits_test
 from auditor.numerics.last_digits import STRAY
 from auditor.schemes.base.noise_law import KroneckerNoise
 

@@ -1,8 +1,11 @@
 """Audits of replacements that are not uniform: exact Bayes, tests of the law that find other replacements and leave honest ones alone."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
+from categorical_law import law_tests, least
 from scipy.stats import binom
 
 import auditor
@@ -10,12 +13,12 @@ from auditor import registry
 from auditor.adversary.categorical_attack import CategoricalView
 from auditor.adversary.given import KnownPairs
 from auditor.adversary.knowledge import KnownRecords
+from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.marginal_test import gap_of_chances
 from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
 from auditor.audit.categorical.posterior_measures import growth_bound, largest_retention_for_growth, worst_growth
 from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.drawn_law.categorical import LawCounts, LawJob, chain, law_tests, segment_length
 from auditor.audit.measures.empirical_epsilon import Trials
 from auditor.audit.pooling.categorical import CoalitionMatching, gains_of
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
@@ -53,16 +56,6 @@ def drawn(x, size, levels, seed, scheme="uniform-multilevel", replacement="prior
     plugin = make_plugin("scheme", scheme, {"replacement": replacement, **parameters}).over(table)
     made = plugin.blocked(x, size, Key(seed, "u"))
     return plugin, [np.array(made.ask(level)) for level in levels]
-
-
-def compared(x, law, copies):
-    job, counted = LawJob(law.size, tuple(chain(law, range(1, len(copies) + 1))), len(x), law.pi), LawCounts()
-    job.take(CodeBlock(0, 0, x, lambda number: copies[number - 1]), counted)
-    return law_tests(job, counted)
-
-
-def least(tests):
-    return min(test.p for test in tests) * len(tests)
 
 
 # -- exact Bayes -----------------------------------------------------------------------------------------------------------
@@ -136,10 +129,10 @@ def test_uniform_replacements_said_to_be_the_table_s_own_are_found(size):
     plugin, _ = drawn(x, size, (), 1)
     _, copies = drawn(x, size, LEVELS, 1, replacement="uniform")
     law = plugin.channel(LEVELS, size)
-    assert least(compared(x, law, copies)) <= 1e-6
+    assert least(law_tests(x, law, copies)) <= 1e-6
     assert chi_square(pair_counts(x, copies[0], size), transition_matrix(LEVELS[0], size, law.pi))[0] <= 1e-6
     _, own = drawn(x, size, LEVELS, 1)  # and the other way round
-    assert least(compared(x, UniformLaw(LEVELS, size, True), own)) <= 1e-6
+    assert least(law_tests(x, UniformLaw(LEVELS, size, True), own)) <= 1e-6
 
 
 @pytest.mark.parametrize("scheme", ["uniform", "uniform-multilevel"])
@@ -151,7 +144,7 @@ def test_honest_replacements_are_left_alone(scheme, size):
     for seed in range(20):
         plugin, copies = drawn(x, size, (0.5, 0.2, 0.5, 0.9, 0.0, 1.0), seed, scheme)
         law = plugin.channel((0.5, 0.2, 0.5, 0.9, 0.0, 1.0), size)
-        assert least(compared(x, law, copies)) > 1e-4
+        assert least(law_tests(x, law, copies)) > 1e-4
         assert chi_square(pair_counts(x, copies[1], size), transition_matrix(0.2, size, law.pi))[0] > 1e-4
 
 
@@ -159,9 +152,9 @@ def test_honest_copies_with_values_that_are_never_drawn_are_left_alone_and_other
     x = np.random.default_rng(3).choice(4, 4000, p=PRIOR)
     plugin, copies = drawn(x, 4, LEVELS, 3, replacement=WITH_ZERO.tolist())
     law = plugin.channel(LEVELS, 4)
-    assert least(compared(x, law, copies)) > 1e-4
+    assert least(law_tests(x, law, copies)) > 1e-4
     copies[1][np.flatnonzero(x != 1)[0]] = 1
-    assert least(compared(x, law, copies)) == 0.0
+    assert least(law_tests(x, law, copies)) == 0.0
 
 
 @pytest.mark.slow
@@ -170,7 +163,7 @@ def test_p_values_are_no_smaller_than_they_say():
     x, p = column(6, 1000), {}
     for seed in range(100):
         plugin, copies = drawn(x, 6, (0.5, 0.2), 100 + seed)
-        for test in compared(x, plugin.channel((0.5, 0.2), 6), copies):
+        for test in law_tests(x, plugin.channel((0.5, 0.2), 6), copies, seed):
             p.setdefault(test.statistic, []).append(test.p)
     for statistic, values in p.items():
         for q in (0.05, 0.2, 0.5):
@@ -180,18 +173,9 @@ def test_p_values_are_no_smaller_than_they_say():
 def test_the_share_kept_by_hand():
     """Retention 1/2, π = (3/4, 1/4); of 6 records 4 have the first value: kept by 4·7/8 + 2·5/8 = 19/4 of 6, on average."""
     x, y = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 0])
-    test = next(test for test in compared(x, law_of((0.5,), np.array([0.75, 0.25])), [y]) if test.statistic == "retention")
+    test = next(test for test in law_tests(x, law_of((0.5,), np.array([0.75, 0.25])), [y]) if test.statistic == "retention")
     assert (test.observed, test.expected) == (pytest.approx(4 / 6), pytest.approx(19 / 24))
     assert test.p == pytest.approx(min(1.0, 2 * binom.cdf(4, 6, 19 / 24)))
-
-
-def test_segments_agree_no_more_often_than_the_bound_says():
-    pi, p, x = PI, 0.3, np.arange(4)
-    q = np.stack([np.roll(transition_matrix(p, 4, pi)[value], -value) for value in x])  # chances of y − x
-    L = segment_length(p, 4, 5000, pi)
-    assert 5000**2 / 2 * (q @ q.T).max() ** L + 5000 * L * q.max() ** L <= 1e-9 / 2
-    assert segment_length(p, 4, 5000, np.full(4, 0.25)) == segment_length(p, 4, 5000)
-    assert segment_length(0.5, 2, 5000, np.array([1.0, 0.0])) is None
 
 
 def test_distance_from_the_law_has_mean_0():
@@ -306,19 +290,28 @@ def test_several_columns_are_replaced_each_by_its_own_shares(tmp_path):
         assert [r.status for r in result.expectations] == ["holds"] * 3, [r.why for r in result.expectations]
 
 
-def test_parts_of_a_table_are_replaced_alike():
-    """Two blocks' counts add up to one's: chances are the whole table's, not a block's."""
+def test_counts_and_scored_rows_of_blocks_add_up():
+    """Three blocks' counts are the table's, and runs of rows are kept in order."""
     x = column(6, 3000)
     _, copies = drawn(x, 6, LEVELS, 2)
-    pi = np.bincount(x, minlength=6) / x.size
-    law = law_of(LEVELS, pi)
-    job, parts = LawJob(6, tuple(chain(law, (1, 2, 3))), len(x), law.pi), LawCounts()
-    for index, rows in enumerate((slice(0, 1000), slice(1000, 3000))):
-        part = LawCounts()
-        job.take(CodeBlock(index, rows.start, x[rows], lambda number, rows=rows: copies[number - 1][rows]), part)
-        parts.add(part)
-    whole = {test.statistic: test for test in compared(x, law, copies)}
-    assert all(test == whole[test.statistic] for test in law_tests(job, parts) if test.statistic in ("retention", "values kept", "replacements"))
+    job = CountJob(6, (1, 2, 3), (), {}, False, sources=[(2, 1)], scored=(1, 3), scored_rows=[(0, 600), (900, 1200), (2900, 3000)])
+
+    def counted(*cuts):
+        whole = job.begin()
+        for index, (a, b) in enumerate(pairwise(cuts)):
+            part = job.begin()
+            job.take(CodeBlock(index, a, x[a:b], lambda number, a=a, b=b: copies[number - 1][a:b], object()), part)
+            whole.add(part)
+        return whole
+
+    one, three = counted(0, 3000), counted(0, 1000, 2000, 3000)
+    for source in (0, 2):
+        before = copies[source - 1] if source else x
+        assert (three.dense(source, 1, 6) == pair_counts(before, copies[0], 6)).all()
+    kept = np.r_[:600, 900:1200, 2900:3000]
+    for found in (one, three):
+        rows = [np.concatenate(parts) for parts in zip(*found.rows, strict=True)]
+        assert all((part == whole[kept]).all() for part, whole in zip(rows, (x, copies[0], copies[2]), strict=True))
 
 
 class UniformCoins(BridgedCopies):
@@ -344,8 +337,8 @@ def test_the_coins_of_uniform_replacements_are_found_between_two_neighbours():
     plugin, honest = drawn(x, 4, (0.9, 0.3, 0.6), 4, implementation="bridge")
     law = plugin.channel((0.9, 0.3, 0.6), 4)
     lying = UniformCoins(x, 4, Key(4, "u"), law.pi)
-    assert least(compared(x, law, [lying.ask(level) for level in law.levels])) <= 1e-4
-    assert least(compared(x, law, honest)) > 1e-4
+    assert least(law_tests(x, law, [lying.ask(level) for level in law.levels])) <= 1e-4
+    assert least(law_tests(x, law, honest)) > 1e-4
 
 
 def test_fresh_copies_said_to_be_one_process_are_found_by_both():

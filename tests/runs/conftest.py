@@ -8,8 +8,7 @@ from large_tables import SMALLER
 from auditor.audit import cost
 from auditor.audit.attempts import linear, opened, over_rows
 from auditor.audit.categorical import redraws, release_redraws
-from auditor.audit.drawn_law import categorical as drawn_categories
-from auditor.audit.drawn_law import segments
+from auditor.audit.law_tests import categorical as law_tests
 from auditor.audit.numeric import redraws as numeric_redraws
 from auditor.data.streamed import rows as streamed
 from auditor.numerics import blocks
@@ -36,7 +35,7 @@ def few_redraws(monkeypatch):
 def small_blocks(monkeypatch):
     """Blocks a sixteenth as long, in this process, and what else a table's size decides with them: tables a sixteenth as long show the same."""
     sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws, cost)]
-    sizes += [(segments, "SEGMENT_ROWS"), (drawn_categories, "SEGMENT_ROWS"), (release_redraws, "MOST_RECORDS")]
+    sizes += [(law_tests, "SCORED_ROWS"), (law_tests, "VALUE_ROWS"), (law_tests, "SCORED_VALUES"), (release_redraws, "MOST_RECORDS")]
     for module, name in sizes:
         monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)
 

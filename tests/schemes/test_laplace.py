@@ -13,8 +13,8 @@ import pytest
 from scipy import integrate, stats
 
 import auditor
-from auditor.audit.drawn_law.chosen_rows import rows_of
-from auditor.audit.drawn_law.rows import row_tests
+from auditor.audit.law_tests.chosen_rows import rows_of
+from auditor.audit.law_tests.numeric import row_tests
 from auditor.errors import AuditorError
 from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.noise_law import makes_useless, one_suffices
@@ -166,7 +166,7 @@ def test_any_order_of_release_gives_the_same_joint_law(levels):
     X = table(rows=6000)[:, :2]
     copies, law = copies_of(LaplaceMultilevel(), X, levels, seed=10, cuts=(1, 2, 3))
     p = law_p_values(copies, X, law)
-    assert {"distribution", "equal copies", "joint law", "size"} <= {statistic for statistic, _ in p}
+    assert {"distribution", "equal copies", "correlations", "moments"} <= {statistic for statistic, _ in p}
     assert min(value for _, value in p) > FALSE_ALARM / len(p)
 
 

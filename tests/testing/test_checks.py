@@ -380,7 +380,7 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
     ("methods", "words"),
     [
         ({"block": one_normal_for_all_columns}, ("covariance",)),
-        ({"block": one_noise_for_all_copies}, ("in copy",)),
+        ({"block": one_noise_for_all_copies}, ("of copy",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
         ({"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)}, ("variance", "0.8")),
         ({"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)}, ("variance",)),
@@ -468,6 +468,26 @@ class KeptMore(FreshCopies):
 
 def test_categories_that_break_their_law_are_caught():
     caught(check_scheme, KeepsMore, "follows its law", "of 100,000 records")
+
+
+class PairsShare(Uniform):
+    """Draws rows in pairs by one coin: each row alone follows the law."""
+
+    name = "pairs-share"
+
+    def copies(self, original, size, key):
+        return PairedCoins(original, size, key)
+
+
+class PairedCoins(FreshCopies):
+    def _drawn(self, level, rng):
+        n = self.original.size
+        keep = np.repeat(rng.random(n // 2 + 1) < level, 2)[:n]
+        return np.where(keep, self.original, rng.integers(0, self.size, n)).astype(self.original.dtype)
+
+
+def test_categories_that_share_coins_are_caught():
+    caught(check_scheme, PairsShare, "follows its law", "the coin of copy", "its own value 1 row earlier")
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from auditor.adversary.given import KnownPairs
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts
-from auditor.audit.drawn_law.categorical import LawCounts, LawJob
 from auditor.audit.numeric.gather import Draw
+from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.passes import Job
 from auditor.schemes.replacement.neighbour_coins import Between
 from auditor.types import Codes
@@ -34,8 +34,10 @@ class Counted:
         By state of knowledge, how often each value occurs in each copy among the rows that it estimates from.
     known : dict of str to lists of ndarrays
         By state of knowledge, originals of the rows it is given in clear, and those rows of each copy, block by block.
-    law : LawCounts
-        What is compared with the stated law.
+    transitions : dict of (int, int) to Counts
+        By a copy's source, which is another copy, and the copy: as ``pairs``.
+    rows : list of lists of ndarrays
+        Records that are scored: originals and copies, run by run.
     seconds : float
         What the requests took.
     """
@@ -45,7 +47,8 @@ class Counted:
     history: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     samples: dict[str, NDArray[np.int64]] = field(default_factory=dict, repr=False)
     known: dict[str, list[tuple[Codes, list[Codes]]]] = field(default_factory=dict, repr=False)
-    law: LawCounts = field(default_factory=LawCounts, repr=False)
+    transitions: dict[tuple[int, int], Counts] = field(default_factory=dict, repr=False)
+    rows: list[list[Codes]] = field(default_factory=list, repr=False)
     seconds: float = 0.0
 
     def add(self, other: Counted) -> None:
@@ -58,8 +61,15 @@ class Counted:
             self.samples[key] = self.samples[key] + sample if key in self.samples else sample
         for key, rows in other.known.items():
             self.known.setdefault(key, []).extend(rows)
-        self.law.add(other.law)
+        for place, counts in other.transitions.items():
+            self.transitions.setdefault(place, Counts()).add(counts)
+        self.rows += other.rows
         self.seconds += other.seconds
+
+    def dense(self, source: int, copy: int, size: int) -> NDArray[np.int64]:
+        """Return records by value of a source (0 is the original) and of a copy, shape (s, s)."""
+        counts = self.transitions[source, copy] if source else self.pairs[copy]
+        return counts.dense(size * size).reshape(size, size)
 
     def pairs_of(self, key: str) -> KnownPairs:
         """Return the rows that a state of knowledge is given in clear."""
@@ -77,7 +87,7 @@ def plus(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class CountJob(Job[Counted]):
-    """Counts all that.
+    """Counts pairs of values and keeps first records, in one pass.
 
     Attributes
     ----------
@@ -90,7 +100,12 @@ class CountJob(Job[Counted]):
         The rows that each state of knowledge chooses.
     history : bool
         Whether histories are measured.
-    law : LawJob
+    sources : sequence of (int, int)
+        Copies that have another copy as their source: the source, and the copy.
+    scored : tuple of int
+        Copies that are scored.
+    scored_rows : sequence of (int, int)
+        Runs of records that are scored: start and stop.
     """
 
     size: int
@@ -98,12 +113,17 @@ class CountJob(Job[Counted]):
     between: Sequence[Between]
     draws: Mapping[str, Draw] = field(repr=False)
     history: bool
-    law: LawJob
+    sources: Sequence[tuple[int, int]] = ()
+    scored: tuple[int, ...] = ()
+    scored_rows: Sequence[tuple[int, int]] = ()
     exact = drawn = True
 
     def weight(self, records: int) -> int:
-        """Keys and counts of the copies' pairs, and sums of their coins."""
-        return KEY_BYTES * len(self.singles) * min(records, self.size**2) + self.law.weight
+        """Return the bytes of pairs' keys and counts, and of the records that are scored."""
+        keys = (len(self.singles) + len(self.sources)) * min(records, self.size**2)
+        item = code_type(self.size).itemsize
+        scored = sum(stop - start for start, stop in self.scored_rows)
+        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, scored)
 
     def begin(self) -> Counted:
         """Return an empty count."""
@@ -120,7 +140,14 @@ class CountJob(Job[Counted]):
             left = x if three.left == 0 else block.copy(three.left)
             agree = left == block.copy(three.right)
             into.between[place] += [int(agree.sum()), int((block.copy(three.copy) == left)[agree].sum())]
-        self.law.take(block, into.law)
+        for source, copy in self.sources:
+            keys = block.copy(source).astype(np.int64) * self.size + block.copy(copy)
+            into.transitions.setdefault((source, copy), Counts()).take(keys)
+        for start, stop in self.scored_rows if self.scored else ():
+            rows = slice(max(0, start - block.first), max(0, stop - block.first))
+            if rows.start < min(rows.stop, x.size):
+                columns = [x, *(block.copy(number) for number in self.scored)]
+                into.rows.append([column[rows].copy() for column in columns])
         if self.history:
             into.history = plus(into.history, np.bincount(made.history_sizes()))
         for key, draw in self.draws.items():

@@ -100,9 +100,7 @@ def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement
 
 
 def _pairs(release: UniformRelease, counted: Counted, number: int) -> NDArray[np.int64]:
-    """Records by original and released value of one copy, shape (s, s)."""
-    size = release.data.size
-    return counted.pairs[number].dense(size * size).reshape(size, size)
+    return counted.dense(0, number, release.data.size)
 
 
 def _chances(release: UniformRelease, number: int) -> Array:

@@ -161,22 +161,17 @@ class Stripe:
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     seconds : float
         What the copies took to make.
-    runs : dict of int to Moments
-        By group all but the products, which are empty, where no groups are kept apart.
     """
 
     groups: dict[int, Moments] = field(default_factory=dict)
     chosen: dict[str, Chosen] = field(default_factory=dict)
     finite: bool = True
     seconds: float = 0.0
-    runs: dict[int, Moments] = field(default_factory=dict)
 
     def add(self, other: Stripe) -> None:
         """Add the stripe that follows."""
         for number, moments in other.groups.items():
             plus(self.groups, number, moments)
-        for number, moments in other.runs.items():
-            plus(self.runs, number, moments)
         for key, chosen in other.chosen.items():
             self.chosen.setdefault(key, Chosen()).add(chosen)
         self.finite = self.finite and other.finite

@@ -106,9 +106,8 @@ class MomentJob(Job[Stripe]):
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
         into.seconds += block.seconds if self.sums else 0.0
         stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
-        apart = self.apart or (self.copies + 1) * self.width <= KEPT_APART
         for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
-            kept = number if apart else 0
+            kept = number if self._keeps_groups else 0
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
                 here = slice(a - first, b - first)
                 if self.sums:
@@ -119,10 +118,11 @@ class MomentJob(Job[Stripe]):
                     chosen = into.chosen.setdefault(key, Chosen())
                     _choose(chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept)
             if self.sums:
-                found = stack.moments()
-                if not apart:
-                    plus(into.runs, number, Moments(found.count, found.total.copy(), np.empty((0, 0))))
-                plus(into.groups, kept, found)
+                plus(into.groups, kept, stack.moments())
+
+    @property
+    def _keeps_groups(self) -> bool:
+        return self.apart or (self.copies + 1) * self.width <= KEPT_APART
 
     @cached_property
     def _groups(self) -> list[list[tuple[int, int, int]]]:
@@ -157,7 +157,7 @@ class MomentJob(Job[Stripe]):
     def storable(self, parts: Sequence[Stripe]) -> Any:
         """Return the sums of some stripes; None when they must not be kept, or are too many."""
         moments = [each for stripe in parts for each in stripe.groups.values()]
-        if not moments or any(stripe.runs for stripe in parts) or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
+        if not moments or not self._keeps_groups or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
             return None
         if any(each.count < max(FEWEST_RECORDS, 10 * each.size) for each in moments):
             return None

@@ -116,8 +116,6 @@ class Gathered:
     ----------
     groups : list of Moments
         Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``); of all rows where nobody needs them apart.
-    runs : list of Moments
-        By row group in any case, and maybe without products.
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
@@ -133,7 +131,6 @@ class Gathered:
             whole.add(part)
         self._chosen, self.finite, self.seconds = whole.chosen, whole.finite, whole.seconds
         self.groups = [whole.groups[number] for number in sorted(whole.groups)]
-        self.runs = [whole.runs[number] for number in sorted(whole.runs)] or self.groups
         self._views: dict[str, View] = {}
         self.noise: EstimatedNoise | None = None
         self.shares = Shares(copies.table)

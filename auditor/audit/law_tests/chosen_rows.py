@@ -16,14 +16,14 @@ from auditor.types import Array
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
 """Of a value of the noise, beside the largest of the data's and the copies' values: what few additions leave."""
-VALUES_AT_MOST = 2**18
-"""Values of noise that are looked at row by row, about an eighth of a second; rows of many copies are fewer."""
-FEWEST_ROWS, MOST_ROWS = 2**12, 2**17
+VALUES_AT_MOST, SQUARES_AT_MOST = 2**17, 2**20
+"""Values of noise that are tested row by row, some 0.2 seconds, and rows times the squared number of values in each."""
+FEWEST_ROWS = 2**12
 MOST_COORDINATES = 256
 """Copies times attributes that are looked at row by row."""
 MOST_DIGITS = 12
-RUN = 64
-"""Rows that are looked at in one run, so that neighbours are among them."""
+RUN, RUNS = 64, 8
+"""Fewest rows that are tested in one run, so that neighbours are among them, and runs of a block, so that distant rows are, too."""
 GRID_ROWS, FEWEST_OF_GRID = 256, 32
 """Rows that tell the grid that copies lie on; the fewest that tell one by the distances of values."""
 
@@ -52,15 +52,16 @@ def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
 
 def rows_wanted(rows: int, values: int) -> int:
     """Return how many of a table's rows are looked at, whose noise has so many values each."""
-    return min(rows, max(FEWEST_ROWS, min(MOST_ROWS, VALUES_AT_MOST // values)))
+    return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
 def runs(length: int, wanted: int) -> NDArray[np.intp]:
     """Return which rows of a block are looked at: runs of neighbours, evenly from its first row to its last."""
     if wanted >= length:
         return np.arange(length)
-    starts = np.linspace(0, length - RUN, max(2, round(wanted / RUN))).astype(np.intp)
-    return np.unique(starts[:, None] + np.arange(min(RUN, length)))
+    run = min(length, max(RUN, wanted // RUNS))
+    starts = np.linspace(0, length - run, max(2, round(wanted / run))).astype(np.intp)
+    return np.unique(starts[:, None] + np.arange(run))
 
 
 def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool) -> Rows:
@@ -83,7 +84,10 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
     largest = np.maximum(_largest(x), _largest(y))
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
-        grain = np.maximum(ROUNDING * largest, grids(y[..., :GRID_ROWS].reshape(largest.size, -1).T).reshape(largest.shape))
+        flat = y.reshape(largest.size, -1)
+        some = flat[:, np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], GRID_ROWS)).astype(np.intp)]
+        some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]  # a sorted column's last digits are worth more at its end
+        grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
     y -= x
     return Rows(x.T, y.transpose(2, 0, 1), grain)
 
@@ -110,6 +114,8 @@ def grids(values: Array) -> Array:
     for digits in range(10):
         steps = _whole(np.clip(values, -(2.0**60), 2.0**60) * 10.0**digits, eps)
         spacing = np.maximum(spacing, np.gcd.reduce(steps, axis=0) / 10.0**digits)
+    for column in np.flatnonzero(spacing < 1e-9 * largest).tolist():
+        spacing[column] = max(spacing[column], _parts(values[:, column], float(eps[column])))
     for column in range(values.shape[1] if len(values) >= FEWEST_OF_GRID else 0):
         spacing[column] = max(spacing[column], _coarse(values[:, column], 4.0 * eps[column] * largest[column]))
     return np.asarray(spacing)
@@ -137,6 +143,17 @@ def _last_digit(values: Array) -> Array:
         so_few = (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all(axis=0)
         worth = np.where(so_few, 10.0 ** np.clip(decade.max(axis=0) - digits + 1, -300, 300), worth)
     return np.asarray(worth)
+
+
+def _parts(column: Array, eps: float) -> float:
+    """Return 1/q for the least whole number q up to 10,000 that all values are multiples of 1/q for; else 0."""
+    q = np.arange(1.0, 10_001.0)
+    for some in (column[:4], column):
+        scaled = some[:, None] * q
+        q = q[(np.abs(scaled - np.rint(scaled)) <= 4.0 * eps * (np.abs(scaled) + 1.0)).all(axis=0)]
+        if not q.size:
+            return 0.0
+    return float(1.0 / q[0])
 
 
 def _coarse(column: Array, rounding: float) -> float:

@@ -1,0 +1,238 @@
+"""Rosenblatt transforms: uniform scores of a release's noise under the law that its scheme states (rosenblatt1952).
+
+| law | score of a value |
+| --- | --- |
+| Gaussian, any ``K_Z`` | ``Φ(e)``, ``e = W z`` the whitened part of a copy's noise that copies of less noise do not determine |
+| ``uniform`` | ``½ + t/√12``, t the independent components: the root of ``K_0`` undone |
+| Laplace, geometric, Skellam | ``F(d−) + V (F(d) − F(d−))`` of the increment d from the copy of next less noise, V uniform |
+| serial noise | the innovations of the autoregression come in place of the noise (``auditor.schemes.base.serial.whitened``) |
+| ``unstated`` | the noise that a scheme draws apart, if it can tell it (``Scheme.drawn_apart``) |
+
+Rotations without noise and k-anonymity have no law of this kind: their copies are functions of the table. If a copy lies on a grid of
+spacing h, its noise is spread over the grid's cells at random. Rounding and spreading add ``h²/6`` to its variance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.law_tests.battery import Scores
+from auditor.audit.law_tests.chosen_rows import Rows
+from auditor.numerics.random_streams import stream
+from auditor.process.deferred import scipy
+from auditor.schemes.base.increment_density import IncrementDensity, increment_density, is_process
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, psd_root, undo_root
+from auditor.types import Array
+
+HARDLY_ANY = 1e-10
+"""Directions with a smaller share of a copy's own noise variance count as having no noise."""
+COARSEST, COARSEST_OF_EDGES = 0.5, 2.0**-10
+"""Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of laws with edges or atoms."""
+DENSITY = {"gaussian": 1.0 / math.sqrt(2.0 * math.pi), "uniform": 1.0 / math.sqrt(12.0), "laplace": math.sqrt(0.5)}
+"""The largest density of noise of variance 1."""
+
+
+class Whitening(NamedTuple):
+    """Independent coordinates of variance 1 of Gaussian noise, copy by copy.
+
+    Attributes
+    ----------
+    W : ndarray of shape (d, MN)
+        ``W K_Z Wᵀ = I``. Copies are in order of their noise; the rows of a copy depend on copies of less noise and on itself.
+    copy, attribute : ndarrays of shape (d,)
+        Places that a row belongs to. The attribute is −1 if the copy has fewer independent directions than attributes.
+    new : ndarray of shape (d,)
+        Whether copies of less noise determine some of the noise of the row's copy.
+    deviation : ndarray of shape (M, N)
+        Of each copy's noise given the copies of less noise.
+    """
+
+    W: Array
+    copy: NDArray[np.intp]
+    attribute: NDArray[np.intp]
+    new: NDArray[np.bool_]
+    deviation: Array
+
+
+def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
+    """Return the whitening of a covariance K, shape (MN, MN), of M copies: block by block, by the schemes' roots within a copy.
+
+    Directions are left out that have no variance, or that are known to no better than ``COARSEST`` deviations from noise that is known to
+    ``grain``, shape (MN,).
+
+    With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all later rows,
+    ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular by its rank).
+    """
+    variance = np.clip(np.diag(K), 0.0, None)
+    unit = np.sqrt(np.where(variance > 0, variance, 1.0))
+    R, E = K / np.outer(unit, unit), np.eye(len(K))
+    rows, copies, attributes, new, left = [], [], [], [], np.zeros(len(K))
+    for copy in np.argsort(variance.reshape(-1, N).sum(axis=1), kind="stable").tolist():
+        k = slice(copy * N, copy * N + N)
+        loud = np.flatnonzero(variance[k] > 0)
+        left[k] = np.sqrt(np.clip(np.diag(R[k, k]), 0.0, None)) * unit[k]
+        values, vectors = np.linalg.eigh(R[k, k][np.ix_(loud, loud)])
+        known = 0.0 if grain is None else np.abs(vectors.T @ E[k][loud]) @ (grain / unit)
+        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * np.sqrt(np.clip(values, 0.0, None)))
+        V = np.zeros((N, int(kept.sum())))
+        V[loud] = vectors[:, kept] / np.sqrt(values[kept])
+        full = len(V.T) == len(loud)  # then the root that schemes draw with is undone, whose rows are nearest to the attributes
+        C = R[k, k] * np.outer(unit[k], unit[k])
+        rows.append((undo_root(C)[loud] * unit[k] if full else V.T) @ E[k])
+        copies += [copy] * len(V.T)
+        attributes += loud.tolist() if full else [-1] * len(V.T)
+        new += [bool(np.abs(np.diag(R[k, k])[loud] - 1.0).max(initial=0.0) > 1e-9)] * len(V.T)
+        slope = (R[:, k] @ V) @ V.T
+        slope[k] = 0.0
+        R, E = R - slope @ R[k], E - slope @ E[k]
+    places = np.array(copies, dtype=np.intp), np.array(attributes, dtype=np.intp), np.array(new, dtype=bool)
+    return Whitening(np.vstack(rows) / unit, *places, left.reshape(-1, N))
+
+
+def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores | None]:
+    """Return independent scores, and scores of each copy's own noise if that has other coordinates.
+
+    Parameters
+    ----------
+    law : NoiseLaw
+        Of the M copies chosen; not ``unstated``.
+    rows : Rows
+    names : sequence of str
+        The N attributes.
+    chosen : sequence of int
+        Numbers of the copies.
+    """
+    if is_process(law):
+        own = own_increments(law)
+        steps = independent_increments(law) if law.one_process else own
+        return process_scores(steps, rows, names, chosen), process_scores(own, rows, names, chosen) if law.one_process else None
+    if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
+        return uniform_scores(law, rows, names, chosen), None
+    return gaussian_scores(law.covariance, rows, names, chosen)
+
+
+def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores]:
+    """Return ``Φ(W z)`` and ``Φ(z/σ)`` of Gaussian noise with covariance K, shape (MN, MN)."""
+    n, M, N = rows.noise.shape
+    z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
+    variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
+    K = K + np.diag(variance - np.diag(K))
+    white = whitening(K, N, grain)
+    labels = [coordinate_name(names, chosen, copy, attribute, new)
+              for copy, attribute, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
+    scores = _normal_scores(white.W, z, grain, labels, white.copy)
+    loud = np.flatnonzero(variance > 0)
+    natural = np.zeros((loud.size, M * N))
+    natural[np.arange(loud.size), loud] = 1.0 / np.sqrt(variance[loud])
+    own = [coordinate_name(names, chosen, place // N, place % N, False) for place in loud.tolist()]
+    return scores, _normal_scores(natural, z, grain, own, loud // N)
+
+
+def _normal_scores(W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]) -> Scores:
+    """Return the scores of those coordinates that the copies' grid leaves."""
+    known = np.abs(W) @ grain
+    fine = np.flatnonzero(known <= COARSEST)
+    values = scipy.special.ndtr(z @ W[fine].T)
+    return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, DENSITY["gaussian"] * known[fine]), copy[fine])
+
+
+def coordinate_name(names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool) -> str:
+    """Name a coordinate of the noise; an attribute of −1 is a direction in all attributes."""
+    column = f" ({names[attribute]!r})" if attribute >= 0 else " (one direction)"
+    return f"{'new noise' if new else 'noise'} of copy {chosen[copy]}{column}"
+
+
+def spread_over_cells(rows: Rows) -> Array:
+    """Return the noise, spread over the cells of the copies' grid at random, shape (n, M, N)."""
+    V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
+    return np.asarray(rows.noise + (V - 0.5) * rows.grain)
+
+
+def uniform_scores(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+    """Return ``½ + t/√12`` of the independent components ``t = K_0^(−½) z/σ``; none if ``K_0`` is singular."""
+    sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
+    N, root = law.width, psd_root(law.shape)
+    undo = np.linalg.inv(root) if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N else np.full((N, N), np.inf)
+    parts: list[tuple[Array, str, float, int]] = []
+    for copy in np.flatnonzero(sigma > 0).tolist():
+        known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
+        fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
+        u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
+        edge = 2.0 * DENSITY["uniform"] * known[fine]  # a value beyond the edges by no more than it is known to is folded back
+        u = np.where((u > 1.0) & (u < 1.0 + edge), 2.0 - u, np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)))
+        parts += [(u[:, k], coordinate_name(names, chosen, copy, a, False), float(known[a]), copy) for k, a in enumerate(fine.tolist())]
+    return _of_columns(parts, len(rows.noise), DENSITY["uniform"])
+
+
+def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
+    """Return columns as scores: values, a name, how well noise is known in deviations, and the copy."""
+    values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
+    grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
+    return Scores(values, [name for _, name, *_ in parts], grain, np.array([copy for *_, copy in parts], dtype=np.intp))
+
+
+# -- processes with independent increments ------------------------------------------------------------------------------
+
+
+class Increment(NamedTuple):
+    """Noise of one attribute at the place of a copy, less the noise at the place ``below``; all of it if that is −1."""
+
+    below: int
+    place: int
+    attribute: int
+    density: IncrementDensity
+
+
+def own_increments(law: KroneckerNoise) -> list[Increment]:
+    """Return all of each copy's noise, attribute by attribute."""
+    levels, variances = np.diag(law.level_covariance).tolist(), np.diag(law.shape).tolist()
+    return [Increment(-1, place, j, increment_density(law, 0.0, level, j))
+            for place, level in enumerate(levels) if level > 0 for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
+
+
+def independent_increments(law: KroneckerNoise) -> list[Increment]:
+    """Return the increments of one process from level to level, which are independent."""
+    levels, variances = np.diag(law.level_covariance), np.diag(law.shape).tolist()
+    steps = pairwise([-1, *np.argsort(levels, kind="stable").tolist()])
+    return [Increment(below, place, j, increment_density(law, low, high, j))
+            for below, place in steps
+            if (high := float(levels[place])) > (low := 0.0 if below < 0 else float(levels[below]))
+            for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
+
+
+def process_scores(increments: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+    """Return randomised distribution functions of increments; a value on a lattice or at rest is spread over its atom."""
+    parts = []
+    for one in increments:
+        known = _known(one, rows) / one.density.moving.std
+        if known <= COARSEST_OF_EDGES:
+            which = f"copy {chosen[one.place]}" + (f" less copy {chosen[one.below]}" if one.below >= 0 else "")
+            parts.append((increment_scores(one, rows), f"noise of {which} ({names[one.attribute]!r})", known, one.place))
+    lattice = any(one.density.moving.on_lattice for one in increments)
+    scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
+    return Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups) if lattice else scores
+
+
+def increment_scores(one: Increment, rows: Rows) -> Array:
+    """Return ``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
+    d = rows.noise[:, one.place, one.attribute] - (rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0)
+    if one.density.moving.on_lattice:
+        points, place = np.unique(np.rint(d / one.density.moving.unit), return_inverse=True)
+        middle, jump = (part[place] for part in one.density.distribution(points * one.density.moving.unit))
+    else:
+        middle, jump = one.density.distribution(np.where(np.abs(d) <= _known(one, rows), 0.0, d) if one.density.rest > 0 else d)
+    V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(len(d))
+    return np.asarray(middle + (V - 0.5) * jump)
+
+
+def _known(one: Increment, rows: Rows) -> float:
+    """Return how well an increment is known; on a lattice exactly."""
+    if one.density.moving.on_lattice:
+        return 0.0
+    return float(rows.grain[one.place, one.attribute] + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0))

@@ -1,0 +1,419 @@
+"""A catalogue of noise that breaks its stated law, and honest releases of every law on tables of every kind.
+
+A fault changes the copies of an honest release: ``change(x, copies, law, rng)`` returns other copies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from auditor import registry
+from auditor.audit.base.release import Release
+from auditor.audit.law_tests.numeric import law_tests
+from auditor.audit.numeric.gather import Stripe
+from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
+from auditor.data.microdata import as_table
+from auditor.numerics.blocks import row_blocks
+from auditor.results.evidence import LawTest
+from auditor.schemes.base.noise_law import NoiseLaw, psd_root
+from auditor.schemes.base.scheme import Key, table_moments
+from auditor.schemes.laplace import increment
+from auditor.schemes.planted import innovations, noise
+from auditor.selftest import CaseTable
+from auditor.types import Array
+
+Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Sequence[Array]]
+
+
+def table(kind: str, rows: int, seed: int = 14) -> Array:
+    """Return a table of one kind."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.5, -0.3], [0.0, 0.8, 0.4], [0.0, 0.0, 0.6]])
+    skewed = np.exp(base)
+    kinds: dict[str, Callable[[], Array]] = {
+        "skewed": lambda: skewed, "one": lambda: skewed[:, :1], "heavy": lambda: rng.standard_t(2.1, (rows, 3)), "far": lambda: base + 1e7,
+        "sorted": lambda: skewed[skewed[:, 0].argsort()], "rounded": lambda: np.round(skewed, 1), "whole": lambda: np.rint(10.0 * skewed),
+        "counts": lambda: rng.poisson(3.0, (rows, 2)).astype(float), "totals": lambda: np.column_stack([base, base.sum(axis=1)]),
+        "wide": lambda: rng.normal(size=(rows, 24)) @ np.tril(np.ones((24, 24)), 0) / 5.0,
+        "constant": lambda: np.column_stack([skewed[:, :2], 7.0 + (np.arange(rows) == 1)]),
+        "duplicate": lambda: skewed[:, [0, 1, 0]], "heaped": lambda: np.where(rng.random((rows, 2)) < 0.5, 0.0, skewed[:, :2]),
+        "series": lambda: np.cumsum(base, axis=0), "case": lambda: CaseTable(records="lognormal").frame(rows, rng).to_numpy(),
+    }  # fmt: skip
+    return kinds[kind]()
+
+
+@dataclass
+class Drawn:
+    """A release that is drawn: what an audit looks at."""
+
+    release: Release
+    law: NoiseLaw
+    copies: Sequence[Array] = field(repr=False)
+
+
+def drawn(X: Array, scheme: Any, levels: Sequence[float], seed: int) -> Drawn:
+    """Return the honest release of a table by a scheme."""
+    data = as_table(X)
+    moments, key = table_moments(data), Key(seed, scheme.name)
+    release = Release(data, moments, scheme, SimpleNamespace(already_out=0), tuple(levels), key)
+    copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing()
+    for index, (a, b) in enumerate(row_blocks(data.rows, data.width)):
+        drawing.block(index, data.values[a:b], [copy[a:b] for copy in copies])
+    return Drawn(release, scheme.law(levels, moments) if release.transformed is None else release.transformed.law, copies)
+
+
+def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> list[LawTest]:
+    """Return the tests of a release whose copies are changed."""
+    release, law, copies = drawn.release, drawn.law, drawn.copies
+    if change is not None:
+        copies = change(release.table.values, copies, law, np.random.default_rng(seed))
+    release._kept = [np.ascontiguousarray(copy) for copy in copies]
+    whole, moments = Stripe(), release.moments
+    job = MomentJob(release.table.rows, release.table.width, len(copies), moments.mean, moments.deviation, {})
+    for part in job.stripes(NumberBlock.of(block, True, release.undo) for block in release.blocks()):
+        whole.add(part)
+    return law_tests(release, law, [whole.groups[number] for number in sorted(whole.groups)])
+
+
+# -- faults --------------------------------------------------------------------------------------------------------------
+
+
+def scores(x: Array, rng: np.random.Generator) -> Array:
+    """Return normal scores of each column, ties broken at random."""
+    return ndtri((x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x))
+
+
+def planted(case: type) -> Change:
+    """A leak of the self-test's catalogue in noise that is drawn already."""
+    return lambda x, copies, law, rng: case().release(x, case().noise(x, [copy - x for copy in copies], rng))
+
+
+def of_noise(function: Callable[[Array, Array, np.random.Generator], Array], only: int | None = None) -> Change:
+    """Change the noise of each copy, or of one: ``function(z, x, rng)``."""
+
+    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+        chosen = range(len(copies)) if only is None else (only % len(copies),)
+        return [x + function(copy - x, x, rng) if k in chosen else copy for k, copy in enumerate(copies)]
+
+    return change
+
+
+def mixed(share: float, other: Callable[[Array, Array, np.random.Generator], Array]) -> Callable[..., Array]:
+    """Noise that holds a share of something else of its own size."""
+    return lambda z, x, rng: math.sqrt(1.0 - share**2) * z + share * z.std(axis=0) * other(z / z.std(axis=0), x, rng)
+
+
+def as_innovations(draw: Callable[[np.random.Generator, tuple[int, ...]], Array]) -> Change:
+    """Noise of the right covariance from other innovations."""
+
+    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+        z = (draw(rng, (len(x), law.copies * law.width)) @ law.root.T).reshape(len(x), law.copies, law.width)
+        return [x + z[:, k] for k in range(law.copies)]
+
+    return change
+
+
+def bare(chosen: Callable[[Array, np.random.Generator], Array], only: int | None = None, column: int | None = None) -> Change:
+    """Rows, or cells of one column, without noise."""
+
+    def function(z: Array, x: Array, rng: np.random.Generator) -> Array:
+        out = chosen(x, rng)[:, None] & (True if column is None else np.arange(x.shape[1]) == column)
+        return np.where(out, 0.0, z)
+
+    return of_noise(function, only)
+
+
+def second_from_first(function: Callable[[Array, Array, Array, np.random.Generator], Array]) -> Change:
+    """Change the second copy's noise: ``function(z_1 scaled to its level, z_2, x, rng)``."""
+
+    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+        first, second = copies[0] - x, copies[1] - x
+        scaled = first * (second.std(axis=0) / first.std(axis=0))
+        return [copies[0], x + function(scaled, second, x, rng), *copies[2:]]
+
+    return change
+
+
+def code(function: Callable[[Array, Array], None], share: float = 0.5) -> Change:
+    """Corner-wave copies at three levels: ``function(x, g)`` changes innovations g in a share of the rows."""
+
+    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+        levels, fair = np.diag(law.level_covariance), rng.standard_normal((3, *x.shape))
+        g = fair.copy()
+        function(x, g)
+        g = np.where(rng.random((len(x), 1)) < share, g, fair)
+        z = np.cumsum(np.sqrt(np.diff(levels, prepend=0.0))[:, None, None] * g, axis=0) @ psd_root(law.shape).T
+        return [x + each for each in z]
+
+    return change
+
+
+def written(values: Array, frequency: float, held: Array) -> Array:
+    """Return values whose digits after parts of 1/frequency hold a share."""
+    return (np.floor(values * frequency) + held) / frequency
+
+
+def noise_in(frequency: float) -> Callable[[Array, Array], None]:
+    def function(x: Array, g: Array) -> None:
+        g[1] = written(g[1], frequency, ndtr(g[0]))
+
+    return function
+
+
+def record_in(frequency: float) -> Callable[[Array, Array], None]:
+    def function(x: Array, g: Array) -> None:
+        g[1] = written(g[1], frequency, 1.0 - innovations.ranks(x))
+
+    return function
+
+
+def in_a_sum(x: Array, g: Array) -> None:
+    total = g[1].sum(axis=1)
+    g[1][:, 0] += written(total, 1000.0, ndtr(g[0][:, 0])) - total
+
+
+def of_the_other_attribute(x: Array, g: Array) -> None:
+    g[2] = written(g[2], 1000.0, ndtr(g[0][:, ::-1]))
+
+
+def in_the_digits_of_a_copy(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    z = copies[0] - x
+    return [copies[0], written(copies[1], 100.0, ndtr(z / z.std(axis=0))), *copies[2:]]
+
+
+def far_by_turns(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    """No chance: it goes round a thousand times from the least record to the largest."""
+    return z.std(axis=0) * ndtri((1000.0 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)) % 1.0)
+
+
+def by_number(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    """A sequence that fills the unit interval evenly, of which neighbours are not correlated."""
+    alpha = 0.5 - math.sqrt(1.0 / 12.0)
+    return z.std(axis=0) * ndtri(np.clip((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0, 1e-9, 1 - 1e-9))
+
+
+def louder_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    """Large where the next record lies far out."""
+    return np.where(np.roll(np.abs(scores(x, rng)), -1, axis=0) > 0.6745, 1.2, math.sqrt(2.0 - 1.2**2)) * z
+
+
+def parity(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    """The sign follows the parity of the value's rank."""
+    return np.abs(z) * np.where(x.argsort(axis=0).argsort(axis=0) % 2 == 0, 1.0, -1.0)
+
+
+def antithetic(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    half = len(z) // 2
+    return np.concatenate([z[:half], -z[:half], z[2 * half :]])
+
+
+def blocks_of_625(z: Array, x: Array, rng: np.random.Generator) -> Array:
+    return rng.normal(size=(len(x) // 625 + 1, x.shape[1])).repeat(625, axis=0)[: len(x)]
+
+
+def side_by_product(first: Array, z: Array, x: Array, rng: np.random.Generator) -> Array:
+    return np.abs(z) * np.sign(first) * np.where(x > np.median(x, axis=0), 1.0, -1.0)
+
+
+def one_in(share: float) -> Callable[[Array, np.random.Generator], Array]:
+    return lambda x, rng: rng.random(len(x)) < share
+
+
+def quiet(factor: float) -> Callable[..., Array]:
+    """The first column has less noise."""
+    return lambda z, x, rng: z * np.where(np.arange(x.shape[1]) == 0, factor, 1.0)
+
+
+def rounded_leak(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    return [np.round(copy, 3) for copy in planted(noise.UnperturbedRows)(x, copies, law, rng)]
+
+
+def stepped(step: Callable[[np.random.Generator, Array, Array, Array], Array]) -> Change:
+    """Two Laplace copies at levels 0.5 and 1: ``step(rng, x, v, z)`` is added to the first to make the second."""
+
+    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+        return [copies[0], copies[0] + step(rng, x, np.diag(law.shape), copies[0] - x)]
+
+    return change
+
+
+def at_rest(rng: np.random.Generator, share: float, v: Array, shape: tuple[int, ...], each: bool = True) -> Array:
+    rest = rng.random(shape if each else (shape[0], 1)) < share
+    return np.where(rest, 0.0, increment(rng, 0 * v, 0.5 / (1.0 - share) * v, shape))
+
+
+def as_large(rng: np.random.Generator, x: Array, v: Array, z: Array) -> Array:
+    """Increments lawful by themselves, and in every fifth row as large as the first copy's noise is."""
+    lawful = increment(rng, 0.5 * v, v, x.shape)
+    ranked = np.empty_like(lawful)
+    np.put_along_axis(ranked, np.abs(z).argsort(axis=0), np.take_along_axis(lawful, np.abs(lawful).argsort(axis=0), 0), axis=0)
+    return np.where(rng.random(x.shape) < 0.2, ranked, lawful)
+
+
+@dataclass
+class Fault:
+    """A change of an honest release."""
+
+    change: Change | None
+    scheme: str = "correlated"
+    levels: Sequence[float] = (0.25, 0.5, 1.0)
+    kind: str = "skewed"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def tests(self, rows: int, seed: int) -> list[LawTest]:
+        """Return the tests of one release."""
+        scheme = registry.get("case" if self.change is None else "scheme", self.scheme)(**self.parameters)
+        X = table(self.kind, rows, 14 + seed) if self.change is not None else case_table(self.scheme, rows, seed)
+        return law_tests_of(drawn(X, scheme, self.levels, seed), self.change, seed)
+
+
+def case_table(case: str, rows: int, seed: int) -> Array:
+    return CaseTable(records=registry.get("case", case).records).frame(rows, np.random.default_rng(seed)).to_numpy().astype(float)
+
+
+def _faults() -> dict[str, Fault]:
+    nested = partial(Fault, scheme="corner-wave", levels=(0.25, 0.5), kind="one")
+    single = partial(Fault, scheme="independent", levels=(0.5, 1.0), kind="one")
+    laplace = partial(Fault, scheme="laplace-multilevel", levels=(0.5, 1.0))
+    coded = partial(Fault, scheme="corner-wave", levels=(0.3, 0.6, 0.9), kind="case")
+    shared: dict[str, Change] = {
+        "unperturbed rows": planted(noise.UnperturbedRows), "a period": planted(noise.PeriodicGenerator),
+        "shared rows": planted(noise.SharedRows), "sizes together": planted(noise.SizesTogether),
+        "bounded": as_innovations(lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape)),
+        "shared in a twentieth": planted(noise.SharedInATwentieth),
+    }  # fmt: skip
+    again = second_from_first(lambda first, z, x, rng: np.roll(first, -1000, axis=0))
+    backwards = second_from_first(lambda first, z, x, rng: -first[::-1])
+    every: dict[str, Fault] = {name: Fault(change) for name, change in shared.items()}
+    every |= {f"{name}, nested copies": nested(change) for name, change in shared.items()}
+    every |= {
+        "the next record": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), -1, axis=0)), 0)),
+        "a record far before": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), 4321, axis=0)), 0)),
+        "louder before a record far out": Fault(of_noise(louder_before, 0)),
+        "one normal for all columns": Fault(planted(noise.OneNormalForAllColumns)),
+        "a mean of 6 %": Fault(of_noise(lambda z, x, rng: z + 0.06 * z.std(axis=0))),
+        "three unperturbed rows": Fault(bare(lambda x, rng: np.isin(np.arange(len(x)), (7, 500, 999)))),
+        "one unperturbed row": Fault(bare(lambda x, rng: np.arange(len(x)) == 7)),
+        "the last rows": Fault(bare(lambda x, rng: np.arange(len(x)) >= len(x) // 64 * 64 - 8)),
+        "one cell in a hundred": Fault(bare(one_in(0.01), -1, 0)),
+        "antithetic rows": Fault(of_noise(antithetic)),
+        "heavy tails": Fault(as_innovations(lambda rng, shape: rng.standard_t(5, shape) / math.sqrt(5 / 3))),
+        "grows with the record": Fault(planted(noise.GrowsWithTheRecord)), "follows the data": Fault(planted(noise.FollowsTheData)),
+        "one copy twice in a row of a hundred": Fault(
+            lambda x, copies, law, rng: [copies[0], np.where(rng.random((len(x), 1)) < 0.01, copies[0], copies[1]), *copies[2:]]),
+        "7 % of the row before": Fault(of_noise(mixed(0.07, lambda g, x, rng: np.roll(g, 1, axis=0)))),
+        "9 % of the noise 37 rows earlier": Fault(of_noise(mixed(0.09, lambda g, x, rng: np.roll(g, 37, axis=0)))),
+        "10 % of another copy's row before": Fault(
+            second_from_first(lambda first, z, x, rng: math.sqrt(0.99) * z + 0.1 * np.roll(first, 1, axis=0))),
+        "10 % shared by 625 rows": Fault(of_noise(mixed(0.1, lambda g, x, rng: blocks_of_625(g, x, rng)))),
+        "20 % less noise in a column": Fault(planted(noise.QuietColumn)),
+        "5 % less noise in a column of one copy": Fault(of_noise(quiet(0.95), 1)),
+        "10 % less noise in a column of one copy": Fault(of_noise(quiet(0.9), 1)),
+        "5 % less noise, correlated levels": Fault(of_noise(quiet(0.95), 1), "corner-wave"),
+        "shuffled rows": Fault(planted(noise.ShuffledRows)),
+        "a function of the record": single(of_noise(far_by_turns, 0)), "a function of the row's number": single(of_noise(by_number, 0)),
+        "parity of the rank": single(of_noise(parity, 0)),
+        "side by the sign of a product": single(second_from_first(side_by_product)),
+        "the next record whole": single(of_noise(mixed(1.0, lambda g, x, rng: np.roll(scores(x, rng), -1, axis=0)), 0)),
+        "the record 250 rows on whole": single(of_noise(mixed(1.0, lambda g, x, rng: np.roll(scores(x, rng), -250, axis=0)), 0)),
+        "another copy's rows": Fault(again), "another copy's rows backwards": Fault(backwards),
+        "another copy's rows, independent": Fault(again, "independent"),
+        "another copy's rows backwards, independent": Fault(backwards, "independent"),
+        "noise at level 0": Fault(lambda x, copies, law, rng: [copies[0] + 1e-6, copies[1]], "corner-wave", (0.0, 0.5)),
+        "a copy that is the original": Fault(lambda x, copies, law, rng: [x.copy(), copies[1]], "corner-wave", (0.25, 0.5)),
+        "a second draw": Fault(lambda x, copies, law, rng: [copies[0], copies[1] + 0.01 * copies[1].std(axis=0) * rng.normal(size=x.shape)],
+                               "linearly-dependent", (0.25, 0.5)),
+        "unperturbed rows on a grid": Fault(rounded_leak, kind="counts"),
+        "uniform: one normal size for both copies": Fault(
+            second_from_first(lambda first, z, x, rng: np.abs(first) * np.sign(z)), "independent", (0.5, 1.0), parameters={"distribution": "uniform"}),
+        "independent increments declared one process": laplace(stepped(lambda rng, x, v, z: increment(rng, 0 * v, v, x.shape) - z)),
+        "an increment never at rest": laplace(stepped(lambda rng, x, v, z: increment(rng, 0 * v, 0.5 * v, x.shape))),
+        "one more cell in ten at rest": laplace(stepped(lambda rng, x, v, z: at_rest(rng, 0.55, v, x.shape))),
+        "at rest in all attributes at once": laplace(stepped(lambda rng, x, v, z: at_rest(rng, 0.5, v, x.shape, False))),
+        "at rest above the median": laplace(
+            stepped(lambda rng, x, v, z: np.where(x > np.median(x, axis=0), 0.0, increment(rng, 0 * v, v, x.shape)))),
+        "as large as the noise before": laplace(stepped(as_large)),
+        "a record without Laplace noise": laplace(bare(lambda x, rng: np.arange(len(x)) == 7, 0)),
+        "one process declared independent": Fault(stepped(lambda rng, x, v, z: increment(rng, 0.5 * v, v, x.shape)), "laplace", (0.5, 1.0)),
+    }  # fmt: skip
+    for scheme in ("geometric-multilevel", "skellam-multilevel"):
+        whole = partial(Fault, scheme=scheme, levels=(0.5, 1.0), kind="whole")
+        every |= {
+            f"{scheme}: a period": whole(of_noise(lambda z, x, rng: np.resize(z[: len(z) // 6], z.shape))),
+            f"{scheme}: off the lattice": whole(
+                lambda x, copies, law, rng: [copy + 0.5 * (np.arange(len(x)) % 100 == 0)[:, None] for copy in copies]),
+            f"{scheme}: unperturbed rows": whole(bare(one_in(0.1))),
+        }  # fmt: skip
+    codes: dict[str, Callable[[Array, Array], None]] = {
+        "2nd decimal": noise_in(100.0), "3rd decimal": noise_in(1000.0), "6th decimal": noise_in(1e6), "sevenths": noise_in(7000.0),
+        "thirds": noise_in(1000 / 3), "pi": noise_in(1000 * math.pi), "record, 3rd decimal": record_in(1000.0),
+        "record, 6th decimal": record_in(1e6), "record, sevenths": record_in(700.0), "a sum": in_a_sum, "another attribute": of_the_other_attribute,
+    }  # fmt: skip
+    every |= {f"digits: {name}": coded(code(function)) for name, function in codes.items()}
+    every["digits: 3rd decimal, a tenth of the rows"] = coded(code(noise_in(1000.0), 0.1))
+    every["digits of a copy"] = coded(in_the_digits_of_a_copy)
+    cases = [registry.get("case", name) for name in registry.names("case")]
+    every |= {f"self-test: {case.name}": Fault(None, case.name, case.trial_levels)
+              for case in cases if not case.honest and case.records != "categories"}  # fmt: skip
+    return every
+
+
+registry.discover()
+FAULTS = _faults()
+
+# -- honest releases -----------------------------------------------------------------------------------------------------
+
+HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
+    ("independent", [0.25, 1.0], {}), ("independent", [0.25, 0.5], {"distribution": "uniform"}),
+    ("independent", [0.5, 0.5], {"distribution": "uniform", "noise": "data"}), ("correlated", [0.3, 0.3, 2.0], {}),
+    ("linearly-dependent", [0.25, 1.0, 0.5], {}), ("corner-wave", [0.25, 1.0, 0.5], {}), ("corner-wave", [0.5], {}),
+    ("corner-wave", [0.5, 0.5, 0.0, 1.0, 1.0001], {"algorithm": "sequential"}),
+    ("corner-wave", [0.5, 0.7, 1.0], {"algorithm": "parallel", "noise": "white"}),
+    ("corner-wave", [0.5, 0.7, 0.6], {"algorithm": "on-demand", "noise": {"variance": 25.0}}),
+    ("corner-wave", [0.5, 0.5 + 1e-7, 0.5 + 1e-12], {}), ("corner-wave", [0.1 * k for k in range(1, 11)], {}), ("rotation", [0.0], {}),
+    ("rotation-noise", [0.25, 0.5], {"noise": "corner-wave"}), ("multiplicative-noise", [0.05, 0.1], {}),
+    ("laplace", [0.5, 1.0], {}), ("laplace-multilevel", [0.5, 0.25, 1.0, 0.5, 0.9999], {}),
+    ("geometric", [0.5, 1.0], {}), ("geometric-multilevel", [0.5, 0.25, 1.0], {}),
+    ("skellam", [0.5, 1.0], {}), ("skellam-multilevel", [0.5, 0.25, 1.0], {}),
+]  # fmt: skip
+KINDS = (
+    "skewed",
+    "one",
+    "heavy",
+    "far",
+    "sorted",
+    "rounded",
+    "whole",
+    "counts",
+    "totals",
+    "wide",
+    "constant",
+    "duplicate",
+    "heaped",
+    "series",
+)
+GRIDS: dict[str, Callable[[Array], Array]] = {
+    "none": lambda y: y, "2 decimals": lambda y: np.round(y, 2), "1 decimal": lambda y: np.round(y, 1),
+    "single precision": lambda y: y.astype(np.float32).astype(np.float64), "parts of 3,000": lambda y: np.round(3000 * y) / 3000,
+    "five digits": lambda y: np.round(y / (ten := 10.0 ** np.floor(np.log10(np.abs(y) + 1e-300))), 4) * ten,
+}  # fmt: skip
+
+
+def honest(
+    scheme: str, levels: Sequence[float], parameters: Mapping[str, Any], kind: str, rows: int, seed: int, grid: str = "none"
+) -> list[LawTest]:
+    """Return the tests of an honest release, of copies that are rounded to a grid."""
+    plugin = registry.get("scheme", scheme)(**parameters)
+    X = table(kind, rows, seed)
+    if plugin.on_lattice or kind == "duplicate":
+        X = np.rint(X) + (np.arange(len(X)) == 0)[:, None]  # a column that is constant is refused
+    X = np.abs(X) + 1.0 if scheme == "multiplicative-noise" else X
+    return law_tests_of(drawn(X, plugin, levels, seed), lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies])
