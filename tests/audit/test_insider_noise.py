@@ -87,6 +87,14 @@ def test_shared_noise_is_found_and_leaves_less_than_a_line(kind):
     assert words in found.cause
 
 
+def test_an_arrangement_does_not_tell_the_signs_of_noise():
+    """Opposite noise in pairs of independent normal rows: their sum is known, and a line estimates their difference."""
+    rng = RNG(FRESH + 12)
+    X, e = rng.normal(size=(6_000, 1)), rng.normal(size=(3_000, 1))
+    found = coincidences(X, [X + np.repeat(e, 2, axis=0) * np.resize([[1.0], [-1.0]], X.shape)], [(1,)])[0]
+    assert found.left == pytest.approx((0.0 + 2.0 / 3.0) / 2.0, abs=0.02)
+
+
 def test_noise_of_all_columns_leaves_nothing_of_a_pool_but_its_own_share():
     X = table(rows=4_000)
     rng = RNG(FRESH + 4)

@@ -79,7 +79,10 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
         return None
     graph = scipy.sparse.coo_array((np.ones(links.shape[1]), tuple(links)), shape=(Z.size, Z.size))
     value = scipy.sparse.csgraph.connected_components(graph, directed=False)[1].reshape(Z.shape)
-    return Arrangement(value, np.where(Z < 0, -1.0, 1.0) * scale[:, None], error)
+    sign = np.where(Z < 0, -1.0, 1.0)
+    first = np.unique(value, return_index=True)[1]
+    sign *= sign.ravel()[first][value]  # relative to the value's first cell: the sign of u itself stays unknown
+    return Arrangement(value, sign * scale[:, None], error)
 
 
 def resolutions(Y: Array) -> Array:
