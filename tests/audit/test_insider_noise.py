@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from auditor.audit.insider_noise.coincidences import coincidences, solve
+from auditor.audit.insider_noise.coincidences import coincidences, one_to_one, solve
 from auditor.audit.insider_noise.density import conditional_density, fitted_density
 from auditor.audit.insider_noise.equal_noise import Arrangement, arrangement, resolutions
 from auditor.audit.insider_noise.finding import line_squares
@@ -71,7 +71,7 @@ def shared(kind, X, rng):
         "later": ([e, 1.5 * np.vstack([e[1:], rng.normal(size=(1, N))])], "1 rows earlier"),
         "pool": ([rng.normal(size=300)[rng.integers(0, 300, X.shape)]], "noise repeats 300 values in 4,500 cells"),
         "stream": ([np.stack([stream[50 * j : 50 * j + n] for j in range(N)], axis=1)], "50 rows"),
-        "reversed": ([e, e[::-1]], "noise repeats 4,500 values"),
+        "reversed": ([e, e[::-1]], "copies 1 and 2 carry the same noise, rows in reverse"),
         "antithetic": ([np.vstack([e[: n // 2], -e[: n // 2]])], "750 rows later"),
     }[kind]  # fmt: skip
 
@@ -85,6 +85,18 @@ def test_shared_noise_is_found_and_leaves_less_than_a_line(kind):
     found = by_coalition(coincidences(X, copies, [everybody]))[everybody]
     assert (found.left < 0.85 * line_squares(X, copies).mean(axis=0) / X.var(axis=0) + 1e-9).all()
     assert words in found.cause
+
+
+def test_noise_that_is_a_function_of_repeated_values_leaves_nothing():
+    X = table()
+    levels, place = np.unique(X[:, 2], return_inverse=True)
+    noise = RNG(FRESH + 13).normal(size=X.shape)
+    noise[:, 2] = RNG(FRESH + 14).normal(size=len(levels))[place]
+    found = coincidences(X, [X + X.std(axis=0) * noise], [(1,)])[0]
+    assert found.left[2] == 0.0
+    assert found.left[0] > 0.3
+    assert found.cause.startswith("the noise of column 3 of copy 1 is a function of the original value")
+    assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))  # cut off: equal cells have different originals
 
 
 def test_an_arrangement_does_not_tell_the_signs_of_noise():

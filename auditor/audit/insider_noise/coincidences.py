@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from auditor.audit.insider_noise.equal_noise import Arrangement, arrangement, resolutions
+from auditor.audit.insider_noise.equal_noise import FEWEST_LINKS, Arrangement, arrangement, resolutions
 from auditor.audit.insider_noise.finding import Finding, line_squares
 from auditor.process.deferred import scipy
 from auditor.types import Array, Coalition, Indices
@@ -47,16 +47,30 @@ def coincidences(X: Array, copies: Sequence[Array], coalitions: Sequence[Coaliti
     deviation = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     x, Y = (X - X.mean(axis=0)) / deviation, (np.array(copies) - X.mean(axis=0)) / deviation
     rounding = resolutions(np.array(copies)) / deviation
+    known = np.array([[one_to_one(*columns) for columns in zip(X.T, copy.T, strict=True)] for copy in copies])
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
         if shared is None:
-            findings.append(Finding(NAME, one, line_squares(X, [copies[copy] for copy in held]), X.var(axis=0), ""))
+            squares, why = line_squares(X, [copies[copy] for copy in held]), ""
         else:
-            errors = (solve(Y[held], shared, Y[held] - x, np.cov(x.T, bias=True).reshape(len(deviation), -1)) - x) * deviation
-            findings.append(Finding(NAME, one, errors**2, X.var(axis=0), cause(shared.value, shared.multiple, one)))
+            estimate = solve(Y[held], shared, Y[held] - x, np.cov(x.T, bias=True).reshape(len(deviation), -1))
+            squares, why = ((estimate - x) * deviation) ** 2, cause(shared.value, shared.multiple, one)
+        squares[:, known[held].any(axis=0)] = 0.0
+        if known[held].any():
+            copy, column = np.argwhere(known[held])[0].tolist()
+            why = f"the noise of column {column + 1} of copy {one[copy]} is a function of the original value: equal values have equal noise"
+        findings.append(Finding(NAME, one, squares, X.var(axis=0), why))
     return findings if any(found.cause for found in findings) else []
+
+
+def one_to_one(x: Array, y: Array) -> bool:
+    """Return whether equal cells have equal originals, and the reverse, among values that repeat: whoever knows the function inverts it."""
+    values, which = np.unique(x, return_inverse=True)
+    cells, place = np.unique(y, return_inverse=True)
+    pairs = np.unique(which.ravel() * len(cells) + place.ravel())
+    return bool(len(values) == len(cells) == len(pairs) and 1 < len(values) <= len(x) - FEWEST_LINKS)
 
 
 def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
@@ -133,14 +147,19 @@ def cause(value: Indices, multiple: Array, coalition: Coalition) -> str:
     order = np.argsort(value.ravel(), kind="stable")
     again = np.flatnonzero(np.diff(value.ravel()[order]) == 0)
     (c, t, j), (d, s, i) = (np.unravel_index(order[again + step], value.shape) for step in (0, 1))
-    kinds, counts = np.unique(np.stack([c, j, d, i, s - t], axis=1), axis=0, return_counts=True)
-    c0, j0, d0, i0, lag = kinds[counts.argmax()].tolist()
+    said = ""
+    for offset, words in ((s - t, " {rows} rows {way}"), (s + t, ", rows in reverse")):
+        kinds, counts = np.unique(np.stack([c, j, d, i, offset], axis=1), axis=0, return_counts=True)
+        c0, j0, d0, i0, lag = kinds[counts.argmax()].tolist()
+        if counts.max() >= 0.2 * n:
+            said = words.format(rows=abs(lag), way="later" if lag > 0 else "earlier") if lag else " in each row"
+            break
+    if not said:
+        return f"noise repeats {int(value.max()) + 1:,} values in {value.size:,} cells"
+    later = "" if said == " in each row" else said
     ratio = float(abs(multiple[d0, 0, i0]) / abs(multiple[c0, 0, j0]))
     scaled = "" if abs(ratio - 1.0) < 1e-6 else f", scaled by {ratio:.3g}"
-    later = f" {abs(lag)} rows {'later' if lag > 0 else 'earlier'}" if lag else ""
     share = len(again) / value.size
-    if counts.max() < 0.2 * n:
-        return f"noise repeats {int(value.max()) + 1:,} values in {value.size:,} cells"
     if c0 != d0 and i0 == j0:
         return f"copies {coalition[c0]} and {coalition[d0]} carry the same noise{later}{scaled}"
     where = f"columns {j0 + 1} and {i0 + 1}" if i0 != j0 else f"column {j0 + 1}"
