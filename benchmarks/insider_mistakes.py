@@ -49,7 +49,7 @@ Make = Callable[[np.ndarray, np.random.Generator], Mistake]
 def table(rng: np.random.Generator, rows: int = ROWS) -> np.ndarray:
     """Return incomes, ages, whole hours and a score."""
     g = rng.normal(size=(rows, 4)) @ np.linalg.cholesky(K).T
-    return np.column_stack([np.exp(10.0 + 0.6 * g[:, 0]), 40.0 + 12.0 * g[:, 1], np.round(30.0 + 10.0 * g[:, 2]), g[:, 3]])
+    return np.column_stack([np.exp(10.0 + 0.6 * g[:, 0]), 40.0 + 12.0 * g[:, 1], np.round(30.0 + 10.0 * g[:, 2]) + 0.0, g[:, 3]])
 
 
 def linear_truth(X: np.ndarray, value: np.ndarray, level: np.ndarray) -> np.ndarray:
@@ -161,7 +161,7 @@ def mistakes() -> dict[str, Make]:
 
     def rounded_table(made: Make) -> Make:
         def on_rounded(X: np.ndarray, rng: np.random.Generator) -> Mistake:
-            X[:] = np.column_stack([np.round(X[:, 0], -3), np.round(X[:, 1]), X[:, 2], np.round(X[:, 3], 1)])
+            X[:] = np.column_stack([np.round(X[:, 0], -3), np.round(X[:, 1]), X[:, 2], np.round(X[:, 3], 1) + 0.0])
             return made(X, rng)
 
         return on_rounded

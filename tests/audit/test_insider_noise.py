@@ -99,6 +99,12 @@ def test_noise_that_is_a_function_of_repeated_values_leaves_nothing():
     assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))  # cut off: equal cells have different originals
 
 
+def test_means_of_pairs_share_noise_without_a_gain():
+    X = RNG(FRESH + 15).normal(size=(ROWS, 2))
+    means = np.repeat((X[::2] + X[1::2]) / 2.0, 2, axis=0)
+    assert coincidences(X, [means], [(1,)]) == []
+
+
 def test_an_arrangement_does_not_tell_the_signs_of_noise():
     """Opposite noise in pairs of independent normal rows: their sum is known, and a line estimates their difference."""
     rng = RNG(FRESH + 12)

@@ -30,6 +30,10 @@ STEEPEST = 1e3
 """Ratio of coefficients along a branch from which on a tree is cut: rounding errors grow as much."""
 LONGEST = 64
 """Edges of a branch on lattices, where each edge adds a rounding error."""
+GAIN = 0.02
+"""Share of the line's error by which shared noise must lower it. Means of pairs are shared noise without a gain."""
+RESOLVED = 1e-6
+"""Share left that counts as nothing, whatever a line leaves."""
 EXACT = 1e4
 """Weight of an equation without rounding error, against priors of unit variance."""
 
@@ -52,11 +56,13 @@ def coincidences(X: Array, copies: Sequence[Array], coalitions: Sequence[Coaliti
     for one in coalitions:
         held = np.array(one) - 1
         shared = arrangement(Y[held] - x, rounding[held]) if Y[held].size <= MOST_CELLS else None
-        if shared is None:
-            squares, why = line_squares(X, [copies[copy] for copy in held]), ""
-        else:
+        squares, why = line_squares(X, [copies[copy] for copy in held]), ""
+        if shared is not None:
             estimate = solve(Y[held], shared, Y[held] - x, np.cov(x.T, bias=True).reshape(len(deviation), -1))
-            squares, why = ((estimate - x) * deviation) ** 2, cause(shared.value, shared.multiple, one)
+            found = ((estimate - x) * deviation) ** 2
+            better = found.mean(axis=0) < np.maximum((1.0 - GAIN) * squares.mean(axis=0), RESOLVED * X.var(axis=0))
+            squares[:, better] = found[:, better]
+            why = cause(shared.value, shared.multiple, one) if better.any() else ""
         squares[:, known[held].any(axis=0)] = 0.0
         if known[held].any():
             copy, column = np.argwhere(known[held])[0].tolist()
