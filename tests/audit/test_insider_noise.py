@@ -99,6 +99,40 @@ def test_noise_that_is_a_function_of_repeated_values_leaves_nothing():
     assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))  # cut off: equal cells have different originals
 
 
+def degenerate(kind):
+    rng, n = RNG(FRESH + 16), 1_500
+    X = np.column_stack([np.resize(np.arange(10.0, 70.0), n), rng.normal(size=n)])
+    Z = rng.normal(size=X.shape)
+    return {
+        "cut off": (X, [np.column_stack([np.minimum(X[:, 0], 39.0), X[:, 1]])]),
+        "constant copy": (X[rng.permutation(n)], [np.column_stack([np.ones(n), Z[:, 1]])]),
+        "equal copies": (X, [X, X]),
+        "constant noise": (X, [X + 5.0]),
+        "constant original": (np.column_stack([np.full(n, 3.0), X[:, 1]]), [X + Z]),
+        "binary": (np.round(rng.random(X.shape)), [np.round(rng.random(X.shape))]),
+        "huge": (1e8 * Z, [1e8 * (Z + rng.normal(size=X.shape))]),
+        "Cauchy": (rng.standard_cauchy(X.shape), [rng.standard_cauchy(X.shape)]),
+        "one column": (X[:, 1:], [(X + Z)[:, 1:]]),
+        "dependent columns": (np.column_stack([X, X.sum(axis=1)]), [np.column_stack([X + Z, Z.sum(axis=1)])]),
+        "few rows": (X[:20], [(X + Z)[:20]]),
+    }[kind]  # fmt: skip
+
+
+DEGENERATE = (
+    "cut off", "constant copy", "equal copies", "constant noise", "constant original", "binary", "huge", "Cauchy", "one column",
+    "dependent columns", "few rows",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DEGENERATE)
+@pytest.mark.parametrize("attack", [coincidences, noise_density, known_generators])
+def test_degenerate_tables_are_finite_and_never_worse_than_a_line(attack, kind):
+    X, copies = degenerate(kind)
+    for found in attack(X, copies, [(1,)]):
+        line = line_squares(X, copies[:1]).mean(axis=0)
+        assert (found.squares.mean(axis=0) <= 1.1 * line + 1e-9 * X.var(axis=0)).all()
+
+
 def test_means_of_pairs_share_noise_without_a_gain():
     X = RNG(FRESH + 15).normal(size=(ROWS, 2))
     means = np.repeat((X[::2] + X[1::2]) / 2.0, 2, axis=0)

@@ -103,7 +103,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     eigenvalues, vectors = np.linalg.eigh(K)
     R = scipy.sparse.kron(scipy.sparse.identity(n), (vectors / np.sqrt(np.maximum(eigenvalues, 1e-9))).T).tocsr()
     noise = (Z / shared.multiple).ravel()
-    sigma, mean = float(noise.std()), float(noise.mean())
+    sigma, mean = max(float(noise.std()), 1e-6), float(noise.mean())
     rest = np.flatnonzero(~tree)
     beyond = part[x[rest]] + scipy.sparse.diags_array(r[rest]) @ part[u[rest]]
     weight = min(EXACT, 1.0 / (shared.error * np.abs(shared.multiple).max()))
@@ -111,6 +111,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
     right = np.concatenate([-(R @ a[:cells]), (mean - a[cells:]) / sigma, weight * (y - a[x] - r * a[u])[rest]])
     system.data[np.abs(system.data) < 1e-9] = 0.0  # an edge within one part has no unknown
     length = np.sqrt(np.asarray(system.multiply(system).sum(axis=0)).ravel())
+    length[length == 0] = 1.0
     found = scipy.sparse.linalg.lsqr(system @ scipy.sparse.diags_array(1.0 / length), right, atol=1e-9, btol=1e-9, iter_lim=2000)[0]
     return np.asarray((a + part @ (found / length))[:cells].reshape(n, N))
 

@@ -69,11 +69,10 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     scale = common_scales(Z, resolution)
     U = Z / scale[:, None]
     error = float((resolution / scale).max())
-    by_chance = Z.size**2 * error / float(np.median(np.abs(U)))
-    if by_chance < CHANCE:
+    if Z.size**2 * error < CHANCE * float(np.median(np.abs(U))):
         links = equal_values(U, 2.0 * error)
     else:
-        links, scale = equal_columns(Z)
+        links, scale = equal_columns(Z, resolution)
         links = np.hstack([links, equal_rows(Z, resolution)])
     if links.shape[1] < FEWEST_LINKS:
         return None
@@ -96,7 +95,7 @@ def resolutions(Y: Array) -> Array:
         steps = np.diff(np.unique(column))
         step = float(steps[steps > found[place]].min(initial=np.inf))
         count = (column - column.min()) / step
-        if (np.abs(count - np.round(count)) < 1e-3).all():
+        if np.isfinite(step) and (np.abs(count - np.round(count)) < 1e-3).all():
             found[place] = step
     return np.asarray(found)
 
@@ -110,7 +109,7 @@ def common_scales(Z: Array, resolution: Array) -> Array:
     k, n, N = Z.shape
     columns = Z.transpose(0, 2, 1).reshape(k * N, n)
     most = min(LARGE_VALUES, int(np.sqrt(2e7) / columns.shape[0]) + 8)
-    scale, joined = np.log(np.maximum(columns.std(axis=1), 1e-300)), np.arange(k * N)
+    scale, joined = np.log(spreads(columns)), np.arange(k * N)
     large = [distinct(column, rounding)[-most:] for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)]
     tolerance = [max(1e-9, 4.0 * rounding / max(sizes[0], rounding)) for sizes, rounding in zip(large, resolution.ravel(), strict=True)]
     for a, b in combinations(range(k * N), 2):
@@ -125,6 +124,12 @@ def common_scales(Z: Array, resolution: Array) -> Array:
             scale[moved] += scale[a] + ratio[np.searchsorted(run, counts.argmax())] - scale[b]
             joined[moved] = joined[a]
     return np.asarray(np.exp(scale).reshape(k, N))
+
+
+def spreads(columns: Array) -> Array:
+    """Return the standard deviation of each row of an array, 1 for constant rows."""
+    found = columns.std(axis=1)
+    return np.asarray(np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0))
 
 
 def distinct(sizes: Array, rounding: float) -> Array:
@@ -165,17 +170,17 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     return np.asarray((pairs[:, :, None] * N + np.arange(N)).reshape(2, -1))
 
 
-def equal_columns(Z: Array) -> tuple[Indices, Array]:
+def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
     """Return pairs of cells of columns that carry one noise at some lag, forwards or in reverse, and the columns' scales, shape (k, N)."""
     k, n, N = Z.shape
-    noise = Z.transpose(0, 2, 1).reshape(k * N, n)
+    noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()
     cell = np.arange(Z.size).reshape(Z.shape).transpose(0, 2, 1).reshape(k * N, n)
-    scale, links = noise.std(axis=1), [np.empty((2, 0), dtype=np.intp)]
+    scale, links = spreads(noise), [np.empty((2, 0), dtype=np.intp)]
     columns = standard_ranks(noise.T).T  # a single huge value would align by itself
     varied = [np.unique(column, return_counts=True)[1].max() < n / 2 for column in columns]
     padded = scipy.fft.next_fast_len(2 * n, real=True)
     for reverse in (False, True):
-        other, other_cell = (columns[:, ::-1], cell[:, ::-1]) if reverse else (columns, cell)
+        other = columns[:, ::-1] if reverse else columns
         ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
         squares, other_squares = (np.pad(np.cumsum(part**2, axis=1), ((0, 0), (1, 0))) for part in (columns, other))
         for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
@@ -189,8 +194,11 @@ def equal_columns(Z: Array) -> tuple[Indices, Array]:
             best = int(alike.argmax()) if len(lag) else 0
             if len(lag) and alike[best] > SAME:
                 rows = np.arange(start[best], stop[best])
-                links.append(np.stack([cell[a][rows], other_cell[b][rows - lag[best]]]))
                 there = n - 1 - rows + lag[best] if reverse else rows - lag[best]
-                scale[b] = scale[a] * np.linalg.norm(noise[b][there]) / np.linalg.norm(noise[a][rows])
+                ratio = float(np.linalg.norm(noise[b][there]) / np.linalg.norm(noise[a][rows]))
+                apart = np.abs(np.abs(noise[b][there]) - ratio * np.abs(noise[a][rows]))
+                if np.mean(apart <= 1.5 * (rounding[b] + ratio * rounding[a])) > SAME:
+                    links.append(np.stack([cell[a][rows], cell[b][there]]))
+                    scale[b] = scale[a] * ratio
     pairs = np.hstack(links)
     return pairs[:, pairs[0] != pairs[1]], np.asarray(scale.reshape(k, N))

@@ -75,7 +75,7 @@ def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
     line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
     squares, better = line.copy(), list[str]()
     for targets in dependent_attributes(X, Y):
-        if (line[:, targets].mean(axis=0) < RESOLVED * X[:, targets].var(axis=0)).any():
+        if (line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)).any() or not np.ptp(X[:, targets], axis=0).all():
             continue
         fits = [_Fit.of(X, Y, targets, half) for half in halves]
         for from_noise in (False, True):
