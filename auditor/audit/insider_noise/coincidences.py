@@ -33,13 +33,13 @@ LONGEST = 64
 GAIN = 0.02
 """Share of the line's error by which shared noise must lower it. Means of pairs are shared noise without a gain."""
 RESOLVED = 1e-6
-"""Share left that counts as nothing, whatever a line leaves."""
+"""Share left that counts as nothing."""
 EXACT = 1e4
 """Weight of an equation without rounding error, against priors of unit variance."""
 
 
 def coincidences(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
-    """Return a finding for each coalition if the copies of any share noise values.
+    """Return a finding for each coalition if copies share noise values.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def coincidences(X: Array, copies: Sequence[Array], coalitions: Sequence[Coaliti
 
 
 def one_to_one(x: Array, y: Array) -> bool:
-    """Return whether equal cells have equal originals, and the reverse, among values that repeat: whoever knows the function inverts it."""
+    """Return whether cells are a one-to-one function of repeated originals."""
     values, which = np.unique(x, return_inverse=True)
     cells, place = np.unique(y, return_inverse=True)
     pairs = np.unique(which.ravel() * len(cells) + place.ravel())
@@ -80,7 +80,7 @@ def one_to_one(x: Array, y: Array) -> bool:
 
 
 def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
-    """Return the least-squares originals, shape (n, N), given the arrangement and the priors.
+    """Return the least-squares originals, shape (n, N).
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def solve(Y: Array, shared: Arrangement, Z: Array, K: Array) -> Array:
 
 
 def spanning_tree(x: Indices, u: Indices, r: Array, y: Array, nodes: int, longest: int) -> tuple[Array, Array, Indices, Indices]:
-    """Return each node's ``a``, ``b`` and number of its unknown, and which edges are in the tree.
+    """Return ``a``, ``b`` and the unknown of each node, and the tree's edges.
 
     Edges are ``v_x + r · v_u = y``. A branch is cut where it is long, or where ``b`` is far from 1; its edge is then beyond the tree.
     """

@@ -45,12 +45,12 @@ class Density:
     log: Array
 
     def cells(self, values: Array) -> tuple[Indices, ...]:
-        """Return the cell of values, shape (..., d), along each axis; the nearest for values outside."""
+        """Return the nearest cell of values, shape (..., d), along each axis."""
         places = (np.arcsinh(values / self.scale) - self.low) / self.step
         return tuple(np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp) for axis in range(values.shape[-1]))
 
     def __call__(self, values: Array) -> Array:
-        """Return the logarithm of the density of values, shape (..., d), in their own units."""
+        """Return the log-density of values, shape (..., d)."""
         return np.asarray(self.log[self.cells(values)])
 
 
@@ -77,7 +77,7 @@ def fitted_density(values: Array) -> Density:
 
 
 def _smoothed(counts: Array) -> Array:
-    """Return probabilities of cells for every width, shape (len(WIDTHS), *counts.shape)."""
+    """Return probabilities of cells for every width, widths first."""
     d = counts.ndim
     found = scipy.fft.irfftn(scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1))
     found = np.maximum(found, 0.0) / counts.sum()
@@ -87,7 +87,7 @@ def _smoothed(counts: Array) -> Array:
 
 @cache
 def _transfer(d: int) -> Array:
-    """Return the Fourier transforms of Gaussians of all widths; the last is of the wide density."""
+    """Return Fourier transforms of Gaussians of all widths, the widest last."""
     K = CELLS[d]
     axes = np.meshgrid(*[np.fft.fftfreq(K)] * (d - 1), np.fft.rfftfreq(K), indexing="ij")
     widths = np.array([*WIDTHS, K / 24.0]).reshape(-1, *[1] * d)
@@ -114,7 +114,7 @@ class ConditionalDensity:
     parts: tuple[Density, ...]
 
     def __call__(self, values: Array, given: Array) -> Array:
-        """Return the logarithm of the density of values, shape (..., 1), given originals of shape (...)."""
+        """Return the log-density of values, shape (..., 1), given originals."""
         mean, deviation = (np.interp(given, self.knots, part) for part in (self.means, self.deviations))
         rest = (values[..., 0] - mean) / deviation
         found = self.parts[0](rest[..., None])
@@ -126,7 +126,9 @@ class ConditionalDensity:
 
 
 def conditional_density(values: Array, given: Array) -> Density | ConditionalDensity:
-    """Return the density of noise, shape (m, d), conditional on originals, shape (m, d), if held-out rows are likelier by that.
+    """Return the density of noise, given originals if that is likelier.
+
+    Values and originals have shape (m, d); likelihood is judged on held-out rows.
 
     With d above 1 the density is unconditional.
     """

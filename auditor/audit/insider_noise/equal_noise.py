@@ -1,4 +1,4 @@
-"""Equal noise values anywhere in copies: which cells share one value, up to sign and scale.
+"""Cells of copies that share one noise value, up to sign and scale.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -57,7 +57,7 @@ class Arrangement(NamedTuple):
 
 
 def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
-    """Return the arrangement of shared noise, or None if too few values are shared.
+    """Return the arrangement of shared noise, or None without any.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
 
 
 def resolutions(Y: Array) -> Array:
-    """Return the largest rounding error of each column of copies, shape (k, N), for Y of shape (k, n, N).
+    """Return the largest rounding error of each column, shape (k, N).
 
     A column is on a lattice if all its values are whole multiples of the smallest distance between two of them, counted from the least.
     """
@@ -101,7 +101,7 @@ def resolutions(Y: Array) -> Array:
 
 
 def common_scales(Z: Array, resolution: Array) -> Array:
-    """Return the scale of every noise column, shape (k, N), so that columns of one noise agree after division.
+    """Return scales, shape (k, N), by which columns of one noise agree.
 
     The ratio of two columns' scales is the commonest ratio of their large absolute values. Without a common ratio a column has a
     scale of its own.
@@ -127,20 +127,23 @@ def common_scales(Z: Array, resolution: Array) -> Array:
 
 
 def spreads(columns: Array) -> Array:
-    """Return the standard deviation of each row of an array, 1 for constant rows."""
+    """Return the standard deviation of each row, 1 for constant rows."""
     found = columns.std(axis=1)
     return np.asarray(np.where(found > 1e-9 * np.abs(columns).max(axis=1), found, 1.0))
 
 
 def distinct(sizes: Array, rounding: float) -> Array:
-    """Return the distinct absolute values of a column in ascending order; the least possible one if all are 0."""
+    """Return the distinct absolute values of a column in ascending order."""
     ordered = np.sort(sizes)
     kept = ordered[np.diff(ordered, prepend=0.0) > 2.0 * rounding]
     return np.asarray(kept if len(kept) else [np.finfo(float).tiny], dtype=np.float64)
 
 
 def equal_values(U: Array, tolerance: float) -> Indices:
-    """Return pairs of cells with equal absolute values, shape (2, L); neither 0 nor values of a discrete law."""
+    """Return pairs of cells with equal absolute values, shape (2, L).
+
+    Left out are 0 and the frequent values of a discrete law.
+    """
     size = np.abs(U).ravel()
     order = np.argsort(size, kind="stable")
     run = np.cumsum(np.diff(size[order], prepend=-np.inf) > tolerance)
@@ -150,7 +153,10 @@ def equal_values(U: Array, tolerance: float) -> Indices:
 
 
 def equal_rows(Z: Array, resolution: Array) -> Indices:
-    """Return pairs of cells in equal rows of noise, up to sign, shape (2, L); none where as many are equal by chance."""
+    """Return pairs of cells in equal rows of noise, up to sign, shape (2, L).
+
+    There are none if as many rows are equal by chance.
+    """
     k, n, N = Z.shape
     rows = np.round(Z / np.maximum(resolution.min(axis=0), 1e-300)).reshape(k * n, N)
     first = np.take_along_axis(rows, (rows != 0).argmax(axis=1)[:, None], axis=1)
@@ -171,7 +177,10 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
 
 
 def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
-    """Return pairs of cells of columns that carry one noise at some lag, forwards or in reverse, and the columns' scales, shape (k, N)."""
+    """Return pairs of cells of columns with one noise at some lag.
+
+    Lags run forwards and in reverse. The columns' scales, shape (k, N), are returned too.
+    """
     k, n, N = Z.shape
     noise, rounding = Z.transpose(0, 2, 1).reshape(k * N, n), resolution.ravel()
     cell = np.arange(Z.size).reshape(Z.shape).transpose(0, 2, 1).reshape(k * N, n)

@@ -25,7 +25,7 @@ class Finding:
     variances : ndarray of shape (N,)
         Variance of each attribute.
     cause : str
-        One clause without any value of the table; empty where the coalition's errors are those of the best line.
+        One clause without any value of the table. It is empty if a line does as well.
     """
 
     attack: str
@@ -46,7 +46,7 @@ class Finding:
 
 
 def line_squares(X: Array, copies: Sequence[Array]) -> Array:
-    """Return squared errors of the linear regression of X on all cells of copies, shape (n, N)."""
+    """Return squared errors of the regression of X on all cells, shape (n, N)."""
     return np.asarray(unbiased_errors(X, np.hstack(copies)) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""Noise of a known generator with a guessable seed: whoever tries the seeds has the original.
+"""Noise of a known generator with a guessable seed.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -37,7 +37,7 @@ POPULAR = (
     123_456_789, 314_159_265, 987_654_321, 1_000_000_007, 1_234_567_890, 2**31 - 1, 2**32 - 1, 0xBADC0DE, 0xC0FFEE, 0xCAFE, 0xCAFEBABE,
     0xDEADBEEF, 0xFEEDFACE, 0xB16B00B5, 0x5EED,
 )  # fmt: skip
-"""Seeds beyond ``LAST_SEED`` that people choose; besides these all dates from 2000 to 2030 as eight digits."""
+"""Popular seeds beyond ``LAST_SEED``. All dates from 2000 to 2030 as eight digits are tried too."""
 
 Stream = Callable[[int, int], Array]
 """Takes a seed and a number of draws."""
@@ -58,11 +58,11 @@ STREAMS: dict[str, Stream] = {
     "Python's random.Random({seed}).normalvariate": lambda seed, size: _repeat(partial(random.Random(seed).normalvariate, 0.0, 1.0), size),
     "Python's random.Random({seed}).uniform": lambda seed, size: _repeat(random.Random(seed).random, size),
 }
-"""What noise may be drawn by, in words. ``np.random.seed`` seeds a ``RandomState``."""
+"""Streams that may have drawn the noise, by their names in messages. ``np.random.seed`` seeds a ``RandomState``."""
 
 
 def known_generators(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
-    """Return findings of coalitions with columns whose noise a guessable seed draws.
+    """Return findings if a guessable seed draws the noise of any column.
 
     Parameters
     ----------
@@ -85,7 +85,10 @@ def known_generators(X: Array, copies: Sequence[Array], coalitions: Sequence[Coa
 
 
 def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
-    """Return mean squared noise that known draws leave, shape as Z, infinite without a match, and generators by copy from 0."""
+    """Return mean squared noise beyond known draws, and generators by copy.
+
+    The former has the shape of Z and is infinite without a match. Copies count from 0.
+    """
     left, causes = np.full(Z.shape, np.inf), dict[int, str]()
     centred = Z - Z.mean(axis=1, keepdims=True)
     U = centred / np.maximum(centred.std(axis=1, keepdims=True), 1e-300)
@@ -103,13 +106,13 @@ def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
 
 
 def _correlations(A: Array, B: Array) -> Array:
-    """Return correlations of columns of two arrays of shape (M, n, N), shape (M, N)."""
+    """Return correlations over the middle axis of two arrays, shape (M, N)."""
     A, B = (part - part.mean(axis=1, keepdims=True) for part in (A, B))
     return np.asarray((A * B).sum(axis=1) / np.sqrt(np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300)))
 
 
 def matches(U: Array) -> Iterator[tuple[str, int]]:
-    """Yield generators and seeds whose first draws follow standardised noise, shape (M, n, N), in some order."""
+    """Yield generators and seeds whose first draws are the noise's."""
     P = _standard(np.array([values[:DRAWS] for values in sequences(U)])).astype(np.float32)
     seeds = all_seeds()
     seen = set[tuple[str, int]]()
@@ -121,7 +124,7 @@ def matches(U: Array) -> Iterator[tuple[str, int]]:
 
 
 def sequences(U: Array) -> Iterator[Array]:
-    """Yield the first values of noise in every order of drawing: all copies, each copy, each column."""
+    """Yield the first noise of all copies, each copy and each column."""
     few = U[:, :DRAWS]
     for axes in permutations(range(3)):
         whole = U if axes[2] == 1 else few
@@ -132,7 +135,7 @@ def sequences(U: Array) -> Iterator[Array]:
 
 
 def layouts(flat: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
-    """Yield the orders of drawing, and a stream of M·n·N draws in each, shape (M, n, N)."""
+    """Yield orders of drawing, and a stream in each, shape (M, n, N)."""
     n, N = shape[1:]
     yield "drawn row by row", np.broadcast_to(flat[: n * N].reshape(n, N), shape)
     yield "drawn column by column", np.broadcast_to(flat[: n * N].reshape(N, n).T, shape)
@@ -155,9 +158,11 @@ def all_seeds() -> Indices:
 
 @cache
 def first_draws() -> dict[str, NDArray[np.float32]]:
-    """Return the first draws of all seeds by stream, each of shape (S, DRAWS), standardised; a process draws them once, in three seconds.
+    """Return the first draws of all seeds by stream, shape (S, DRAWS).
 
-    The Mersenne Twister is seeded once for all laws: numpy and Python differ in how they seed it, and derive laws from the same doubles.
+    Rows are standardised. A process draws them once, in three seconds.
+
+    Numpy's ``RandomState`` and Python seed the Mersenne Twister differently. Each seed is drawn once for all laws.
     """
     seeds = all_seeds().tolist()
     legacy, python, doubles, normals = (np.empty((len(seeds), width)) for width in (TWISTER_DRAWS, TWISTER_DRAWS, DRAWS, DRAWS))
@@ -183,7 +188,7 @@ def _standard(rows: Array) -> Array:
 
 
 def polar(doubles: Array) -> Array:
-    """Return the normals that ``RandomState`` makes of its doubles (Marsaglia's polar method), shape (S, DRAWS)."""
+    """Return ``RandomState`` normals of doubles by Marsaglia's polar method."""
     pairs = 2.0 * doubles.reshape(len(doubles), -1, 2) - 1.0
     square = (pairs**2).sum(axis=2)
     factor = np.sqrt(-2.0 * np.log(np.minimum(square, 1.0)) / square)
@@ -191,24 +196,24 @@ def polar(doubles: Array) -> Array:
 
 
 def box_muller(doubles: Array) -> Array:
-    """Return the normals that Python's ``gauss`` makes of its doubles, shape as doubles."""
+    """Return the normals of Python's ``gauss``, shape as doubles."""
     angle, size = 2.0 * np.pi * doubles[:, ::2], np.sqrt(-2.0 * np.log1p(-doubles[:, 1::2]))
     return np.stack([np.cos(angle) * size, np.sin(angle) * size], axis=2).reshape(doubles.shape)
 
 
 def ratio_normals(doubles: Array) -> Array:
-    """Return the normals that Python's ``normalvariate`` makes of its doubles (Kinderman and Monahan), shape (S, DRAWS)."""
+    """Return normals of Python's ``normalvariate`` (Kinderman and Monahan)."""
     second = 1.0 - doubles[:, 1::2]
     z = 4.0 * np.exp(-0.5) / np.sqrt(2.0) * (doubles[:, ::2] - 0.5) / second
     return _accepted(z[:, :, None], z**2 / 4.0 <= -np.log(second))
 
 
 def laplace(doubles: Array) -> Array:
-    """Return the Laplace values that numpy makes of its doubles, shape as doubles."""
+    """Return numpy's Laplace values of doubles, shape as doubles."""
     return np.asarray(np.where(doubles < 0.5, np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles)))
 
 
 def _accepted(values: Array, accepted: Array) -> Array:
-    """Return the first ``DRAWS`` accepted values of each row, in order; values of shape (S, P, w)."""
+    """Return the first ``DRAWS`` accepted values of each row, in order."""
     first = np.argsort(np.logical_not(accepted), axis=1, kind="stable")[:, : -(-DRAWS // values.shape[2])]
     return np.take_along_axis(values, first[:, :, None], axis=1).reshape(len(values), -1)[:, :DRAWS]

@@ -46,7 +46,7 @@ FOLLOWS = 0.05
 
 
 def noise_density(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
-    """Return findings of coalitions for which the noise's density leaves less than a line.
+    """Return findings if the density leaves less than a line.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def noise_density(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalit
 
 
 def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
-    """Return the finding of one coalition, without a cause if no attribute is estimated better than by a line."""
+    """Return the finding of one coalition; its cause is empty without a gain."""
     n = len(X)
     halves = (np.arange(0, n, 2), np.arange(1, n, 2))
     few, judged = (np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED))
@@ -93,7 +93,7 @@ def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
-    """Return attributes one by one, then the pairs whose noise depends on each other beyond correlation."""
+    """Return single attributes, then pairs with dependent noise sizes."""
     n, N = X.shape
     found = [[j] for j in range(N)]
     size = np.array([[np.argsort(np.argsort(np.abs(z))) for z in copy.T] for copy in Y - X], dtype=float)
@@ -105,7 +105,7 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
 
 
 def _gains(line: Array, found: Array, sure: float) -> bool:
-    """Return whether squared errors, shape (m, d), are below the line's by the share ``GAIN``, and surely.
+    """Return whether squared errors are surely below the line's by ``GAIN``.
 
     Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few outliers can hide the former.
     """
@@ -115,7 +115,7 @@ def _gains(line: Array, found: Array, sure: float) -> bool:
 
 
 def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
-    """Return predictions of X from cells by a regression on the rows ``learn``."""
+    """Return predictions of X by a regression on the rows ``learn``."""
     mean, centre = cells[learn].mean(axis=0), X[learn].mean(axis=0)
     scale = cells[learn].std(axis=0) + 1e-300
     weights = np.linalg.lstsq((cells[learn] - mean) / scale, X[learn] - centre, rcond=1e-10)[0]
@@ -174,7 +174,7 @@ class _Fit:
         return cls(x, copies, weights, laws, fitted_density(noise[0]), fitted_density(x[learn]), representatives(x[learn]), drawn)
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
-        """Return squared errors of other rows, shape (m, d), by candidates from noise or from originals."""
+        """Return squared errors by candidates from noise or originals, (m, d)."""
         return np.concatenate([self._errors(part, from_noise) for part in np.array_split(rows, -(-len(rows) // TOGETHER))])
 
     def _errors(self, rows: Indices, from_noise: bool) -> Array:
@@ -197,6 +197,6 @@ class _Fit:
 
 
 def representatives(values: Array) -> Array:
-    """Return ``CANDIDATES`` values with equal shares of a sample: quantiles of one column, rows of several."""
+    """Return quantiles of one column, or evenly spaced rows of several."""
     places = ((np.arange(CANDIDATES) + 0.5) / CANDIDATES * len(values)).astype(int)
     return np.asarray(np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places])

@@ -21,7 +21,7 @@ MOST_COLUMNS = 64
 
 
 def insider_noise_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]) -> list[Measurement]:
-    """Return errors of every copy alone, and of all together, by each attack that finds anything.
+    """Return records of single copies and of all, for attacks that succeed.
 
     Parameters
     ----------
