@@ -26,6 +26,7 @@ from auditor.audit.base.records import ALL, CellContext, distribution_records, e
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
+from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
@@ -318,6 +319,8 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         keys = None if table.keys is None else table.keys.in_order
         found += fitted_records(context, table.values, copies, opened.coalitions, keys, None if made else steps)
+        if not made:
+            found += insider_noise_records(context, table.values, copies, opened.coalitions)
     return found
 
 

@@ -71,6 +71,9 @@ class Exposure(Expectation):
         judged = judge_bounds(list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown")
         attacks = len({record.attack for record in found if record.attack})
         why, barer = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", _barer(evidence, found)
+        explained = [record for record in found if record.reason and record.value is not None and record.value < (asked.at_least or 0.0)]
+        if judged.status == "fails" and explained:
+            why = f"{why}; {min(explained, key=lambda record: (round(record.value or 0.0, 6), len(record.coalition))).reason}"
         if judged.status == "holds" and asked.at_least is not None and barer:
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
             return Judgement("undecided", why, judged.observed, judged.bound)

@@ -49,7 +49,7 @@ class Measurement(NamedTuple):
         The closed form for the same cell.
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
-        Why a cell is not applicable or failed.
+        Why a cell is not applicable or failed; of an insider's attack, the fault in the noise that it uses.
     error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'replicates-needed', 'none'}
         Where ``std_error`` comes from; ``redraws``: from other draws of the same release, which the audit made for the purpose;
         ``sampling``: as if the records (or a cross-validation's folds) were independent draws; ``replicates-needed``: there is none, as

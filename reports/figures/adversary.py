@@ -9,6 +9,9 @@ from .reading import Reading, Setting
 OF_THE_AUDIT = {
     "every-cell": "the best line through the originals, on every cell held",
     "fitted-to-originals": "the best curve through the originals, for who knows how copies were made",
+    "coincidences": "least squares, for who knows which cells carry the same noise",
+    "noise-density": "Bayes' rule, for who knows the density of the noise",
+    "known-generator": "the noise drawn again from its seed",
     "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
 }
 """What the audit itself tries, which has both originals and copies, as one who made them has."""

@@ -1,0 +1,202 @@
+"""Bayes' rule with the noise's own density, estimated from other rows.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``x`` | one attribute, or two whose noise depends on each other | (n, d) |
+| ``y_m`` | that attribute in the coalition's copies, least noise first | (n, d) |
+| ``y_0`` | best linear guess of x from all other attributes' cells, divided by its slope: one more copy | (n, d) |
+| ``e_m`` | ``z_m − Σ_l B_ml z_l`` over earlier copies l: noise that they do not predict linearly | (n, d) |
+| ``g_m`` | density of ``e_m``, given x where that is likelier (``density``) | |
+| ``c`` | candidates for x: originals of other rows, or ``y_1`` less noise of other rows | (S, d) |
+| estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
+
+Densities come from one half of the rows and estimates are judged on the other half, both ways. An attribute keeps its best linear
+regression unless held-out rows are estimated better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from auditor.audit.insider_noise.density import ConditionalDensity, Density, conditional_density, fitted_density
+from auditor.audit.insider_noise.finding import Finding, copies_in_words
+from auditor.types import Array, Coalition, Indices
+
+NAME = "noise-density"
+JUDGED, TRIED = 4_000, 800
+"""Rows that are judged, and rows that first show whether there is anything to gain."""
+CANDIDATES = 256
+FEWEST_ROWS = 1_000
+"""Rows without which a density is too coarse."""
+SURE, GAIN = 2.5, 0.02
+"""Standard errors and share of the line's error by which the estimate must be better."""
+TAUGHT = 20_000
+"""Rows of the table that are used."""
+TOGETHER = 128
+"""Rows that are estimated at once: their candidates fit a processor's cache."""
+NEGLIGIBLE = 0.05
+"""Correlation of noise below which copies count as independent."""
+RESOLVED = 1e-6
+"""Share left by a line below which an attribute is known already."""
+FOLLOWS = 0.05
+"""Share of an attribute's variance that other attributes' cells must explain to count as a copy."""
+
+
+def noise_density(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
+    """Return findings if the density leaves less than a line.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, N)
+    copies : sequence of M ndarrays of shape (n, N)
+    coalitions : sequence of tuple of int
+        Copy numbers, from 1.
+    """
+    every = -(-len(X) // TAUGHT)
+    X, Y = X[::every], np.array([copy[::every] for copy in copies])
+    order = np.random.default_rng(0).permutation(len(X))  # rows in order of a column would make unlike halves
+    X, Y = X[order], Y[:, order]
+    if len(X) < FEWEST_ROWS:
+        return []
+    findings = [_finding(X, Y[np.array(one) - 1], one) for one in coalitions]
+    return findings if any(found.cause for found in findings) else []
+
+
+def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
+    """Return the finding of one coalition; its cause is empty without a gain."""
+    n = len(X)
+    halves = (np.arange(0, n, 2), np.arange(1, n, 2))
+    few, judged = (np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED))
+    cells = Y.transpose(1, 0, 2).reshape(n, -1)
+    lines = [_predict(cells, X, half, np.arange(n)) for half in halves]
+    line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
+    squares, better = line.copy(), list[str]()
+    for targets in dependent_attributes(X, Y):
+        if (line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)).any() or not np.ptp(X[:, targets], axis=0).all():
+            continue
+        fits = [_Fit.of(X, Y, targets, half) for half in halves]
+        for from_noise in (False, True):
+            for rows, sure in ((few, 0.0), (judged, SURE)):
+                errors = np.concatenate([fits[1 - side].errors(rows[rows % 2 == side], from_noise) for side in (0, 1)])
+                ordered = np.concatenate([rows[rows % 2 == side] for side in (0, 1)])
+                if not _gains(squares[ordered][:, targets], errors, sure):
+                    break
+            else:
+                squares[ordered[:, None], targets] = errors
+                better += [str(j + 1) for j in targets if str(j + 1) not in better]
+    columns = ", ".join(better[:4]) + (", …" if len(better) > 4 else "")
+    cause = f"the density of the noise of {copies_in_words(coalition)} says more than a line of column{'s' * (len(better) > 1)} {columns}"
+    return Finding(NAME, coalition, squares[np.sort(judged)], X.var(axis=0), cause if better else "")
+
+
+def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
+    """Return single attributes, then pairs with dependent noise sizes."""
+    n, N = X.shape
+    found = [[j] for j in range(N)]
+    size = np.array([[np.argsort(np.argsort(np.abs(z))) for z in copy.T] for copy in Y - X], dtype=float)
+    for a in range(N):
+        for b in range(a + 1, N):
+            if max(abs(np.corrcoef(one[a], one[b])[0, 1]) for one in size) > 6.0 / np.sqrt(n):
+                found.append([a, b])
+    return found
+
+
+def _gains(line: Array, found: Array, sure: float) -> bool:
+    """Return whether squared errors are surely below the line's by ``GAIN``.
+
+    Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few outliers can hide the former.
+    """
+    gain = ((line - found) / line.mean(axis=0)).mean(axis=1)
+    m, mean = len(gain), float(gain.mean())
+    return mean > GAIN and (mean > sure * gain.std() / np.sqrt(m) or 2.0 * float((gain > 0).mean()) - 1.0 > (1 + sure) / np.sqrt(m))
+
+
+def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
+    """Return predictions of X by a regression on the rows ``learn``."""
+    mean, centre = cells[learn].mean(axis=0), X[learn].mean(axis=0)
+    scale = cells[learn].std(axis=0) + 1e-300
+    weights = np.linalg.lstsq((cells[learn] - mean) / scale, X[learn] - centre, rcond=1e-10)[0]
+    return np.asarray(centre + (cells[judge] - mean) / scale @ weights)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """What one half of the rows says of attributes and their noise.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n, d)
+    copies : list of ndarray of shape (n, d)
+        Least noise first.
+    weights : list of ndarray
+        ``B_m`` with its constant.
+    laws : list
+        ``g_m``; None for noise that earlier copies determine.
+    marginal : Density
+        Of the first copy's noise.
+    prior : Density
+        ``p``
+    originals, drawn : ndarray of shape (S, d)
+        Candidates, and noise for candidates.
+    """
+
+    x: Array
+    copies: list[Array]
+    weights: list[Array]
+    laws: list[Density | ConditionalDensity | None]
+    marginal: Density
+    prior: Density
+    originals: Array
+    drawn: Array
+
+    @classmethod
+    def of(cls, X: Array, Y: Array, targets: list[int], learn: Indices) -> _Fit:
+        """Fit to the rows ``learn``."""
+        x, copies = X[:, targets], list(Y[:, :, targets])
+        others = np.delete(Y, targets, axis=2).transpose(1, 0, 2).reshape(len(X), -1)
+        if others.shape[1]:
+            guess, mean = _predict(others, x, learn, np.arange(len(X))), x[learn].mean(axis=0)
+            slope = guess[learn].var(axis=0) / x[learn].var(axis=0)
+            if (slope > FOLLOWS).all():
+                copies.append((guess - mean) / slope + mean)
+        copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
+        noise, weights, laws = [(copy - x)[learn] for copy in copies], list[Array](), list[Density | ConditionalDensity | None]()
+        for place, z in enumerate(noise):
+            earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
+            weights.append(np.linalg.lstsq(earlier, z, rcond=1e-8)[0])
+            weights[-1][1:][np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None] < NEGLIGIBLE * z.std(axis=0)] = 0.0
+            rest = z - earlier @ weights[-1]
+            laws.append(conditional_density(rest, x[learn]) if rest.std() > 1e-9 * z.std() else None)
+        drawn = representatives(noise[0])
+        return cls(x, copies, weights, laws, fitted_density(noise[0]), fitted_density(x[learn]), representatives(x[learn]), drawn)
+
+    def errors(self, rows: Indices, from_noise: bool) -> Array:
+        """Return squared errors by candidates from noise or originals, (m, d)."""
+        return np.concatenate([self._errors(part, from_noise) for part in np.array_split(rows, -(-len(rows) // TOGETHER))])
+
+    def _errors(self, rows: Indices, from_noise: bool) -> Array:
+        held, d = [copy[rows][:, None] for copy in self.copies], self.x.shape[1]
+        c = held[0] - self.drawn if from_noise else np.broadcast_to(self.originals, (len(rows), *self.originals.shape))
+        z, log = [copy - c for copy in held], self.prior(c) if from_noise else np.zeros(c.shape[:2])
+        for place, (law, B) in enumerate(zip(self.laws, self.weights, strict=True)):
+            if law is None or (from_noise and place == 0 and isinstance(law, Density)):
+                continue  # candidates from noise follow the first copy's density already
+            e = z[place] - B[0]
+            for earlier in range(place):
+                part = B[1 + earlier * d : 1 + (earlier + 1) * d]
+                if part.any():
+                    e = e - z[earlier] @ part if d > 1 else e - z[earlier] * part[0, 0]
+            log = log + (law(e) if isinstance(law, Density) else law(e, c[..., 0]))
+            if from_noise and place == 0:
+                log = log - self.marginal(z[0])
+        w = np.exp(log - log.max(axis=1, keepdims=True))
+        return np.asarray((self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2)
+
+
+def representatives(values: Array) -> Array:
+    """Return quantiles of one column, or evenly spaced rows of several."""
+    places = ((np.arange(CANDIDATES) + 0.5) / CANDIDATES * len(values)).astype(int)
+    return np.asarray(np.sort(values, axis=0)[places] if values.shape[1] == 1 else values[places])

@@ -1,0 +1,48 @@
+"""Records of the attacks of an insider who knows the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from auditor.audit.base.records import CellContext, error_records
+from auditor.audit.insider_noise.coincidences import coincidences
+from auditor.audit.insider_noise.finding import Finding
+from auditor.audit.insider_noise.generators import known_generators
+from auditor.audit.insider_noise.noise_density import noise_density
+from auditor.audit.measures.every_cell import KNOWLEDGE, by_group
+from auditor.results.measurements import Coded
+from auditor.results.records import Measurement
+from auditor.types import Array, Coalition
+
+Attack = Callable[[Array, Sequence[Array], Sequence[Coalition]], list[Finding]]
+ATTACKS: tuple[Attack, ...] = (coincidences, noise_density, known_generators)
+MOST_COLUMNS = 64
+"""Columns of all copies together, up to which noise is looked at: time grows with their square."""
+
+
+def insider_noise_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]) -> list[Measurement]:
+    """Return records of single copies and of all, for attacks that succeed.
+
+    Parameters
+    ----------
+    context : CellContext
+    X : ndarray of shape (n, N)
+    copies : sequence of M ndarrays of shape (n, N)
+    asked : sequence of tuple of int
+        The coalitions that are audited. The cause in words is the ``reason`` of their records.
+    """
+    everybody = tuple(range(1, len(copies) + 1))
+    coalitions: list[Coalition] = [*((copy,) for copy in everybody), *([everybody] if len(copies) > 1 else [])]
+    wanted = [place for place, one in enumerate(coalitions) if one in asked]
+    if not wanted or X.shape[1] * len(copies) > MOST_COLUMNS:
+        return []
+    records = list[Measurement]()
+    for attack in ATTACKS:
+        findings = attack(X, copies, coalitions)
+        if not findings:
+            continue
+        errors = by_group(coalitions, [found.squares for found in findings], context.variances)
+        table = error_records(context, findings[0].attack, KNOWLEDGE, coalitions, wanted, errors)
+        places = table.columns["coalition"].places
+        records += table.replaced(reason=Coded(places, [findings[place].cause or None for place in wanted]))
+    return records
