@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import NO_SIZE, Largest
 from auditor.audit.law_tests.chosen_rows import Rows
-from auditor.audit.law_tests.scores import COARSEST_OF_EDGES, HARDLY_ANY, independent_increments
+from auditor.audit.law_tests.scores import COARSEST_OF_EDGES, HARDLY_ANY, increments
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.increment_density import is_process
@@ -105,7 +105,7 @@ def _near_zero(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence
 
 def _at_rest(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[Largest]:
     n, found = len(rows.x), []
-    for one in independent_increments(law):
+    for one in increments(law, True):
         on_lattice, std = one.density.moving.on_lattice, one.density.moving.std
         known = 0.0 if on_lattice or one.below < 0 else float(rows.grain[[one.place, one.below], one.attribute].sum())
         if one.below >= 0 and known <= COARSEST_OF_EDGES * std:

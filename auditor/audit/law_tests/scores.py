@@ -109,9 +109,8 @@ def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequ
         Numbers of the copies.
     """
     if is_process(law):
-        own = own_increments(law)
-        steps = independent_increments(law) if law.one_process else own
-        return process_scores(steps, rows, names, chosen), process_scores(own, rows, names, chosen) if law.one_process else None
+        steps, own = (process_scores(increments(law, nested), rows, names, chosen) for nested in (law.one_process, False))
+        return steps, own if law.one_process else None
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
         return uniform_scores(law, rows, names, chosen), None
     return gaussian_scores(law.covariance, rows, names, chosen)
@@ -189,32 +188,26 @@ class Increment(NamedTuple):
     density: IncrementDensity
 
 
-def own_increments(law: KroneckerNoise) -> list[Increment]:
-    """Return all of each copy's noise, attribute by attribute."""
-    levels, variances = np.diag(law.level_covariance).tolist(), np.diag(law.shape).tolist()
-    return [Increment(-1, place, j, increment_density(law, 0.0, level, j))
-            for place, level in enumerate(levels) if level > 0 for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
+def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
+    """Return all of each copy's noise by attribute or, ``nested``, the independent increments of one process from level to level."""
+    levels, variances, found = np.diag(law.level_covariance), np.diag(law.shape).tolist(), []
+    order = np.argsort(levels, kind="stable").tolist()
+    for below, place in pairwise([-1, *order]) if nested else ((-1, place) for place in order):
+        low, high = 0.0 if below < 0 else float(levels[below]), float(levels[place])
+        found += [Increment(below, place, j, increment_density(law, low, high, j))
+                  for j, variance in enumerate(variances) if variance > 0 and high > low]  # fmt: skip
+    return found
 
 
-def independent_increments(law: KroneckerNoise) -> list[Increment]:
-    """Return the increments of one process from level to level, which are independent."""
-    levels, variances = np.diag(law.level_covariance), np.diag(law.shape).tolist()
-    steps = pairwise([-1, *np.argsort(levels, kind="stable").tolist()])
-    return [Increment(below, place, j, increment_density(law, low, high, j))
-            for below, place in steps
-            if (high := float(levels[place])) > (low := 0.0 if below < 0 else float(levels[below]))
-            for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
-
-
-def process_scores(increments: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+def process_scores(steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
     """Return randomised distribution functions of increments; a value on a lattice or at rest is spread over its atom."""
     parts = []
-    for one in increments:
+    for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
             which = f"copy {chosen[one.place]}" + (f" less copy {chosen[one.below]}" if one.below >= 0 else "")
             parts.append((increment_scores(one, rows), f"noise of {which} ({names[one.attribute]!r})", known, one.place))
-    lattice = any(one.density.moving.on_lattice for one in increments)
+    lattice = any(one.density.moving.on_lattice for one in steps)
     scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
     return Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups) if lattice else scores
 
