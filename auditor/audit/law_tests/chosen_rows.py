@@ -1,4 +1,4 @@
-"""Rows whose noise is looked at one by one: which, and how well each of their values is known.
+"""Rows that are tested one by one, and the precision of their values.
 
 Values are known to no better than the copies' grid, or their last bit, and are taken as off by that much. *Not checked*: rows not chosen.
 """
@@ -15,7 +15,7 @@ from auditor.types import Array
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
-"""Of a value of the noise, beside the largest of the data's and the copies' values: what few additions leave."""
+"""Rounding of a value of the noise, relative to the largest value of the data and the copies."""
 VALUES_AT_MOST, SQUARES_AT_MOST = 2**17, 2**20
 """Values of noise that are tested row by row, some 0.2 seconds, and rows times the squared number of values in each."""
 FEWEST_ROWS = 2**12
@@ -31,14 +31,14 @@ FRACTIONS = np.concatenate([np.arange(1.0, 10_001.0), 10.0 ** np.arange(5, 10)])
 
 
 class Rows(NamedTuple):
-    """Rows that are looked at, best laid out in memory column by column, as tests go through them.
+    """Rows that are tested, best laid out in memory column by column.
 
     Attributes
     ----------
     x : ndarray of shape (n, N)
     noise : ndarray of shape (n, M, N)
     grain : ndarray of shape (M, N)
-        How well each value of the noise is known.
+        Precision of each value of the noise.
     """
 
     x: Array
@@ -47,18 +47,18 @@ class Rows(NamedTuple):
 
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
-    """Return the numbers of the copies that are looked at: all, unless they have more coordinates than that."""
+    """Return the numbers of the copies that are tested, evenly spread."""
     most = max(1, coordinates // width)
     return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
 
 
 def rows_wanted(rows: int, values: int) -> int:
-    """Return how many of a table's rows are looked at, whose noise has so many values each."""
+    """Return the number of rows that are tested, by values in a row."""
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
 def runs(length: int, wanted: int) -> NDArray[np.intp]:
-    """Return which rows of a block are looked at: runs of neighbours, evenly from its first row to its last."""
+    """Return the rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
     run = min(length, max(RUN, wanted // RUNS))
@@ -100,7 +100,7 @@ def _largest(values: Array) -> Array:
 
 
 def grids(values: Array) -> Array:
-    """Return the spacing of the grid that each column lies on, 0 for 0 alone, shape (k,).
+    """Return the spacing of each column's grid, 0 for 0 alone.
 
     Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to 10⁹, each but for the
     last bit of the column's largest value, as sums and products leave it. Single precision and a number of significant digits count as
@@ -117,9 +117,9 @@ def grids(values: Array) -> Array:
 
 
 def _parts(column: Array, eps: float) -> float:
-    """Return the spacing of multiples of 1/q, for the least q that all values are multiples of 1/q for; 0 if there is none.
+    """Return the spacing of values that are multiples of 1/q, else 0.
 
-    Values whose last bit is no small part of 1/q are passed over.
+    The least q is taken. Values with a last bit near 1/q are passed over.
     """
     some = column[:: max(1, len(column) // 8)]
     for q in FRACTIONS[_multiples(some, FRACTIONS, eps, column)]:
@@ -130,7 +130,7 @@ def _parts(column: Array, eps: float) -> float:
 
 
 def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np.bool_]:
-    """Return, for each q, whether values are multiples of 1/q but for rounding, and most of them known well enough, shape (len(q),)."""
+    """Return for each q whether values are multiples of 1/q."""
     scaled = values[:, None] * q
     rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
@@ -138,7 +138,7 @@ def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np
 
 
 def _last_digit(values: Array) -> Array:
-    """Return what the last significant decimal digit is worth in each column's largest value; 0 of more than ``MOST_DIGITS``."""
+    """Return the worth of the last significant digit in each column."""
     size = np.abs(values)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     worth = np.zeros(values.shape[1])
