@@ -29,9 +29,8 @@ LEAST = 0.01
 """Share of the whole below which a kind of work is counted among the others."""
 KINDS = {
     "/auditor/schemes/": "drawing copies", "/numerics/random": "drawing copies", "/numerics/ziggurat": "drawing copies",
-    "/numerics/cipher": "drawing copies", "/audit/pooling/": "looking for gains beyond linear attacks (boosted trees)",
-    "/numerics/boosted_trees": "looking for gains beyond linear attacks (boosted trees)",
-    "/numerics/sorted_edges": "looking for gains beyond linear attacks (boosted trees)",
+    "/numerics/cipher": "drawing copies", "/audit/pooling/": "looking for gains of linear attacks",
+    "/audit/insider/": "predicting originals (the insider learner)",
     "/audit/drawn_law/": "testing the law of what was drawn", "/attacks/joint_distribution": "joint-distribution-analysis",
     "/attacks/_grid": "joint-distribution-analysis", "/attacks/_directions": "joint-distribution-analysis",
     "/attacks/mixture": "mixture-estimate",
@@ -162,8 +161,7 @@ for size in range(1, 14):
 TREES = """
 import numpy as np, pandas, pydantic, pyarrow.parquet, scipy.linalg, scipy.special
 from sklearn.ensemble import HistGradientBoostingRegressor
-from auditor.numerics.boosted_trees import LEAVES, PENALTY, RATE, TREES
-given = {"max_iter": TREES, "learning_rate": RATE, "max_leaf_nodes": LEAVES, "l2_regularization": PENALTY, "early_stopping": False}
+given = {"max_iter": 20, "learning_rate": 0.12, "max_leaf_nodes": 8, "l2_regularization": 1.0, "early_stopping": False}
 rng = np.random.default_rng(0)
 for rows, columns in ((10_000, 10), (3_333, 8), (3_333, 6), (3_333, 4)):
     for shown in (2, columns, columns, columns) * 4:

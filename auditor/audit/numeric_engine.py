@@ -330,7 +330,7 @@ def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
     wanted = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
     parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
     x, *copies = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return insider_gains(opened.needed, x, copies, opened.law)
+    return insider_gains(opened.needed, x, copies, opened.law, opened.law is not None and release.scheme.makes_copies)
 
 
 def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:

@@ -20,6 +20,7 @@ SINGULAR = {
     "sources": "source",
     "scenarios": "scenario",
     "expectations": "expectation",
+    "features": "feature",
     "cases": "case",
 }
 

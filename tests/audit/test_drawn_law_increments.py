@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from auditor.audit.drawn_law.chosen_rows import rows_of
 from auditor.audit.drawn_law.moments import moment_tests
 from auditor.audit.drawn_law.rows import row_tests
-from auditor.audit.pooling.noise_dependence import dependences
 from auditor.data.table import Table
 from auditor.numerics.moments import of_rows
 from auditor.numerics.statistics import holm
@@ -151,15 +149,6 @@ def test_an_increment_on_a_lattice_has_the_probabilities_of_its_characteristic_f
     below = 0.5 * (1 - expected[0]) + np.cumsum(expected) - expected / 2
     np.testing.assert_allclose(middle, below, atol=1e-12)
     assert found.near_zero(1.0) == pytest.approx(expected[0] + 2 * expected[1], abs=1e-12)
-
-
-def test_ties_at_rest_are_no_dependence_on_the_record():
-    """Ranked in the order of a sorted table, half of the increments would rise with the records."""
-    source = table()
-    copies = released("laplace-multilevel", (0.5, 1.0), source, 3)
-    law = get("scheme", "laplace-multilevel")().law((0.5, 1.0), table_moments(source))
-    found = dependences([(1,), (2,), (1, 2)], [(0, source.values, copies)], source.rows, 3, law)[1, 2]
-    assert 2 * found.tests * stats.norm.sf(np.arctanh(abs(found.correlation)) * np.sqrt(found.rows - 3)) > LEVEL
 
 
 def test_the_ratio_of_geometric_noise_gives_the_share_of_shared_cells():

@@ -41,11 +41,15 @@ KNOWN = 1e-9
 """Share of the noise's or the data's deviation up to which the residual of the best copy is rounding."""
 RUN = 64
 """Neighbouring rows that are taken together from a long table."""
+PROVED_FITS = 2
+"""Coalitions that are measured where a law decides, the widest first."""
 SHIFTS = 3
 """Other records whose differences a record is shown with."""
 
 
-def insider_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None) -> dict[Coalition, InsiderGain]:
+def insider_gains(
+    coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None, proved: bool = False
+) -> dict[Coalition, InsiderGain]:
     """Return the learner's gain in every coalition of two copies or more of which no law says that pooling gains.
 
     Of coalitions with one best copy only the widest are measured: a part cannot gain more than the whole, and ``InsiderGain.copies`` names
@@ -58,6 +62,8 @@ def insider_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
         Rows of the table in runs of neighbours, and of every copy.
     law : NoiseLaw or None
         Says which copy has the least noise; without it, the rows do.
+    proved : bool
+        Whether the law decides: then only the ``PROVED_FITS`` widest coalitions are measured.
     """
     whole = np.isfinite(x).all(axis=1) & np.all([np.isfinite(copy).all(axis=1) for copy in copies], axis=0)
     x, copies = x[whole], [copy[whole] for copy in copies]
@@ -66,8 +72,9 @@ def insider_gains(coalitions: Sequence[Coalition], x: Array, copies: Sequence[Ar
         return {}
     levels = measured_levels(x, copies) if law is None else noise_levels(law)
     ordered = {one: sorted(one, key=lambda copy: (levels[copy - 1], copy)) for one in wide}
+    most = min(PROVED_FITS if proved else TREE_FITS, TREE_TARGETS // x.shape[1])
     within = {one: _widest(one, ordered) for one in wide}
-    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[: min(TREE_FITS, TREE_TARGETS // x.shape[1])]
+    fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
     few = TREE_ROWS // max(1, len(fitted) - 1)
     gains = {one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS) for place, one in enumerate(fitted)}
     return {one: gains[within[one]] for one in wide if within[one] in gains}

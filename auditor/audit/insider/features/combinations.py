@@ -25,6 +25,9 @@ class Combinations(Feature):
         for c in range(series):
             yield f"series {c}", partial(one, c)
             yield f"size of series {c}", partial(size, c)
+        for c in range(min(shown.flat.shape[1], MOST_PAIRED)):
+            if (shown.flat[:, c] > 0).all():
+                yield f"logarithm of cell {c}", partial(logarithm, c)
         differences = min(shown.differences.shape[1], MOST_PAIRED)
         for a, b in combinations(range(differences), 2):
             yield f"product of differences {a} and {b}", partial(product, a, b)
@@ -45,6 +48,11 @@ def size(c: int, shown: Shown) -> Array:
     """Return its distance from its median."""
     v = shown.series[:, c]
     return np.abs(v - np.median(v[:: max(1, len(v) // 1000)]))
+
+
+def logarithm(c: int, shown: Shown) -> Array:
+    """Return the logarithm of a cell."""
+    return np.asarray(np.log(np.maximum(shown.flat[:, c], 1e-300)))
 
 
 def product(a: int, b: int, shown: Shown) -> Array:
