@@ -67,9 +67,9 @@ from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "Case", "CategoricalAttack", "CategoricalView",
     "ClassRecords", "Coalition", "Codes", "Column", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
-    "Expectation", "Feature", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "Known", "KnownAttributes",
-    "KnownPairs", "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Outline",
-    "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw",
+    "Expectation", "Feature", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "Known",
+    "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity",
+    "NoiseLaw", "NotApplicable", "Outline", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw",
     "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Shown", "Source",
     "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords",
     "UnpairedRecords", "View", "mask", "register", "scipy", "stream",

@@ -29,7 +29,7 @@ that stays in its files, beyond what is counted."""
 LEARNERS = 90 * 2**20
 """Of scikit-learn, where it is asked for, with what it imports of SciPy (measured: 60 to 150)."""
 TREES_GROWN, TREE_BYTES = 12 * 2**20, 150
-"""Of boosted trees: their histograms, and for each value of the copies they are shown what they may read from it (fitted together: 1.1 to
+"""Of the insider learner: scikit-learn's histograms, and columns for each value of the copies that it is shown (fitted together: 1.1 to
 1.45 with all else, of ten releases of 2 to 40 copies and 2 to 100 attributes)."""
 ATTACKS_ON_ROWS, FITTED_COLUMN = 12 * 2**20, 350_000
 """Of attacks that are not linear, with what they import; and of what they are fitted to, for each attribute of a coalition (measured from 2
@@ -70,7 +70,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     values = table.rows * table.width * copies
     tried = list(tries(here, use, copies))
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
-    learns = here.utility is not None or here.measure("geometry") is not None
+    insider = tree_fits(here, table.rows, table.width, copies)[0] > 0 or not registry.get("scheme", use.name).makes_copies
+    learns = here.utility is not None or here.measure("geometry") is not None or insider
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     files = READERS * is_file(here.data.source) + COMPARED * (not registry.get("scheme", use.name).makes_copies)
     memory = LOADED + files + max(LEARNERS * learns, imported) + _numeric_memory(here, table, use, copies, tried)
