@@ -11,6 +11,7 @@
 | source | ``Source`` | a generator; a data frame, and its ``RecordLaw`` if it has one to state |
 | expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
 | renderer | ``Renderer`` | results; text |
+| feature family | ``Feature`` | ``Shown``, ``Known``; columns |
 | case of the self-test | ``Case`` beside a scheme's base class | what the scheme is shown |
 
 An attack that looks at a record's neighbours says ``serial = True``. On numbers its ``Reconstruction`` says in ``neighbours`` how many rows
@@ -40,6 +41,7 @@ from auditor.adversary.knowledge import (
     UnmatchedRecords,
 )
 from auditor.adversary.view import View
+from auditor.audit.insider.feature import Column, Feature, Known, Shown
 from auditor.data.record_law import RecordLaw, RecordShape
 from auditor.data.source import Outline, Source
 from auditor.data.table import Table
@@ -64,11 +66,11 @@ from auditor.types import Array, ClassRecords, Coalition, Codes, Indices
 
 __all__ = [
     "AdditiveScheme", "Affine", "AffineStack", "Array", "Attack", "AuditorError", "Case", "CategoricalAttack", "CategoricalView",
-    "ClassRecords", "Coalition", "Codes", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
-    "Expectation", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "KnownAttributes", "KnownPairs",
-    "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity", "NoiseLaw", "NotApplicable", "Outline",
-    "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel", "PublishedRules", "Reconstruction", "RecordLaw",
-    "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Source",
+    "ClassRecords", "Coalition", "Codes", "Column", "Copies", "Cost", "DataError", "DenseNoise", "Estimated", "Evidence", "ExactMoments",
+    "Expectation", "Feature", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "Known",
+    "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity",
+    "NoiseLaw", "NotApplicable", "Outline", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel",
+    "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Shown", "Source",
     "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords",
     "UnpairedRecords", "View", "mask", "register", "scipy", "stream",
 ]  # fmt: skip

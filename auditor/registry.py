@@ -24,6 +24,7 @@ KINDS = {
     "expectation": "expectations",
     "renderer": "renderers",
     "case": "cases",
+    "feature": "features",
 }
 
 HOMES = {
@@ -33,6 +34,7 @@ HOMES = {
     "expectation": "auditor.expectations",
     "renderer": "auditor_reports",
     "case": "auditor.schemes",
+    "feature": "auditor.audit.insider.features",
 }
 """The packages of ours, by what they hold: where nobody else declares plugins, those of other kinds need not be waited for."""
 SHARED = {
@@ -55,8 +57,8 @@ SHARED = {
 }  # fmt: skip
 """Modules of ours that hold several plugins, with the names of those that they are not called as."""
 MODULES = {name: module for module, plugins in SHARED.items() for name in plugins}
-AUDITING = tuple(kind for kind in KINDS if kind != "renderer")
-"""Kinds that an audit may use: few commands write a report, and all others would wait for what it is written with."""
+AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
+"""Kinds that a scenario names. Renderers and feature families are imported by the few commands that use them."""
 
 
 class PluginParameters(BaseModel):

@@ -29,7 +29,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("api", "catalogue", "cli", "plugin", "progress", "pytest_plugin", "selftest", "selftest_report", "testing", "__init__", "__main__"),
 ]
 """The rooms of `auditor/`, from the ground up: a module imports from its own room and from those below, never from one above."""
-AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "law_tests"), ("categorical", "attempts", "insider_noise"), ("",)]
+AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "law_tests"), ("insider", "insider_noise"), ("categorical", "attempts"), ("",)]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
 SCHEME_ROOMS: list[tuple[str, ...]] = [("base",), ("generalisation", "replacement", "increments"), ("masking",), ("",), ("planted",)]

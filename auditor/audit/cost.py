@@ -142,13 +142,13 @@ def fit_seconds(attack: Attack, rows: int, width: int, distribution: str | None 
 
 
 def tree_seconds(here: Scenario, rows: int, width: int, copies: int) -> float:
-    """Return what boosted trees take that look for gains from pooling, where an expectation asks what that buys."""
+    """Return seconds of the insider learner, where an expectation asks about pooling."""
     fits, shown, taken = tree_fits(here, rows, width, copies)
     return fits * TREE * width + min(fits, 2) * TREE_VALUE * taken * width * (width * shown + 12)
 
 
 def tree_fits(here: Scenario, rows: int, width: int, copies: int) -> tuple[int, int, int]:
-    """Return how many coalitions boosted trees are fitted to, and how many copies of the widest they are shown, and rows."""
+    """Return how many coalitions the insider learner is fitted to, how many copies of the widest it is shown, and rows."""
     asked = any(judged.expectation.needs_pooling for judged in here.judged)
     fits = min(copies - 1, TREE_FITS, TREE_TARGETS // max(1, width)) if asked and rows >= FEWEST_TREE_ROWS else 0
     return fits, *trees_shown(min(rows, TREE_ROWS), max(1, width), copies)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,12 @@ from auditor.audit.base.records import ALL, CellContext, distribution_records, e
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
+from auditor.audit.insider.fitted import fitted_records
+from auditor.audit.insider.gain import MOST_VALUES, insider_gains
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
-from auditor.audit.measures.fitted_to_originals import fitted_records
 from auditor.audit.measures.geometry import geometry_records
 from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
@@ -44,20 +44,21 @@ from auditor.audit.numeric.gather import draws_of
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
-from auditor.audit.pooling.boosted import MOST_VALUES, PARTS, boosted_gains
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
-from auditor.audit.pooling.noise_dependence import dependences
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Moments
 from auditor.process.containment import contained
-from auditor.results.evidence import BoostedGain, Dependence, PairedCell, PairedGain, Pooling, ReleaseEvidence
+from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution, Measurement
 from auditor.scenario.model import AttackUse, PluginUse, Scenario
 from auditor.types import Array, Coalition
+
+INSIDER = -1
+"""Number of the attempt that measures the insider's gains by pooling."""
 
 
 class NumericEngine:
@@ -102,7 +103,7 @@ class NumericEngine:
         return found
 
     def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
-        """Return those by attacks that are not linear, or all where something is counted of every record; and what trees gain."""
+        """Return attempts by attacks that are not linear, or all where something is counted of every record; and the insider's gains."""
         here = request.scenario
 
         @cache
@@ -113,12 +114,12 @@ class NumericEngine:
         def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
             return session().attempt(use, knowledge)
 
-        def gains(part: int) -> Attempt:
-            return session().gains(part)
+        def gains() -> Attempt:
+            return session().gains()
 
         cells, counted = cells_of(here), wanted_tally(here, np.ones(request.table.width), request.table).of_all
-        parts = {-1 - part: partial(gains, part) for part in range(len(PARTS))} if request.pooling else {}
-        return {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])} | parts
+        more = {INSIDER: gains} if request.pooling else {}
+        return {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])} | more
 
     def _session(self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]) -> Session:
         """Return a release with its moments gathered, here or by others."""
@@ -169,10 +170,10 @@ class Session:
         tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
         return Attempt.joined(self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else [])
 
-    def gains(self, part: int) -> Attempt:
-        """Return a part of what boosted trees gain by pooling, and nothing else."""
+    def gains(self) -> Attempt:
+        """Return the insider's gains by pooling, and nothing else."""
         opened = self.opened.by_record
-        return replace(NOTHING, gains=trees_gains(opened, PARTS[part]) if opened.gathered.copies.joint else {})
+        return replace(NOTHING, gains=learnt_gains(opened) if opened.gathered.copies.joint else {})
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
@@ -186,9 +187,8 @@ class Session:
             evidence.paired.update(self.paired)
         if opened.pooling and opened.gathered.copies.joint:
             groups, near = with_near_differences(opened)
-            parts = [made[-1 - n].gains if -1 - n in made else trees_gains(opened, part) for n, part in enumerate(PARTS)]
-            trees = {coalition: gain for gains in parts for coalition, gain in gains.items()}
-            found = noise_dependences(opened), near, trees, opened.release.scheme.makes_copies
+            insider = made[INSIDER].gains if INSIDER in made else learnt_gains(opened)
+            found = near, insider, opened.release.scheme.makes_copies
             evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
         elif opened.pooling:
             several = [coalition for coalition in opened.needed if len(coalition) > 1]
@@ -324,26 +324,15 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     return found
 
 
-def noise_dependences(opened: Opened) -> dict[Coalition, Dependence]:
-    """Return signs that copies foretell one another's noise beyond what covariances say; one replicate of added noise shows them."""
-    release, table = opened.release, opened.release.table
-    if not release.scheme.adds_noise or release.key.replicate > 1:
-        return {}
-    blocks, rows = release.blocks(), table.rows
-    if table.streamed:  # its rows are gone through once for everybody; the first block tells enough
-        blocks, rows = islice(blocks, 1), row_blocks(table.rows, table.width)[0][1]
-    return dependences(opened.needed, blocks, rows, table.width, opened.law)
-
-
-def trees_gains(opened: Opened, part: slice) -> dict[Coalition, BoostedGain]:
-    """Return a part of what boosted trees gain by pooling; of one replicate, as it takes about a second."""
+def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
+    """Return the insider's gains by pooling; of one replicate, as they take about a second."""
     release = opened.release
     if release.key.replicate > 1 or all(len(coalition) == 1 for coalition in opened.needed):
         return {}
     wanted = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
     parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
     x, *copies = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return boosted_gains(opened.needed, x, copies, opened.law, part)
+    return insider_gains(opened.needed, x, copies, opened.law, opened.law is not None and release.scheme.makes_copies)
 
 
 def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:

@@ -21,6 +21,7 @@ SINGULAR = {
     "sources": "source",
     "scenarios": "scenario",
     "expectations": "expectation",
+    "features": "feature",
     "cases": "case",
 }
 

@@ -24,7 +24,7 @@ from auditor.errors import AuditorError, bounded
 from auditor.process.console import put, say, tell
 
 COMPARISONS = ("table", "html", "markdown", "json")
-LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "cases")
+LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features", "cases")
 
 
 @click.command()

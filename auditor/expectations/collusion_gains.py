@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
-from auditor.results.evidence import ROW_REDRAWS, TREE_FREEDOM, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
+from auditor.results.evidence import ROW_REDRAWS, InsiderGain, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
 from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, describe, grouped, pooled, uncertainty
 from auditor.types import Coalition
 
@@ -49,9 +49,9 @@ class Gain(NamedTuple):
     matching: tuple[MatchingGain, ...] = ()
     """What records that look alike say: all that may decide must show no gain, and any one may refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack or of boosted trees, which are fitted to the originals."""
-    trees: bool = False
-    """Whether it is of boosted trees. What they lose by pooling may hide as much of a gain, so that either counts against the margin."""
+    """Whether it is of the best linear attack or of the insider learner, which are fitted to the originals."""
+    insider: InsiderGain | None = None
+    """Gains of the insider learner, all attributes together."""
     flattered: float = 0.0
     """By how much the gain may be too large, of an attack whose law was learnt from the very copies: so much of it refutes nothing."""
     from_files: bool = False
@@ -65,9 +65,12 @@ class Gain(NamedTuple):
             return share_tests(self.noise, margin)
         if self.matching:
             return matching_tests(self.matching, margin)
-        above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees) if self.covered else 1.0
-        shown = abs(self.gain) if self.trees else self.gain
-        return (0.0 if self.guard else one_sided(shown, margin, self.std_error, self.degrees)), above
+        if self.insider:
+            tests = [self.insider.p_values(place, margin) for place in range(len(self.insider.gain))]
+            above = min(1.0, len(tests) * min(above for _, above in tests)) if self.covered else 1.0
+            return 0.0 if self.guard else max(below for below, _ in tests), above
+        above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees)
+        return 0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
         """Return how many rows would rule the margin out, if there is no gain."""
@@ -80,12 +83,16 @@ class Gain(NamedTuple):
             # half the margin for either; the share of records like no other falls as fast as their number grows
             distinct = math.ceil(2.0 * self.rows * blind / margin)
             return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
-        return rows_needed(self.rows, self.std_error, margin, quantile(1 - level) + quantile(POWER))
+        distance = math.sqrt(margin) if self.insider else margin
+        error = max(self.insider.std_error) if self.insider else self.std_error
+        return rows_needed(self.rows, error, distance, quantile(1 - level) + quantile(POWER))
 
     @property
     def beyond(self) -> float:
         """Gain that is ruled out, with 97.5 % confidence."""
-        return (abs(self.gain) if self.trees else max(self.gain, 0.0)) + Z_95 * self.std_error
+        if self.insider:
+            return max((max(r, 0.0) + Z_95 * e) ** 2 for r, e in zip(self.insider.correlation, self.insider.std_error, strict=True))
+        return max(self.gain, 0.0) + Z_95 * self.std_error
 
     @property
     def cell(self) -> str:
@@ -170,31 +177,38 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
 
 
 def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
-    """Gains of the best linear attack; replicates are separate noise, so their evidence is averaged."""
+    """Gains of the best linear attack; replicates are separate noise, so their evidence is averaged.
+
+    They are a guard where the noise is measured, which is finer, and where the insider learner is, which is linear at first.
+    """
     for scheme, coalition, parts, rows in together(pooling):
         who = f"the best linear attack, learnt from the originals, on {scheme}"
         degrees = sum(part.degrees for part in parts)
-        guard = all(part.noise is not None for part in parts)
+        guard = all(part.noise is not None or part.insider is not None for part in parts)
         for column in range(len(parts[0].gain)):
             mean = math.fsum(part.gain[column] for part in parts) / len(parts)
             error = math.sqrt(math.fsum(part.std_error[column] ** 2 for part in parts)) / len(parts)
             yield Gain(who, coalition, mean, error, degrees, rows, guard, estimated=True)
 
 
-def trees_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
-    """Gains of boosted trees; a guard where the scheme's own law proves that there are none, else what they rule out must suffice."""
+def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
+    """Gains of the insider learner; a guard where the scheme's own law proves that there are none, else they must show none."""
     named = {(copies.point, copies.scheme, copies.coalition) for copies in pooling}
     seen: set[tuple[str, str, Coalition]] = set()
     for copies in pooling:
-        found, guard = copies.pooling.boosted, copies.pooling.proof
+        found, guard = copies.pooling.insider, copies.pooling.proof
         cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies
         if not copies.pooling.gain or copies.replicate > 1 or cell in seen or (guard and found is None):
             continue
         seen.add(cell)
-        who, nothing = f"boosted trees, learnt from the originals, on {copies.scheme}", ((math.nan, math.nan),)
-        for gain, error in nothing if found is None else zip(found.gain, found.std_error, strict=True):
-            rows = copies.rows if found is None else found.rows
-            yield Gain(who, cell[2], gain, error, TREE_FREEDOM, rows, guard, estimated=True, trees=True, covered=cell in named)
+        who = f"the insider learner, fitted to the originals, on {copies.scheme}"
+        if found is None:
+            yield Gain(who, cell[2], math.nan, math.nan, math.inf, copies.rows, guard, estimated=True)
+        else:
+            reach = [max(r, 0.0) + e for r, e in zip(found.correlation, found.std_error, strict=True)]
+            largest = reach.index(max(reach))
+            gain, error = found.gain[largest], reach[largest] ** 2 - found.gain[largest]
+            yield Gain(who, cell[2], gain, error, math.inf, found.rows, guard, estimated=True, insider=found, covered=cell in named)
 
 
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:

@@ -2,9 +2,9 @@
 
 1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
    jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
-   What another copy adds must then foretell neither the best copy's noise nor the record, in sizes as little as in signs: where ranks show
-   that it does (``auditor.audit.pooling.noise_dependence``), or boosted trees gain by it (``auditor.audit.pooling.boosted``), the noise is
-   no such noise, nothing follows from its covariance, and the claim is undecided. Of copies from files a stated law is no proof.
+   What another copy adds must then not help to predict what the best copy leaves unknown. Where the insider learner
+   (``auditor.audit.insider.gain``) gains by it, the noise is not of the stated law, nothing follows from its covariance, and the claim is
+   undecided. Of copies from files a stated law is no proof.
    Copies of classes have no law; whether one copy's classes and ranges lie within all others' is seen on the copies themselves.
 2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
 3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
@@ -14,7 +14,7 @@
    copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
    it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
    margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
-   Boosted trees are such a guard where a law proves that there is no gain, and must show it where none does.
+   The insider learner is such a guard where a law proves that there is no gain, and must show that there is none where no law does.
    Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
 4. *By the guarantees*, where bounds of the data state by how much a record may change: a coalition's must be that of its best copy.
 
@@ -39,18 +39,18 @@ from auditor.expectations.collusion_gains import (
     best_gains,
     best_linear_gains,
     deciding,
+    insider_gains,
     noise_gains,
-    trees_gains,
 )
 from auditor.expectations.guarantees import COMPARED, by_guarantees
 from auditor.numerics.statistics import holm
 from auditor.registry import register
-from auditor.results.evidence import SAME, Evidence
+from auditor.results.evidence import FITTED, SAME, Evidence
 from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
 SEEN = 0.0025
-"""Share that trees must gain for sure before noise counts as drawn by another law: a false alarm costs an honest verdict."""
+"""Share that the learner must gain for sure before noise counts as drawn by another law: a false alarm costs an honest verdict."""
 
 REPLICATES = "five replicates or more would tell"
 FILES = (
@@ -78,8 +78,12 @@ class NoCollusionGain(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict of all ways together."""
         margin, level = self.parameters.margin, self.parameters.level
-        pooling, records = list(self._pooling(evidence)), self._records(evidence)
-        learnt = *best_linear_gains(pooling), *trees_gains(pooling), *best_gains(pooling, margin)
+        pooling = list(self._pooling(evidence))
+        # The insider's gain is measured by a finer test than the errors of the attack by that learner.
+        learnt_of = {(copies.point, copies.scheme, copies.coalition) for copies in pooling if copies.pooling.insider is not None}
+        records = [record for record in self._records(evidence)
+                   if record.attack != FITTED or (str(record.sweep), record.scheme, record.coalition) not in learnt_of]  # fmt: skip
+        learnt = *best_linear_gains(pooling), *insider_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
         found = attack_gains([record for record in records if _cell(record) not in blind], evidence.releases)
@@ -130,8 +134,7 @@ def _cell(record: Measurement) -> tuple[object, ...]:
 def _beside(gain: Gain, margin: float) -> Gain:
     """Return an attack's gain as a guard where one release tells no error bar: it may refute what else decides, and not undo it.
 
-    What decides is a law that is proved; of copies from files, whose law is stated or estimated and no proof, the best linear attack and
-    boosted trees, which need none.
+    What decides is a law that is proved; of copies from files, whose law is no proof, the insider learner, which needs none.
     """
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
@@ -147,8 +150,8 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
     if not stated:
         return Judgement("undecided", "no coalition of two copies or more was audited")
-    if dependent := _dependent(pooling, margin, level) or _foretold(pooling, level):
-        return Judgement("undecided", dependent)
+    if predicted := _predicted(pooling, level):
+        return Judgement("undecided", predicted)
     if lost := [(copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved]:
         scheme, coalition = lost[0]
         why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"
@@ -164,37 +167,20 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
     return Judgement("holds", f"by law, for every attack: one copy says all there is in {which}")
 
 
-def _dependent(pooling: Sequence[PooledCopies], margin: float, level: float) -> str:
-    """Return why second moments settle nothing here: what a copy adds depends on the best one's noise or the data; or nothing."""
-    signs = [(copies.scheme, copies.pooling.dependence) for copies in pooling if copies.pooling.dependence is not None]
-    distinct = list(dict.fromkeys(signs))
-    p_values = [sign.p_value(margin) for _, sign in distinct]
-    found = [cell for cell, p in zip(distinct, holm(p_values), strict=True) if p <= level]
-    if not found:
-        return ""
-    scheme, sign = max(found, key=lambda cell: abs(cell[1].correlation))
-    told = "the record is" if sign.of_record else "that one's noise is"
-    return (
-        f"by law: nothing follows, for the noise in {scheme} is no independent Gaussian noise: what copy {sign.other} adds to copy "
-        f"{sign.best} foretells how large {told}, or which way (rank correlation {sign.correlation:+.2f} in {sign.rows:,} rows); an "
-        "attack that is not linear may gain, and second moments cannot tell how much"
-    )
-
-
-def _foretold(pooling: Sequence[PooledCopies], level: float) -> str:
-    """Return why second moments settle nothing here: boosted trees gain what no noise of the stated law lets them; or nothing."""
-    found = [(copies.scheme, copies.pooling.boosted) for copies in pooling if copies.pooling.proof and copies.pooling.boosted is not None]
+def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
+    """Return why the law settles nothing: the insider learner gains more than noise of the stated law lets it; or nothing."""
+    found = [(copies.scheme, copies.pooling.insider) for copies in pooling if copies.pooling.proof and copies.pooling.insider is not None]
     distinct = list(dict.fromkeys(found))
     p_values = holm([gain.p_value(SEEN) for _, gain in distinct])
     beyond = [cell for cell, p in zip(distinct, p_values, strict=True) if p <= level]
     if not beyond:
         return ""
-    scheme, gain = max(beyond, key=lambda cell: max(cell[1].gain))
-    largest = max(range(len(gain.gain)), key=lambda column: gain.gain[column])
-    bar = f"{_share(gain.gain[largest], signed=True)} ± {_share(1.96 * gain.std_error[largest])}"
+    scheme, gain = max(beyond, key=lambda cell: max(cell[1].correlation))
+    r, error = max(zip(gain.correlation, gain.std_error, strict=True))
     return (
-        f"by law: nothing follows, for the noise in {scheme} is no independent Gaussian noise: what copy {gain.best} leaves unknown is "
-        f"foretold better by boosted trees from copies {describe(gain.copies)} ({bar} in {gain.rows:,} rows)"
+        f"by law: nothing follows, for the noise in {scheme} does not follow its law: the insider learner predicts what copy {gain.best} "
+        f"leaves unknown from copies {describe(gain.copies)} (r = {r:.2f} ± {1.96 * error:.2f} in {gain.rows:,} rows, a gain of "
+        f"{_share(r**2)})"
     )
 
 
@@ -254,7 +240,7 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     if threes:
         which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
         more += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
-    guards = [gain for gain in tested if gain.guard and gain.estimated and not gain.trees]
+    guards = [gain for gain in tested if gain.guard and gain.estimated and not gain.insider]
     if guards:
         widest = max(1.96 * gain.std_error for gain in guards)
         more += f"; nor does the best linear attack learnt from the originals gain, to ± {_share(widest)} or finer"
@@ -265,9 +251,9 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 
 def _ruled_out(tested: Sequence[Gain]) -> str:
     """Say which adversaries the data rule out, and from which gain on: the noise tells of linear ones most finely."""
-    trees = [gain.beyond for gain in tested if gain.trees]
-    linear = [gain.beyond for gain in tested if gain.noise] or [gain.beyond for gain in tested if gain.estimated and not gain.trees]
-    parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in (("linear", linear), ("boosted-tree", trees)) if found]
+    learnt = [gain.beyond for gain in tested if gain.insider]
+    linear = [gain.beyond for gain in tested if gain.noise] or [gain.beyond for gain in tested if gain.estimated and not gain.insider]
+    parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in (("linear", linear), ("boosted-tree", learnt)) if found]
     return f"; {', '.join(parts)}" if parts else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypedDict
 
-from auditor.numerics.statistics import one_sided, tail
+from auditor.numerics.statistics import one_sided
 from auditor.results.records import ExpectationRecord, Measurement
 from auditor.types import Coalition
 
@@ -31,64 +31,43 @@ class NoiseGain(NamedTuple):
     observations: int
 
 
-class Dependence(NamedTuple):
-    """The strongest sign that what a copy adds to the best one foretells that one's noise, or the record itself.
+class InsiderGain(NamedTuple):
+    """Gain of a learner that was fitted to the originals, in rows that were held out.
 
-    Attributes
-    ----------
-    best, other : int
-        The two copies.
-    correlation : float
-        ``ρ``, in [−1, 1].
-    rows, tests : int
-        Rows looked at, and correlations that this is the largest of.
-    of_record : bool
-        Whether it is the record that is foretold.
-    """
-
-    best: int
-    other: int
-    correlation: float
-    rows: int
-    tests: int
-    of_record: bool
-
-    def p_value(self, margin: float) -> float:
-        """Return the p-value against «ρ² is at most the margin», for all of the pair's correlations together (Bonferroni)."""
-        bound = math.atanh(math.sqrt(margin))
-        found = math.atanh(min(abs(self.correlation), 1.0 - 1e-12))
-        return min(1.0, 2.0 * self.tests * tail((found - bound) * math.sqrt(max(self.rows - 3, 0))))
-
-
-TREE_FREEDOM = 10
-"""Degrees of freedom of what trees gain: rows tell its error to many, but the part that comes from what they learnt only to a few."""
-
-
-class BoostedGain(NamedTuple):
-    """What boosted trees gained by pooling, in rows that they did not learn from.
+    Gathered by ``auditor.audit.insider.gain``.
 
     Attributes
     ----------
     best : int
-        The copy with least noise, which the gain is over.
+        The copy with the least noise, which the gain is over.
     copies : tuple of int
-        Those looked at: of the coalition, or of a wider one with the same best copy.
-    gain, std_error : tuple of float
-        By attribute, as a share of the error that the best copy leaves; 0 on average of lawful copies.
+        Copies measured: of the coalition, or of a wider one with the same best copy.
+    correlation, std_error, degrees : tuple of float
+        By attribute, of what other copies add to the prediction with what the best copy leaves unknown: 0 on average of lawful copies.
     rows : int
-        Rows that were learnt from and judged.
+        Rows that were fitted to and judged.
     """
 
     best: int
     copies: Coalition
-    gain: tuple[float, ...]
+    correlation: tuple[float, ...]
     std_error: tuple[float, ...]
+    degrees: tuple[float, ...]
     rows: int
+
+    @property
+    def gain(self) -> tuple[float, ...]:
+        """Share of the best copy's error that is taken off, by attribute."""
+        return tuple(max(r, 0.0) ** 2 for r in self.correlation)
+
+    def p_values(self, place: int, margin: float) -> tuple[float, float]:
+        """Return p-values of one attribute against «the gain is at least the margin» and «the gain is at most the margin»."""
+        r, bound, error, degrees = self.correlation[place], math.sqrt(margin), self.std_error[place], self.degrees[place]
+        return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:
         """Return the p-value against «no attribute's gain is above the bound» (Bonferroni over attributes)."""
-        each = [one_sided(-gain, -bound, error, TREE_FREEDOM) for gain, error in zip(self.gain, self.std_error, strict=True)]
-        return min(1.0, len(each) * min(each))
+        return min(1.0, len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))))
 
 
 LAST_DIGITS = "last digits"
@@ -185,12 +164,12 @@ class Pooling:
         What the measured noise of the copies says, where the law states one shape for all of them.
     matching : tuple of MatchingGain
         What records that look alike say of categorical copies.
-    dependence : Dependence or None
-        The strongest sign that another copy foretells the best one's noise in a way that covariances do not show.
     unresolved : bool
         Whether some combination of the copies is lost in second moments, so that what it gives away is unknown.
     by_classes : bool
         Whether ``sufficient`` is seen on classes and ranges, and so speaks of attacks that read these.
+    insider : InsiderGain or None
+        Gain of the insider learner.
     """
 
     sufficient: bool | None
@@ -199,9 +178,8 @@ class Pooling:
     degrees: int
     noise: NoiseGain | None = None
     matching: tuple[MatchingGain, ...] = ()
-    dependence: Dependence | None = None
     unresolved: bool = False
-    boosted: BoostedGain | None = None
+    insider: InsiderGain | None = None
     proved: bool = True
     by_classes: bool = False
 
@@ -317,6 +295,8 @@ class Statement(Protocol):
         """Return its verdict."""
 
 
+FITTED = "fitted-to-originals"
+"""Name of the insider attack on copies without a law."""
 SAME = 1e-11
 """A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
 ROW_REDRAWS = 9

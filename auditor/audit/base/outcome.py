@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
-from auditor.results.evidence import BoostedGain, PairedCell, PairedGain, ReleaseEvidence
+from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, ReleaseEvidence
 from auditor.results.measurements import Measurements
 from auditor.results.records import Distribution
 from auditor.scenario.model import Scenario
@@ -22,15 +22,15 @@ class ReleaseAudit:
     evidence: ReleaseEvidence
 
     def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
-        """Return the same with what boosted trees gain by pooling, which was found apart."""
+        """Return the audit with the insider's gains by pooling, which were measured in other tasks."""
         gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
-        pooling = {one: replace(says, boosted=gains.get(one, says.boosted)) for one, says in self.evidence.pooling.items()}
+        pooling = {one: replace(says, insider=gains.get(one, says.insider)) for one, says in self.evidence.pooling.items()}
         return replace(self, evidence=replace(self.evidence, pooling=pooling))
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attack with one state of knowledge came to, on all coalitions that it tries; or what boosted trees gain, which take as long.
+    """Outcome of one attack with one state of knowledge on all coalitions that it tries; or the insider's gains by pooling.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Attempt:
     told : bool
         Whether the attack asked which values the table has.
     gains : dict
-        What boosted trees gain by pooling.
+        The insider's gains by pooling.
     """
 
     measurements: Measurements
     distributions: list[Distribution]
     paired: dict[PairedCell, PairedGain] = field(default_factory=dict)
     told: bool = False
-    gains: dict[Coalition, BoostedGain] = field(default_factory=dict)
+    gains: dict[Coalition, InsiderGain] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence[Attempt]) -> Attempt:

@@ -13,7 +13,7 @@ The law of a record's own cells says nothing of a copy whose rows were all moved
 row before: it would look as safe as a shuffled one. Who made it knows where they went. Distances are all counted at once, by Fourier
 transforms of each value's indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a record, too. The
 cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by
-a distance of its own (``auditor.audit.measures.moved_rows``). Rows whose noise is one draw agree with one another more often than their
+a distance of its own (``moved_blocks``). Rows whose noise is one draw agree with one another more often than their
 originals make them: at the distance k of the largest C_k a cell that neither row so far off agrees with was kept. *Not found*: moved rows
 whose values were given other names besides; coins that are shared, and not what replaces values, which tell whoever knows other originals.
 """
@@ -31,7 +31,7 @@ from auditor.audit.categorical.halves import Half, jackknifed
 from auditor.audit.categorical.posterior_measures import Frame, Sums, group_of, quantities
 from auditor.audit.categorical.posterior_pass import BLOCK_NUMBERS
 from auditor.audit.categorical.release import UniformRelease
-from auditor.audit.measures.moved_rows import LOOKED_AT, WINDOW, parts, places
+from auditor.audit.insider.features.moved_blocks import LOOKED_AT, WINDOW, parts, places
 from auditor.numerics.statistics import BY_CHANCE, beyond_chance, standard_ranks
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories

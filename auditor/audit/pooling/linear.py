@@ -20,15 +20,14 @@ from auditor.audit.pooling.cross_fitting import cross_fitted_gain
 from auditor.audit.pooling.differences import unresolved
 from auditor.numerics.linear_algebra import EPS, in_own_units, of_differences, pseudo_inverse, ranked_regression
 from auditor.numerics.moments import Moments
-from auditor.results.evidence import BoostedGain, Dependence, NoiseGain, Pooling
+from auditor.results.evidence import InsiderGain, NoiseGain, Pooling
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, makes_useless, one_suffices
 from auditor.types import Array, Coalition
 
 
 def pooling_evidence(
     coalitions: Sequence[Coalition], groups: Sequence[Moments], width: int, law: NoiseLaw | None,
-    dependences: Mapping[Coalition, Dependence] = MappingProxyType({}), near: NDArray[np.intp] | None = None,
-    boosted: Mapping[Coalition, BoostedGain] = MappingProxyType({}), proved: bool = True,
+    near: NDArray[np.intp] | None = None, insider: Mapping[Coalition, InsiderGain] = MappingProxyType({}), proved: bool = True,
 ) -> dict[Coalition, Pooling]:  # fmt: skip
     """Return the evidence on every coalition of two copies or more.
 
@@ -42,12 +41,10 @@ def pooling_evidence(
         ``N``.
     law : NoiseLaw or None
         The law that the scheme states for all copies.
-    dependences : mapping
-        What ``auditor.audit.pooling.noise_dependence`` found, by coalition.
     near : ndarray of shape (M,), optional
         Which copies are near which; the groups then hold their differences as well (``auditor.audit.pooling.differences``).
-    boosted : mapping
-        What ``auditor.audit.pooling.boosted`` found, by coalition.
+    insider : mapping
+        Gains of the insider learner (``auditor.audit.insider.gain``), by coalition.
     proved : bool
         Whether the scheme that states the law also drew the copies.
 
@@ -66,8 +63,7 @@ def pooling_evidence(
     return {
         coalition: Pooling(
             None if useless is None else one_suffices(useless, coalition), tuple(gains[place]), tuple(errors[place]), degrees,
-            noise.get(coalition), dependence=dependences.get(coalition), unresolved=coalition in lost,
-            boosted=boosted.get(coalition), proved=proved,
+            noise.get(coalition), unresolved=coalition in lost, insider=insider.get(coalition), proved=proved,
         )
         for place, coalition in enumerate(coalitions) if len(coalition) > 1
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record.
 
-Where a description says that pooling gains under 1 %, boosted trees gained no more in 20,000 rows (−0.5 to 0.4 %, each known to ± 0.4 %):
-what is wrong there is each copy alone, and ``noise-follows-law`` is what should find it.
+Where a description states a gain under 1 %, boosted trees gained −0.5 to 0.4 % in 20,000 rows. There each copy alone is at fault, which
+``noise-follows-law`` should find.
 """
 
 from __future__ import annotations

@@ -1,0 +1,66 @@
+"""Products of signs and sizes of any number of columns, found by a Walsh–Hadamard transform."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from auditor.audit.insider.feature import Column, Feature, Known, Shown
+from auditor.process.deferred import scipy
+from auditor.registry import register
+from auditor.types import Array, Indices
+
+MOST_BITS = 14
+"""Signs and sizes that are multiplied."""
+SURE = 5.0
+"""Amount by which the largest of m powers exceeds ln m once in 150 times."""
+
+
+@register
+class Signs(Feature):
+    """The product of signs and of «large or small» that predicts the residual best."""
+
+    name, learns = "signs", True
+
+    def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
+        """Yield the column."""
+        there = np.flatnonzero(np.isfinite(known.left))
+        left = known.left[there] - known.left[there].mean()
+        above = bits(shown)
+        if not above.shape[1] or not left.any():
+            return
+        pattern = above[there] @ (1 << np.arange(above.shape[1]))
+        sums = walsh(np.bincount(pattern, left, 1 << above.shape[1]).astype(np.float64)[None])[0]
+        power = sums**2 / (2.0 * (left**2).sum())
+        power[0] = 0.0
+        product = int(power.argmax())
+        if power[product] - above.shape[1] * np.log(2.0) > SURE:
+            yield "product of signs", partial(parity, product)
+
+
+def bits(shown: Shown) -> NDArray[np.bool_]:
+    """Return which values are above their median, and which of the differences are large, shape (n, at most ``MOST_BITS``)."""
+    few = MOST_BITS // 2
+    d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
+    values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
+    # Equal values are ranked in a random order, which does not depend on the rows.
+    lot = np.random.default_rng(0).permutation(len(values))
+    ranks = np.empty(values.shape, dtype=np.intp)
+    ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
+    return np.asarray(2 * ranks >= len(values))
+
+
+def parity(product: int, shown: Shown) -> Indices:
+    """Return whether an even number of the bits in a product are set."""
+    above = bits(shown)
+    return np.asarray((above & (((product >> np.arange(above.shape[1])) & 1) > 0)).sum(axis=1) % 2)
+
+
+def walsh(sums: Array) -> Array:
+    """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
+    H, length = scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64), sums.shape[1]
+    rest = scipy.linalg.hadamard(length // len(H)).astype(np.float64)
+    return np.asarray((rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1))

@@ -1,0 +1,328 @@
+"""One cross-fitted learner: a linear model and boosted trees on columns that helped to predict held-out records.
+
+| symbol | meaning | shape |
+| --- | --- | --- |
+| ``x`` | attribute of the records; the learner sees it in training rows alone | (n,) |
+| ``f`` | first prediction, by least squares on cells | (n,) |
+| ``r`` | ``x − f`` | (n,) |
+| ``v`` | column of a feature family | (n,) |
+| ``m(v)`` | mean of ``r`` (or of ``r y``, y the attribute's first cell) among training rows in one bin of ``v``, shrunk to 0 | (n,) |
+| score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
+
+Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken, on one part, and scored on the other,
+both ways. Columns with a score above ``HELPS`` enter the model with their bin means, at most ``MOST_CHOSEN``, the best of each family
+first. The values that the model is fitted to are those that the other part taught, so that a column which knows the training rows by heart
+has no use. Least squares on cells and chosen columns give a second prediction; scikit-learn's histogram gradient boosting predicts what
+that leaves.
+
+Assumed, *not checked*: records are perturbed alike, except for what a column shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from auditor import registry
+from auditor.audit.insider.feature import Column, Feature, Known, Shown
+from auditor.numerics.random_streams import stream
+from auditor.numerics.statistics import column_ranks
+from auditor.types import Array, Indices
+
+MOST_ROWS = 20_000
+"""Rows of a table that the learner is fitted to and judged on."""
+FEWEST_ROWS = 200
+"""Training rows from which on columns are scored and trees are grown; fewer have least squares on cells."""
+BINS = 64
+"""Bins of a column at most."""
+HELPS = 3.5
+"""Score above which a column is used."""
+FAR = 8.0
+"""Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make nor hide a column."""
+MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
+"""Columns that are used, and of one family."""
+SCORED_ROWS = 2_500
+"""Rows of either part that columns are scored on."""
+
+
+class Trees(NamedTuple):
+    """Size of the boosted trees: how many, their leaves, their learning rate, and records in a leaf at least."""
+
+    number: int
+    leaves: int
+    rate: float
+    least: int
+
+
+STRONG, WEAK = Trees(100, 16, 0.1, 10), Trees(20, 8, 0.12, 20)
+"""Trees that rebuild originals, and trees whose predictions hardly vary with the training rows."""
+
+
+class Encoder(NamedTuple):
+    """Bins of a column and means of targets in them, shapes (b,) and (b + 2, T); codes are their own bins."""
+
+    edges: Array | None
+    means: Array
+
+    def __call__(self, v: Array | Indices) -> Array:
+        """Return the means for each value, shape (n, T); 0 for codes that were not met."""
+        return np.asarray(self.means[np.minimum(binned(v, self.edges), len(self.means) - 1)])
+
+
+class Chosen(NamedTuple):
+    """A column that helped: computed from cells, its bins and the means in them, and its values in the training rows."""
+
+    column: Column
+    encoder: Encoder
+    saved: float
+    """Share of a target's mean square that bin means save in held-out rows."""
+    values: Array
+    """Column and bin means in all rows, those of training rows learnt from the other part, shape (n, 1 + T)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Prediction of one attribute in one half of the rows, learnt from the other half.
+
+    Attributes
+    ----------
+    known : Known
+        Of the training rows.
+    targets : ndarray of shape (n, 2)
+        ``r``, and ``r y``.
+    taught : ndarray of int
+        Training rows.
+    parts : tuple of two ndarrays of int
+        These, dealt into two parts.
+    """
+
+    known: Known
+    targets: Array
+    taught: Indices
+    parts: tuple[Indices, Indices]
+
+    @classmethod
+    def of(cls, shown: Shown, known: Known, taught: Indices, rng: np.random.Generator) -> Task:
+        """Deal the training rows into two parts."""
+        dealt = rng.permutation(taught)
+        y = shown.filled[:, 0, known.attribute]
+        slope = (y - y[taught].mean()) / (y[taught].std() or 1.0)
+        parts = np.sort(dealt[: len(dealt) // 2]), np.sort(dealt[len(dealt) // 2 :])
+        return cls(known, np.column_stack([known.left, known.left * slope]), taught, parts)
+
+
+def edges_of(v: Array | Indices) -> Array | None:
+    """Return the edges between ``BINS`` bins with about as many values each; None of codes, which are their own bins."""
+    if v.dtype.kind in "iu":
+        return None
+    some, bins = np.sort(v[:: max(1, len(v) // (16 * BINS))]), min(BINS, max(8, len(v) // 100))
+    edges = some[len(some) * np.arange(1, bins) // bins]
+    return np.asarray(edges[np.concatenate([[True], edges[1:] > edges[:-1]])])
+
+
+def binned(v: Array | Indices, edges: Array | None) -> Indices:
+    """Return each value's bin."""
+    return np.asarray(v if edges is None else np.searchsorted(edges, v), dtype=np.intp)
+
+
+def bin_means(bins: Indices, targets: Array, size: int) -> Array:
+    """Return means of targets by bin, shape (size, T), shrunk to 0 as far as they vary no more than chance lets them."""
+    counts = np.bincount(bins, minlength=size)
+    means = np.stack([np.bincount(bins, t, size) for t in targets.T], axis=1) / np.maximum(counts, 1)[:, None]
+    m, size = len(bins), int((counts > 0).sum())
+    between = counts @ means**2
+    within = (np.einsum("ij,ij->j", targets, targets) - between) / max(1, m - size)
+    signal = (between - size * within) / m  # variance of the true means, by moments
+    shrink = np.divide(within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within)
+    return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)[:, None]))
+
+
+def families() -> list[Feature]:
+    """Return one of each registered feature family, in the order of their names."""
+    return [registry.get("feature", name)() for name in registry.names("feature")]
+
+
+def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
+    """Return the columns that help each task, the best first."""
+    found: list[list[Chosen]] = [[] for _ in tasks]
+    for family in families():
+        if family.learns:
+            tried = [_learnt(family, shown, task) for task in tasks]
+        else:
+            tried = [[] for _ in tasks]
+            for _, column in family.columns(shown, tasks[0].known):
+                v = column(shown)
+                edges = edges_of(v)
+                bins = binned(v, edges)
+                for each, task in zip(tried, tasks, strict=True):
+                    each.append(_try(column, [v, v, v], [bins, bins, bins], [edges] * 3, task))
+        for best, each in zip(found, tried, strict=True):
+            best += sorted((one for one in each if one is not None), key=lambda one: -one.saved)[:MOST_OF_FAMILY]
+    return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
+
+
+def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
+    """Return columns of a family that learns, from all training rows and from each part."""
+    by_part = [dict(family.columns(shown, known)) for known in (task.known, *map(task.known.only, task.parts))]
+    tried = list[Chosen | None]()
+    for name, column in by_part[0].items():
+        if all(name in each for each in by_part):
+            values = [each[name](shown) for each in by_part]
+            edges = [edges_of(v) for v in values]
+            tried.append(_try(column, values, [binned(*each) for each in zip(values, edges, strict=True)], edges, task))
+    return tried
+
+
+def _try(
+    column: Column, values: Sequence[Array | Indices], bins: Sequence[Indices], edges: Sequence[Array | None], task: Task
+) -> Chosen | None:
+    """Return a column if it helps, its values those that all training rows and each part taught."""
+    size = int(bins[0].max()) + 1
+    if size == 1:
+        return None
+    size = max(int(each.max()) + 1 for each in bins)
+    means = [bin_means(each[part], task.targets[part], size) for each, part in zip(bins[1:], task.parts, strict=True)]
+    tests = [(means[k], bins[1 + k], task.parts[1 - k][:: max(1, len(task.parts[1 - k]) // SCORED_ROWS)]) for k in (0, 1)]
+    gains = np.concatenate([(m := mean[which[rows]]) * (2.0 * task.targets[rows] - m) for mean, which, rows in tests])
+    mean, far = gains.sum(axis=0) / len(gains), FAR * np.abs(gains).sum(axis=0) / len(gains)
+    bounded = np.clip(gains, -far, far)
+    total, squares = bounded.sum(axis=0), np.einsum("ij,ij->j", bounded, bounded)
+    helps = (mean > 0) & (total > HELPS * np.sqrt(squares))
+    if not helps.any():
+        return None
+    power = np.maximum((task.targets[task.taught] ** 2).mean(axis=0), 1e-300)
+    encoder = Encoder(edges[0], np.vstack([bin_means(bins[0][task.taught], task.targets[task.taught], size), np.zeros((1, 2))]))
+    found = np.column_stack([values[0].astype(np.float64), encoder.means[bins[0]]])
+    for k in (0, 1):
+        rows = task.parts[1 - k]
+        found[rows] = np.column_stack([values[1 + k][rows], means[k][bins[1 + k][rows]]])
+    return Chosen(column, encoder, float((np.where(helps, mean, 0.0) / power).max()), found)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """Predicts an attribute from cells; ``low`` and ``high``, which bound predictions, are three times as wide as the training rows."""
+
+    chosen: list[Chosen]
+    linear: Array = field(repr=False)
+    scale: tuple[Array, Array] = field(repr=False)
+    trees: Any
+    low: float
+    high: float
+
+    def predict(self, shown: Shown) -> Array:
+        """Return what the model adds to the first prediction, shape (n,)."""
+        return self.steps(shown)[1]
+
+    def steps(self, shown: Shown) -> tuple[Array, Array]:
+        """Return predictions by least squares alone, and with trees, shapes (n,)."""
+        columns = [one.column(shown) for one in self.chosen]
+        values = np.hstack([shown.flat, *(np.column_stack([v, one.encoder(v)]) for one, v in zip(self.chosen, columns, strict=True))])
+        linear = self.linear_only(values)
+        more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
+        return np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
+
+    def linear_only(self, values: Array) -> Array:
+        """Return least squares alone, shape (n,), of columns of shape (n, q)."""
+        return np.asarray(np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear)
+
+
+def fit(
+    shown: Shown, x: Array, folds: Sequence[Indices], size: Trees, name: str, first: Array | None = None
+) -> list[list[Model]]:
+    """Return a model for each attribute and fold of training rows.
+
+    Parameters
+    ----------
+    shown : Shown
+    x : ndarray of shape (n, N)
+        Originals.
+    folds : sequence of ndarray of int
+        Training rows of each fold; a model sees originals of no others.
+    size : Trees
+    name : str
+        Names the random streams.
+    first : ndarray of shape (folds, n, N), optional
+        First predictions, whose residuals the models predict; without them models predict x itself, and columns are scored on the
+        residuals of least squares on cells.
+    """
+    ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
+    for j in range(N):
+        for number, taught in enumerate(folds):
+            base = least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
+            known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base).only(taught)
+            tasks.append(Task.of(shown, known, taught, stream(0, "insider", name, j, number)))
+    enough = min(map(len, folds)) >= FEWEST_ROWS
+    chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
+    goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
+    models = [_model(shown, task, best, goal, size if enough else None) for task, best, goal in zip(tasks, chosen, goals, strict=True)]
+    return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
+
+
+def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None) -> Model:
+    """Return least squares, and trees on what that leaves, fitted to a task's training rows."""
+    taught, values = task.taught, np.hstack([shown.flat, *(one.values for one in chosen)])
+    raw = np.concatenate([np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))])
+    scale, y = _scale(values[taught]), goal.copy()
+    y[~np.isfinite(y)] = 0.0
+    # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares are better without such columns.
+    scales = scale[1], np.where(raw, np.inf, scale[1]), np.full(len(raw), np.inf)
+    used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
+    design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
+    linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
+    low, high = float(y[taught].min()), float(y[taught].max())
+    model = Model(chosen, linear, (scale[0], used), None, low - (high - low), high + (high - low))
+    rest = y[taught] - model.linear_only(values[taught])
+    if size is None or rest.std() <= 1e-9 * y[taught].std():
+        return model
+    return replace(model, trees=grower(size, len(taught)).fit(_for_trees(values, shown)[taught], rest))
+
+
+def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
+    """Return the squared error of least squares that one part of the training rows taught, in the other part."""
+    design, error = np.column_stack([np.ones(len(values)), _scaled(values, scale)]), 0.0
+    for here, there in (task.parts, task.parts[::-1]):
+        weights = np.linalg.lstsq(design[here], y[here], rcond=1e-10)[0]
+        error += float(((y[there] - design[there] @ weights) ** 2).sum())
+    return error
+
+
+def least_squares(values: Array, x: Array, taught: Indices) -> Array:
+    """Return the prediction of x, shape (n,), by least squares on values, shape (n, p), fitted to some rows."""
+    values = _scaled(values, _scale(values[taught]))
+    design = np.column_stack([np.ones(len(values)), values])
+    return np.asarray(design @ np.linalg.lstsq(design[taught], x[taught], rcond=1e-10)[0])
+
+
+def _scale(values: Array) -> tuple[Array, Array]:
+    mean, spread = values.mean(axis=0), values.std(axis=0)
+    return mean, np.where(spread > 1e-12 * np.abs(values).max(axis=0, initial=0.0), spread, np.inf)
+
+
+def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
+    return np.asarray((values - scale[0]) / scale[1])
+
+
+def _for_trees(values: Array, shown: Shown) -> Array:
+    """Return what trees split on: differences, places in the file, cells with blanks left blank, and all other columns."""
+    flat = shown.cells.reshape(len(shown.cells), -1)
+    return np.hstack([flat, values[:, flat.shape[1] :], shown.differences[:, :16], np.arange(len(flat))[:, None]])
+
+
+def grower(size: Trees, rows: int) -> Any:
+    """Return trees that are not grown yet; the same for any number of threads."""
+    from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
+
+    return HistGradientBoostingRegressor(
+        max_iter=size.number, max_leaf_nodes=size.leaves, learning_rate=size.rate, min_samples_leaf=max(size.least, rows // 100),
+        l2_regularization=1.0, early_stopping=False, random_state=0,
+    )  # fmt: skip
+
+
+def halves(n: int, name: str) -> list[Indices]:
+    """Return two parts of n rows, dealt at random."""
+    dealt = stream(0, "insider halves", name).permutation(n)
+    return [np.sort(dealt[: n // 2]), np.sort(dealt[n // 2 :])]
