@@ -70,7 +70,8 @@ __all__ = [
     "Expectation", "Feature", "Filter", "Indices", "Inference", "Inferred", "Judgement", "Key", "Knowledge", "Known",
     "KnownAttributes", "KnownPairs", "KnownRecords", "KnownSample", "KroneckerNoise", "LinearAttack", "Moments", "NoiseDensity",
     "NoiseLaw", "NotApplicable", "Outline", "Perfect", "Plugin", "PluginError", "PluginParameters", "Prior", "PublishedModel",
-    "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape", "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Shown", "Source",
+    "PublishedRules", "Reconstruction", "RecordLaw", "RecordShape",
+    "Records", "Regions", "Renderer", "RowAttack", "SampleCounts", "SampleMoments", "Sampler", "Scheme", "Shown", "Source",
     "Step", "Table", "TableMoments", "Transform", "TransformScheme", "UniformLaw", "UniformPrior", "UniformScheme", "UnmatchedRecords",
     "UnpairedRecords", "View", "mask", "register", "scipy", "stream",
 ]  # fmt: skip
