@@ -1,6 +1,8 @@
-"""Which faults of noise are found, at how many rows, and how often honest releases are accused: `python -m benchmarks.law_detection`.
+"""Detection of faulty noise and false alarms of `noise-follows-law`.
 
-Prints two Markdown tables. `--rows 1000,10000`, `--releases 3`, `--honest 1000` and `--only TEXT` choose what is measured.
+`python -m benchmarks.law_detection` prints two Markdown tables.
+
+`--rows 1000,10000`, `--releases 3`, `--honest 1000` and `--only TEXT` choose the cases.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ WIDEST = 1000
 
 
 def detection(rows: Sequence[int], releases: int, only: str) -> Iterator[str]:
-    """Yield a table of the median p-value of each fault, and of the statistic that finds it, at each number of rows."""
+    """Yield a table of median p-values of the faults."""
     yield "| fault | " + " | ".join(f"{n:,} rows" for n in rows) + " |"
     yield "| --- |" + " --- |" * len(rows)
     found = np.zeros(len(rows), dtype=int)
@@ -44,7 +46,7 @@ def detection(rows: Sequence[int], releases: int, only: str) -> Iterator[str]:
 
 
 def false_alarms(releases: int, seed: int) -> Iterator[str]:
-    """Yield a table of the share of honest releases, and of each statistic, with a p-value up to some levels."""
+    """Yield a table of the shares of small p-values of honest releases."""
     rng, p, refused = np.random.default_rng(seed), defaultdict[str, list[float]](list), 0
     for k in range(releases):
         scheme, levels, parameters = HONEST[rng.integers(len(HONEST))]
@@ -61,7 +63,7 @@ def false_alarms(releases: int, seed: int) -> Iterator[str]:
             p[test.statistic].append(test.p)
         if tests:
             p["all together (Holm)"].append(holm_least(tests)[0])
-    yield f"{releases:,} releases, {refused} of them of tables with a constant column, which are refused."
+    yield f"{releases:,} releases, {refused} refused for a constant column."
     yield ""
     yield "| statistic | releases | " + " | ".join(f"p ≤ {level:g}" for level in ALARM_LEVELS) + " |"
     yield "| --- | --- |" + " --- |" * len(ALARM_LEVELS)
@@ -88,7 +90,7 @@ def main() -> None:
 
 
 def holm_least(tests: Sequence[LawTest]) -> tuple[float, LawTest]:
-    """Return the least p-value of a release after Holm's correction, and its test."""
+    """Return the least p-value after Holm's correction, and its test."""
     least = min(tests, key=lambda test: test.p)
     return min(1.0, len(tests) * least.p), least
 

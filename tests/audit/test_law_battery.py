@@ -108,7 +108,9 @@ def test_correlations_with_other_rows_are_those_of_every_distance_as_written():
         a = data[:, 0] - data.mean()
         for column in range(2):
             count += 60
-            chances += [stats.norm.sf(abs(sum(a[(i - k) % 30] * v[i, column] for i in range(30)) / np.linalg.norm(a))) for k in range(1, 30)]
+            chances += [
+                stats.norm.sf(abs(sum(a[(i - k) % 30] * v[i, column] for i in range(30)) / np.linalg.norm(a))) for k in range(1, 30)
+            ]
     test = found(u, X)["other rows"]
     assert test.tests == count
     assert test.p == pytest.approx(min(1.0, count * min(chances)), rel=1e-3)
@@ -201,8 +203,6 @@ def test_the_covariance_test_is_that_of_natural_and_whitened_noise_as_written():
     rng, n = np.random.default_rng(3), 500
     x, z = rng.normal(size=(n, 2)), rng.multivariate_normal(np.zeros(4), LAW.covariance, n)
     K, p = LAW.covariance, []
-    L = np.linalg.cholesky(np.linalg.inv(np.kron(np.eye(1), LAW.shape)))  # not used for the roots: only their χ² are compared below
-    assert L.shape == (2, 2)
     root = np.linalg.inv(np.linalg.cholesky(LAW.level_covariance))
     values, vectors = np.linalg.eigh(LAW.shape)
     W = np.kron(root, vectors @ np.diag(values**-0.5) @ vectors.T)

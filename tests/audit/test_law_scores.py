@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from auditor import registry
 from auditor.audit.law_tests.cells import null_combinations
 from auditor.audit.law_tests.chosen_rows import Rows, grids, rows_of, runs
-from auditor.audit.law_tests.scores import increment_scores, independent_increments, release_scores, whitening
+from auditor.audit.law_tests.scores import increment_scores, increments, release_scores, whitening
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, psd_root
 from tests.audit.law_faults import HONEST, drawn, table
 
@@ -23,7 +23,9 @@ def scored(law, noise, grain=1e-12):
     return release_scores(law, Rows(np.zeros((n, N)), noise, np.full((M, N), grain)), [f"x{j}" for j in range(N)], list(range(1, M + 1)))
 
 
-@pytest.mark.parametrize(("scheme", "levels", "parameters"), [case for case in HONEST if case[0] not in ("rotation", "multiplicative-noise")])
+@pytest.mark.parametrize(
+    ("scheme", "levels", "parameters"), [case for case in HONEST if case[0] not in ("rotation", "multiplicative-noise")]
+)
 def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, parameters):
     """Kolmogorov's test and correlations of some columns: 1e-5 for each, of fixed seeds."""
     plugin = registry.get("scheme", scheme)(**parameters)
@@ -96,7 +98,7 @@ def test_laplace_and_lattice_increments_are_scored_within_their_atoms():
         law = KroneckerNoise(Sigma, np.eye(1), distribution=distribution, one_process=True, units=units)
         noise = np.random.default_rng(6).integers(-3, 4, (400, 2, 1)).astype(float)
         rows = Rows(np.zeros((400, 1)), noise, np.full((2, 1), 1e-12))
-        for one in independent_increments(law):
+        for one in increments(law, True):
             d = noise[:, one.place, 0] - (noise[:, one.below, 0] if one.below >= 0 else 0.0)
             middle, jump = one.density.distribution(d)
             assert (np.abs(increment_scores(one, rows) - middle) <= jump / 2.0 + 1e-15).all()

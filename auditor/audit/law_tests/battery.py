@@ -1,4 +1,4 @@
-"""One battery of tests of scores that are independent and uniform if a scheme's law is true.
+"""Tests of scores that are independent and uniform under the law.
 
 The Rosenblatt transform turns a release into scores ``u``, one row per record (rosenblatt1952). If the stated law is true, all scores are
 independent, uniform on (0, 1), and independent of the originals. Numbers and categories share every test.
@@ -24,7 +24,7 @@ independent, uniform on (0, 1), and independent of the originals. Numbers and ca
 | ``rows without noise`` | one row without noise | ``n · max(s)^k`` of k sizes |
 | ``learned`` | a score, a size or a product that a ridge regression predicts out of sample | N(0, 1) given the features |
 
-All p-values but the last are exact or bounds at any number of rows, whatever the originals are. The last is used from 256 rows on; it is
+All p-values but the last are exact or bounds at any number of rows, for any originals. The last is used from 256 rows on; it is
 exact where features are functions of the originals, and a martingale's limit where they are earlier scores.
 """
 
@@ -51,7 +51,7 @@ MOST_COLUMNS = 24
 FEW_COLUMNS = 6
 """Columns that all functions, lags and predictors are computed of; more are added up in groups: 0.2 seconds for 20,000 rows."""
 MOST_ORIGINALS = 4
-"""Original columns that functions are computed of, and in whose order rows are compared."""
+"""Original columns that functions are computed of, and that order the rows for comparison."""
 LEARNED_ROWS = 12_000
 RUNS = 16
 COSINES, BINS, LAGS, BLOCK, CHUNK = 12, 24, 6, 256, 4096
@@ -59,7 +59,7 @@ NEAR = 4
 """Rows within which a row is a neighbour."""
 SMALLEST = 2.0**-50
 NO_SIZE = math.inf
-"""``telling`` of a test whose departures have no single size, so that it does not limit what the expectation could miss."""
+"""``telling`` of a test for departures without one size: it does not limit the resolution of the expectation."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Scores:
     names : sequence of str
         The d columns, as a message names them: "noise of copy 1 ('age')".
     grain : ndarray of shape (d,)
-        Largest difference of two scores that stand for the same noise; 1 where scores are randomised.
+        Largest difference of two scores of the same noise; 1 where scores are randomised.
     groups : ndarray of shape (d,)
         Number of the copy that each column is of.
     """
@@ -90,7 +90,7 @@ class Scores:
 
     @cached_property
     def w(self) -> Array:
-        """Normal scores of the size alone, cut off at 8 deviations: noise of exactly 0 has none."""
+        """Normal scores of the size alone, cut off at 8 deviations."""
         return np.clip(normal(np.abs(2.0 * self.values - 1.0)), -8.0, 8.0)
 
     def of(self, columns: NDArray[np.intp]) -> Scores:
@@ -108,7 +108,7 @@ class Scores:
 
 
 class Largest(NamedTuple):
-    """The least p-value among some comparisons, not yet corrected for their number."""
+    """The least p-value among comparisons, not corrected for their number."""
 
     p: float
     observed: float
@@ -172,9 +172,9 @@ def _evenly(count: int, most: int) -> NDArray[np.intp]:
 
 
 def added_up(scores: Scores, most: int) -> Scores:
-    """Return at most so many columns: if there are more, sums of disjoint groups of normal scores with random signs.
+    """Return at most ``most`` columns, more of them added up in groups.
 
-    The sums are independent and N(0, 1), as the groups share no column.
+    A group's normal scores are added up with random signs. The sums are independent and N(0, 1), as groups share no column.
     """
     d = scores.values.shape[1]
     if d <= most:
@@ -211,7 +211,10 @@ def distribution_test(scores: Scores) -> LawTest:
 
 
 def moments_test(scores: Scores) -> LawTest:
-    """Test the mean, the variance and the drift of each column's normal scores: the latter by the means of runs of rows."""
+    """Test the mean, variance and drift of each column's normal scores.
+
+    The drift is tested by the means of runs of rows.
+    """
     n, d = scores.values.shape
     mean, square = scores.g.mean(axis=0), np.square(scores.g).sum(axis=0)
     runs = min(RUNS, n)
@@ -232,7 +235,7 @@ def moments_test(scores: Scores) -> LawTest:
 
 
 def lengths(scores: Scores) -> Scores:
-    """Return the score of each row's length over all columns: ``Σ g²`` is χ²(d)."""
+    """Return the score of each row's length: ``Σ g²`` is χ²(d)."""
     d = scores.values.shape[1]
     u = scipy.special.chdtr(d, np.square(scores.g).sum(axis=1))
     return Scores(u[:, None], ["the length of a row's noise"], np.ones(1), np.full(1, -1))
@@ -242,9 +245,10 @@ def lengths(scores: Scores) -> Scores:
 
 
 def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: Sequence[str]) -> LawTest | None:
-    """Test correlations of directions and sizes between columns, of squares, and with where a record lies and how far out.
+    """Test correlations between columns, and with the originals.
 
-    The row number counts as an original column: noise may drift along the file.
+    Directions, sizes and squares are compared, and originals by their ranks and their distances from the median. The row number counts as
+    an original column: noise may drift along the file.
     """
     n, d = scores.values.shape
     ranks, names = np.column_stack([ranks, (np.arange(n) + 0.5) / n]), [*names, "the row number"]
@@ -262,7 +266,10 @@ def correlations_test(scores: Scores, own: Scores | None, ranks: Array, names: S
 
 
 def _squares(scores: Scores) -> Largest:
-    """Return the largest correlation of squares: given a, ``Σ a_i (g_i² − 1)`` is a Gaussian chaos with A = diag(a)."""
+    """Return the largest correlation of squares.
+
+    Given a, ``Σ a_i (g_i² − 1)`` is a Gaussian chaos with A = diag(a).
+    """
     Q = np.square(np.clip(scores.g, -8.0, 8.0)) - 1.0
     length = np.linalg.norm(Q, axis=0)
     S = Q.T @ Q
@@ -284,11 +291,14 @@ def _largest_correlation(z: Array, of: Array, rows: Sequence[str], columns: Sequ
 
 
 def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest | None:
-    """Test correlations of cosines of each column with functions of the originals and of one or two other columns."""
+    """Test correlations of functions of each column with other functions.
+
+    Functions of a column are cosines. The others are cosines of originals and of other columns, and products of two cosines.
+    """
     n, d = scores.values.shape
     cosines, waves = ([_cosines(column, COSINES) for column in each.T] for each in (scores.values, ranks))
     waves = [wave - wave.mean(axis=0) for wave in waves]
-    # Functions, what they are of, and a bit for each column of scores that they involve.
+    # Functions, names of their arguments, and a bit for each column of scores that they involve.
     single = [*((wave, name, 0) for wave, name in zip(waves, names, strict=True)),
               *((c, name, 1 << a) for a, (c, name) in enumerate(zip(cosines, scores.names, strict=True)))]  # fmt: skip
     pairs = list(combinations(single, 2))
@@ -310,7 +320,7 @@ def functions_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTes
 
 
 def _cosines(u: Array, count: int) -> NDArray[np.float32]:
-    """Return ``√2 cos(π l u)`` for l = 1 … count, shape (n, count), by Chebyshev's recurrence."""
+    """Return ``√2 cos(π l u)``, l = 1 … count, by Chebyshev's recurrence."""
     found = np.empty((count + 1, len(u)), dtype=np.float32)
     found[0], found[1] = 1.0, np.cos(math.pi * u)
     for k in range(2, count + 1):
@@ -332,7 +342,10 @@ def _length(a: Array) -> Array:
 
 
 class Order(NamedTuple):
-    """Rows in one order, and the Fourier transforms of directions, sizes, and originals, each over n rows that suit the transform."""
+    """Scores in one order of rows, and their Fourier transforms.
+
+    The number of rows is the largest that suits the transform.
+    """
 
     name: str
     g: NDArray[np.float32]
@@ -353,7 +366,7 @@ def orders(scores: Scores, ranks: Array, names: Sequence[str]) -> list[Order]:
 
 
 def neighbours_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTest:
-    """Test correlations of directions and sizes with those of the ``NEAR`` rows before, and with neighbours' originals.
+    """Test correlations with neighbours' scores and originals.
 
     ``S = Σ g_i h_(i−k)`` is a Gaussian chaos with ``‖A‖ ≤ 1`` and ``F² = n/2``; with an original a, ``Σ a_(i−k) g_i / ‖a‖`` is N(0, 1).
     """
@@ -377,18 +390,18 @@ def neighbours_test(scores: Scores, ranks: Array, names: Sequence[str]) -> LawTe
 
 
 def other_rows_test(wide: Scores, in_file: Order, narrow: Scores, rows: Sequence[Order], ranks: Array, names: Sequence[str]) -> LawTest:
-    """Test correlations with other rows, at every distance, forwards and backwards: of directions, of sizes, and with originals.
+    """Test correlations with other rows' scores and originals.
 
-    Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs of rows is a Gaussian chaos ``vᵀA v`` with ``‖A‖ ≤ 1`` and
-    ``F² = ‖A‖_F² = n/2``. In reverse order, ``Σ g_i h_(k−i)``, pairs of one column occur twice: ``F² = n``, and at most two rows meet
-    themselves.
+    Every distance is tested, forwards and backwards, of directions and of sizes. Rows lie on a circle. ``S = Σ g_i h_(i+k)`` over n pairs
+    of rows is a Gaussian chaos ``vᵀA v`` with ``‖A‖ ≤ 1`` and ``F² = ‖A‖_F² = n/2``. In reverse order, ``Σ g_i h_(k−i)``, pairs of one
+    column occur twice: ``F² = n``, and at most two rows meet themselves.
 
     Parameters
     ----------
     wide, in_file : Scores and Order
-        Columns whose own lags, and lags with originals, are computed in file order.
+        Columns for lags with themselves and with originals, in file order.
     narrow, rows : Scores and sequence of Order
-        Columns whose lags with one another are computed in every order.
+        Columns for lags with one another, in every order.
     ranks, names : ndarray of shape (n, N) and sequence of str
         Of the originals.
     """
@@ -428,7 +441,7 @@ def other_rows_test(wide: Scores, in_file: Order, narrow: Scores, rows: Sequence
 
 
 def _lagged(v: NDArray[np.float32], a: int, b: int, lag: int, S: float, names: Sequence[str], what: str, order: str) -> Largest:
-    """Return what is found of columns a and b, of which b comes so many rows later on the circle."""
+    """Return the finding for column b at ``lag`` rows after column a."""
     n = v.shape[1]
     shift = lag if 2 * lag <= n else lag - n
     early, late = (v[a, : n - shift], v[b, shift:]) if shift > 0 else (v[a, -shift:], v[b, :shift])
@@ -438,7 +451,7 @@ def _lagged(v: NDArray[np.float32], a: int, b: int, lag: int, S: float, names: S
 
 
 def _away(lag: int, n: int) -> str:
-    """Say how far away the row is that comes so many rows earlier on a circle of n."""
+    """Name the distance to the row ``lag`` rows earlier on a circle."""
     rows, side = (lag, "earlier") if 2 * lag <= n else (n - lag, "later")
     return f"{rows} row{'s' * (rows > 1)} {side}"
 
@@ -449,7 +462,7 @@ def _chaos(S: float, F_squared: float, norm: float = 1.0) -> float:
 
 
 def periods_test(scores: Scores, rows: Sequence[Order]) -> LawTest:
-    """Test for periods in direction and size, in file order and in the order of each original column.
+    """Test for periods of directions and sizes in every order of rows.
 
     Each ordinate of the periodogram of n normal scores is exponential with mean 1; the last of an even number is χ²(1).
     """
@@ -468,7 +481,7 @@ def periods_test(scores: Scores, rows: Sequence[Order]) -> LawTest:
 
 
 def repeats_test(scores: Scores, independent: int) -> LawTest | None:
-    """Test how many sizes come again: in one column, among all independent columns, and in whole rows.
+    """Test the number of repeated sizes in columns and in whole rows.
 
     A size is put into one of m equal cells, each wider than the grain. The i-th size falls into a taken cell with a chance of (i − 1)/m at
     most, so that the number of repeats has no heavier a tail than a binomial one with the mean chance (hoeffding1956).
@@ -477,7 +490,7 @@ def repeats_test(scores: Scores, independent: int) -> LawTest | None:
     ----------
     scores : Scores
     independent : int
-        How many of the columns, the first ones, are independent of one another.
+        Number of columns, from the first on, that are independent of one another.
     """
     n = len(scores.values)
     s = np.abs(2.0 * scores.values - 1.0)
@@ -508,7 +521,10 @@ def _repeated(cells: NDArray[np.int64], m: float, which: str) -> Largest:
 
 
 def without_noise_test(scores: Scores) -> LawTest | None:
-    """Test the row with least noise in each copy: the largest of its k sizes, to the power k, is uniform."""
+    """Test the row with least noise in each copy.
+
+    The largest of a row's k sizes, to the power k, is uniform.
+    """
     n, found = len(scores.values), []
     for group in np.unique(scores.groups).tolist():
         columns = np.flatnonzero((scores.groups == group) & (scores.grain < 2.0**-10))
@@ -524,7 +540,9 @@ def without_noise_test(scores: Scores) -> LawTest | None:
 
 
 def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
-    """Test whether a ridge regression predicts scores, sizes or products from the originals, neighbours, earlier scores and place.
+    """Test whether a ridge regression predicts scores out of sample.
+
+    Targets are scores, sizes and products. Features are originals, neighbours, earlier scores and the place in the file.
 
     It is fitted on every other block of rows. On the others, ``T = Σ s f / √(Σ f²)`` with predictions f is N(0, 1); for a product
     ``s = g_a g_b`` it is ``Σ s f / √(Σ (f g_a)²)``.
@@ -560,7 +578,7 @@ def learned_test(scores: Scores, ranks: Array) -> LawTest | None:
 
 
 def dictionary(g: Array, ranks: Array) -> NDArray[np.float32]:
-    """Return functions of a row's originals, of its neighbours' originals, of earlier rows' scores, and of its place, shape (n, p)."""
+    """Return features: originals, neighbours, earlier scores and place."""
     n, N = ranks.shape
     R, place = normal(ranks).astype(np.float32), np.arange(n, dtype=np.float32)[:, None] / n
     G = g.astype(np.float32)

@@ -1,4 +1,4 @@
-"""Tests of single cells: noise where the law has none, noise off its lattice, and copies that share their noise."""
+"""Tests of cells: silent by law, off a lattice, or shared by copies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from auditor.audit.law_tests.battery import NO_SIZE, Largest
 from auditor.audit.law_tests.chosen_rows import Rows
-from auditor.audit.law_tests.scores import COARSEST_OF_EDGES, HARDLY_ANY, independent_increments
+from auditor.audit.law_tests.scores import COARSEST_OF_EDGES, HARDLY_ANY, increments
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.schemes.base.increment_density import is_process
@@ -26,7 +26,7 @@ DIFFERENCE = 1.0 / math.sqrt(6.0)
 
 
 def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
-    """Check that copies at level 0, and combinations without noise by law, have none, and that noise lies on its lattice."""
+    """Check that noise is 0 where the law says so, and on its lattice."""
     n, M, N = rows.noise.shape
     deviation = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(M, N)
     silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
@@ -56,7 +56,7 @@ def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
 
 
 def null_combinations(K: Array) -> Array:
-    """Return the combinations of coordinates, in units of their deviations, that have no variance, shape (m, k)."""
+    """Return combinations without variance, of standardised coordinates."""
     own = np.sqrt(np.clip(np.diag(K), 0.0, None))
     loud = np.flatnonzero(own > 0)
     values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(own[loud], own[loud]))
@@ -66,7 +66,7 @@ def null_combinations(K: Array) -> Array:
 
 
 def _levels(law: KroneckerNoise) -> Array:
-    """Return ``Sigma``; of a process a matrix that is singular only where levels are equal.
+    """Return ``Sigma``, or for a process a matrix with the same ties.
 
     At levels that are nearly equal a process moves in few rows, but there by all of its noise.
     """
@@ -77,7 +77,9 @@ def _levels(law: KroneckerNoise) -> Array:
 
 
 def shared_cells_test(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
-    """Test how often two copies share their noise, as it is or over its deviations; of a process, how often an increment is at rest.
+    """Test the number of cells in which two copies share their noise.
+
+    Noise is compared as it is and over its deviations. Of one process, the number of increments at rest is tested.
 
     The chance of a difference within ``w`` deviations of 0 is at most ``2 w DIFFERENCE``. The count is binomial.
     """
@@ -105,7 +107,7 @@ def _near_zero(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence
 
 def _at_rest(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[Largest]:
     n, found = len(rows.x), []
-    for one in independent_increments(law):
+    for one in increments(law, True):
         on_lattice, std = one.density.moving.on_lattice, one.density.moving.std
         known = 0.0 if on_lattice or one.below < 0 else float(rows.grain[[one.place, one.below], one.attribute].sum())
         if one.below >= 0 and known <= COARSEST_OF_EDGES * std:

@@ -1,4 +1,4 @@
-"""Rows whose noise is looked at one by one: which, and how well each of their values is known.
+"""Rows that are tested one by one, and the precision of their values.
 
 Values are known to no better than the copies' grid, or their last bit, and are taken as off by that much. *Not checked*: rows not chosen.
 """
@@ -15,7 +15,7 @@ from auditor.types import Array
 
 EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 ROUNDING = 8 * EPS
-"""Of a value of the noise, beside the largest of the data's and the copies' values: what few additions leave."""
+"""Rounding of a value of the noise, relative to the largest value of the data and the copies."""
 VALUES_AT_MOST, SQUARES_AT_MOST = 2**17, 2**20
 """Values of noise that are tested row by row, some 0.2 seconds, and rows times the squared number of values in each."""
 FEWEST_ROWS = 2**12
@@ -24,19 +24,21 @@ MOST_COORDINATES = 256
 MOST_DIGITS = 12
 RUN, RUNS = 64, 8
 """Fewest rows that are tested in one run, so that neighbours are among them, and runs of a block, so that distant rows are, too."""
-GRID_ROWS, FEWEST_OF_GRID = 256, 32
-"""Rows that tell the grid that copies lie on; the fewest that tell one by the distances of values."""
+GRID_ROWS = 256
+"""Rows that the grid of copies is found from."""
+FRACTIONS = np.concatenate([np.arange(1.0, 10_001.0), 10.0 ** np.arange(5, 10)])
+"""Numbers of parts of 1 that a grid may have."""
 
 
 class Rows(NamedTuple):
-    """Rows that are looked at, best laid out in memory column by column, as tests go through them.
+    """Rows that are tested, best laid out in memory column by column.
 
     Attributes
     ----------
     x : ndarray of shape (n, N)
     noise : ndarray of shape (n, M, N)
     grain : ndarray of shape (M, N)
-        How well each value of the noise is known.
+        Precision of each value of the noise.
     """
 
     x: Array
@@ -45,18 +47,18 @@ class Rows(NamedTuple):
 
 
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
-    """Return the numbers of the copies that are looked at: all, unless they have more coordinates than that."""
+    """Return the numbers of the copies that are tested, evenly spread."""
     most = max(1, coordinates // width)
     return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
 
 
 def rows_wanted(rows: int, values: int) -> int:
-    """Return how many of a table's rows are looked at, whose noise has so many values each."""
+    """Return the number of rows that are tested, by values in a row."""
     return min(rows, max(FEWEST_ROWS, min(VALUES_AT_MOST // values, SQUARES_AT_MOST // values**2)))
 
 
 def runs(length: int, wanted: int) -> NDArray[np.intp]:
-    """Return which rows of a block are looked at: runs of neighbours, evenly from its first row to its last."""
+    """Return the rows of a block that are tested: evenly spread runs."""
     if wanted >= length:
         return np.arange(length)
     run = min(length, max(RUN, wanted // RUNS))
@@ -98,9 +100,9 @@ def _largest(values: Array) -> Array:
 
 
 def grids(values: Array) -> Array:
-    """Return the spacing of the grid that each column lies on, 0 for 0 alone, shape (k,).
+    """Return the spacing of each column's grid, 0 for 0 alone.
 
-    Found are grids of whole, decimal and binary fractions, and any grid of so few points that neighbours on it occur, each but for the
+    Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to 10⁹, each but for the
     last bit of the column's largest value, as sums and products leave it. Single precision and a number of significant digits count as
     the grid that the largest value is on.
     """
@@ -111,30 +113,32 @@ def grids(values: Array) -> Array:
     largest = np.abs(values).max(axis=0)
     eps = np.where((np.ldexp(mantissa, 24) % 1.0 == 0.0).all(axis=0), EPS_SINGLE, EPS)
     spacing = np.where(np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)]))
-    for digits in range(10):
-        steps = _whole(np.clip(values, -(2.0**60), 2.0**60) * 10.0**digits, eps)
-        spacing = np.maximum(spacing, np.gcd.reduce(steps, axis=0) / 10.0**digits)
-    for column in np.flatnonzero(spacing < 1e-9 * largest).tolist():
-        spacing[column] = max(spacing[column], _parts(values[:, column], float(eps[column])))
-    for column in range(values.shape[1] if len(values) >= FEWEST_OF_GRID else 0):
-        spacing[column] = max(spacing[column], _coarse(values[:, column], 4.0 * eps[column] * largest[column]))
-    return np.asarray(spacing)
+    return np.maximum(spacing, [_parts(column, float(bit)) for column, bit in zip(values.T, eps, strict=True)])
 
 
-def _whole(scaled: Array, eps: Array) -> NDArray[np.int64]:
-    """Return columns of whole numbers, but for their last bits, as such, and 0 for all others; shape as given.
+def _parts(column: Array, eps: float) -> float:
+    """Return the spacing of values that are multiples of 1/q, else 0.
 
-    Values of which the last bit is no small part of a whole number are passed over, and are 0 too.
+    The least q is taken. Values with a last bit near 1/q are passed over.
     """
-    rounding = 4.0 * eps * np.abs(scaled) + 64 * EPS * np.abs(scaled).max(axis=0)
+    some = column[:: max(1, len(column) // 8)]
+    for q in FRACTIONS[_multiples(some, FRACTIONS, eps, column)]:
+        if _multiples(column, q[None], eps, column)[0]:
+            steps = np.rint(column * q)
+            return float(np.gcd.reduce(steps[np.abs(steps) < 2.0**62].astype(np.int64)) / q)
+    return 0.0
+
+
+def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np.bool_]:
+    """Return for each q whether values are multiples of 1/q."""
+    scaled = values[:, None] * q
+    rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
-    near = np.abs(scaled - np.rint(scaled)) <= rounding
-    on = (near | ~known).all(axis=0) & (known.sum(axis=0) >= min(len(scaled), FEWEST_OF_GRID))
-    return np.where(on & known, np.rint(scaled), 0.0).astype(np.int64)
+    return np.asarray(((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0) & (2 * known.sum(axis=0) >= len(values)))
 
 
 def _last_digit(values: Array) -> Array:
-    """Return what the last significant decimal digit is worth in each column's largest value; 0 of more than ``MOST_DIGITS``."""
+    """Return the worth of the last significant digit in each column."""
     size = np.abs(values)
     decade = np.floor(np.log10(np.where(size > 0, size, 1.0)))
     worth = np.zeros(values.shape[1])
@@ -143,27 +147,3 @@ def _last_digit(values: Array) -> Array:
         so_few = (np.abs(scaled - np.rint(scaled)) <= 8.0 * EPS * scaled).all(axis=0)
         worth = np.where(so_few, 10.0 ** np.clip(decade.max(axis=0) - digits + 1, -300, 300), worth)
     return np.asarray(worth)
-
-
-def _parts(column: Array, eps: float) -> float:
-    """Return 1/q for the least whole number q up to 10,000 that all values are multiples of 1/q for; else 0."""
-    q = np.arange(1.0, 10_001.0)
-    for some in (column[:4], column):
-        scaled = some[:, None] * q
-        q = q[(np.abs(scaled - np.rint(scaled)) <= 4.0 * eps * (np.abs(scaled) + 1.0)).all(axis=0)]
-        if not q.size:
-            return 0.0
-    return float(1.0 / q[0])
-
-
-def _coarse(column: Array, rounding: float) -> float:
-    """Return the least distance of two values, if all lie in multiples of it from the least one; else 0."""
-    apart = np.sort(column) - column.min()
-    gaps = np.diff(apart)
-    real = gaps > rounding
-    if not real.any():
-        return 0.0
-    step = float(gaps[real].min())
-    step = apart[-1] / max(1.0, round(apart[-1] / step))  # known better by all of the range
-    off = np.abs(apart / step - np.rint(apart / step))
-    return float(step) if off.max() <= 2.0**-5 else 0.0

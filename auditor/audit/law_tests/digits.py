@@ -1,4 +1,6 @@
-"""Low digits of Gaussian noise, and of copies: uniform given everything else, unless a generator writes something into them.
+"""Low digits of Gaussian noise and of copies are uniform.
+
+A generator may write another copy's noise, or the record, into low digits, and no covariance changes.
 
 For a value c whose own noise has deviation s, and a frequency ``f ≥ 1.5/s``, the phase ``2π f c`` is uniform but for ``e^(−44)``, given the
 originals and the other copies' scores. So for weights b that are functions of these, ``t = |Σ b exp(2πi f c)|² / Σ |b|²`` has
@@ -27,13 +29,13 @@ from auditor.types import Array
 
 MOST_ROWS, DECADES, SLOWEST, GRID = 2**13, 9, 1.5, 2**17
 MOST_VALUES, MOST_GROUPS, MOST_PAIRED = 48, 4, 12
-"""Values whose digits are tested, evenly spread; groups of weights, which are added up; and columns up to which sums are tested."""
+"""Values that are tested, evenly spread; groups of weights, which are added up; and columns up to which sums are tested."""
 MOST_SWEPT, TRANSFORMS, TIMES_ROWS = 24, 24, 2**16
 """Whitened columns and Fourier transforms over all frequencies, of 2 milliseconds each; and rows times transforms."""
 
 
 def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
-    """Test whether low digits of Gaussian noise, or of copies, go with the originals or with other copies' noise."""
+    """Test whether low digits depend on originals or on other copies."""
     n, N = min(len(rows.x), MOST_ROWS), rows.grain.shape[1]
     if law.distribution != "gaussian" or n < 3:
         return None
@@ -77,7 +79,7 @@ def digits_test(law: NoiseLaw, rows: Rows, scores: Scores, names: Sequence[str],
 
 
 def _weights(b: NDArray[np.complex64], groups: int) -> tuple[NDArray[np.float32], Array, NDArray[np.complex64]] | None:
-    """Return sums of groups of weights and of squared weights, as real and imaginary parts, with squared lengths; and sums to be swept."""
+    """Return summed weights, their squared lengths, and sums to sweep."""
     if not b.shape[1]:
         return None
     both = np.hstack([_grouped(b, MOST_GROUPS), _grouped(b**2, MOST_GROUPS)])
@@ -90,7 +92,7 @@ def _grouped(b: NDArray[np.complex64], most: int) -> NDArray[np.complex64]:
 
 
 class Value(NamedTuple):
-    """Values whose digits are tested, with a copy's place, a name, the slowest and the finest frequency."""
+    """Values with digits to test, and the range of frequencies."""
 
     copy: int
     name: str
@@ -101,7 +103,7 @@ class Value(NamedTuple):
 
 
 def _values(law: NoiseLaw, rows: Rows, n: int, names: Sequence[str], chosen: Sequence[int]) -> Iterator[Value]:
-    """Yield whitened noise, sums and differences of it within a copy, and the copies' own values."""
+    """Yield whitened noise, sums and differences of it, and the copies."""
     M, N = rows.grain.shape
     white, z = whitening(law.covariance, N, rows.grain.ravel()), rows.noise[:n].reshape(n, M * N)
     known, e = np.abs(white.W) @ rows.grain.ravel(), z @ white.W.T

@@ -1,4 +1,4 @@
-"""Second moments of Gaussian noise over all rows, in natural and in whitened coordinates.
+"""Second moments of Gaussian noise over all rows.
 
 | symbol | meaning | under the law |
 | --- | --- | --- |
@@ -7,7 +7,7 @@
 | ``r(t_a, t_b − ρ_ab t_a)`` | correlation about 0 of two independent variables | ``r √((n − 1)/(1 − r²)) ~ t(n − 1)`` |
 | ``Σ t_a / √n``, ``Σ x_j t_a / ‖x_j‖`` | mean, and correlation with attribute j | N(0, 1) |
 
-All are exact at any number of rows and for any table. Coordinates that the sums cannot tell from rounding are left to single rows.
+All are exact at any number of rows and for any table. Coordinates below the rounding of the sums are left to single rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
 MOST_COORDINATES = 256
-"""Copies times attributes whose moments are tested; of more, some copies, evenly spread."""
+"""Copies times attributes that are tested; of more, some copies, evenly spread."""
 DIGITS = 2.0**-46
 """Rounding of a sum of products, relative to the squares in it."""
 
@@ -78,7 +78,9 @@ def moment_tests(law: NoiseLaw, groups: Sequence[Moments], names: Sequence[str],
 def _tests(
     S: Array, R: Array, coarse: Array, cross: Array, sums: Array, x_size: Array, n: int, labels: Sequence[str], names: Sequence[str]
 ) -> list[tuple[str, Largest, int]]:
-    """Return what is found in coordinates with sums of products S and correlations R under the law, and how many comparisons there are.
+    """Return findings for coordinates with sums of products S.
+
+    R holds the correlations under the law. A finding has a statistic, the least p-value, and the number of comparisons.
 
     Coordinates are known to ``coarse`` deviations; of two that are nearly the same the difference may be rounding.
     """

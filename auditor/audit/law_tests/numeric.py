@@ -23,7 +23,7 @@ from auditor.types import Array
 
 
 def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
-    """Return one test a statistic of a release's noise; none if no law is stated.
+    """Return the tests of a release's noise; none if no law is stated.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
 
 
 def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> list[LawTest]:
-    """Return one test a statistic of single rows: of cells, of scores by the battery, and of low digits.
+    """Return the tests of single rows: cells, scores and low digits.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def row_tests(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[
 
 
 def in_memory_tests(x: Array, copies: Sequence[Array], law: NoiseLaw, names: Sequence[str], on_grid: bool) -> list[LawTest]:
-    """Return one test a statistic of copies that are in memory, from their moments and row by row."""
+    """Return the tests of copies that are in memory."""
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
@@ -89,7 +89,10 @@ def in_memory_tests(x: Array, copies: Sequence[Array], law: NoiseLaw, names: Seq
 
 
 def _tests_of_draws(release: Release, names: Sequence[str]) -> list[LawTest]:
-    """Return the tests of noise that the scheme draws apart from the values; none of copies on a grid."""
+    """Return the tests of noise that the scheme separates from values.
+
+    Copies on a grid have none.
+    """
     if release.key.replicate > 1 or release.key.grid:
         return []
     x, *copies = (np.concatenate(part) for part in zip(*((x, *ys) for x, ys in looked_at(release, law_rows(release))), strict=True))
@@ -98,13 +101,16 @@ def _tests_of_draws(release: Release, names: Sequence[str]) -> list[LawTest]:
 
 
 def law_rows(release: Release) -> int:
-    """Return how many rows are tested one by one; they are kept where copies must be drawn again."""
+    """Return the number of rows that are tested one by one."""
     n, N = release.table.rows, release.table.width
     return rows_wanted(n, len(some_copies(release.copies, N, MOST_COORDINATES)) * N)
 
 
 def looked_at(release: Release, wanted: int) -> Iterator[tuple[Array, Sequence[Array]]]:
-    """Yield rows that are tested one by one, block by block: the first of each block if copies must be drawn again."""
+    """Yield rows that are tested one by one, block by block.
+
+    If copies must be drawn again, these are the first rows of each block.
+    """
     n, N = release.table.rows, release.table.width
     size = row_blocks(n, N)[0][1]
     if release.kept:

@@ -1,4 +1,6 @@
-"""Rosenblatt transforms: uniform scores of a release's noise under the law that its scheme states (rosenblatt1952).
+"""Rosenblatt transforms: uniform scores of noise under its stated law.
+
+The transform is rosenblatt1952's.
 
 | law | score of a value |
 | --- | --- |
@@ -61,7 +63,9 @@ class Whitening(NamedTuple):
 
 
 def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
-    """Return the whitening of a covariance K, shape (MN, MN), of M copies: block by block, by the schemes' roots within a copy.
+    """Return the whitening of a covariance K, shape (MN, MN).
+
+    Copies are whitened block by block, within a copy by the root that schemes draw with.
 
     Directions are left out that have no variance, or that are known to no better than ``COARSEST`` deviations from noise that is known to
     ``grain``, shape (MN,).
@@ -96,7 +100,7 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
 
 
 def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores | None]:
-    """Return independent scores, and scores of each copy's own noise if that has other coordinates.
+    """Return independent scores, and scores in natural coordinates.
 
     Parameters
     ----------
@@ -109,16 +113,15 @@ def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequ
         Numbers of the copies.
     """
     if is_process(law):
-        own = own_increments(law)
-        steps = independent_increments(law) if law.one_process else own
-        return process_scores(steps, rows, names, chosen), process_scores(own, rows, names, chosen) if law.one_process else None
+        steps, own = (process_scores(increments(law, nested), rows, names, chosen) for nested in (law.one_process, False))
+        return steps, own if law.one_process else None
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
         return uniform_scores(law, rows, names, chosen), None
     return gaussian_scores(law.covariance, rows, names, chosen)
 
 
 def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores]:
-    """Return ``Φ(W z)`` and ``Φ(z/σ)`` of Gaussian noise with covariance K, shape (MN, MN)."""
+    """Return ``Φ(W z)`` and ``Φ(z/σ)`` of noise with covariance K."""
     n, M, N = rows.noise.shape
     z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
     variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
@@ -135,7 +138,7 @@ def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence
 
 
 def _normal_scores(W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]) -> Scores:
-    """Return the scores of those coordinates that the copies' grid leaves."""
+    """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
     fine = np.flatnonzero(known <= COARSEST)
     values = scipy.special.ndtr(z @ W[fine].T)
@@ -143,19 +146,19 @@ def _normal_scores(W: Array, z: Array, grain: Array, labels: Sequence[str], copy
 
 
 def coordinate_name(names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool) -> str:
-    """Name a coordinate of the noise; an attribute of −1 is a direction in all attributes."""
+    """Name a coordinate of the noise; −1 is a direction in all attributes."""
     column = f" ({names[attribute]!r})" if attribute >= 0 else " (one direction)"
     return f"{'new noise' if new else 'noise'} of copy {chosen[copy]}{column}"
 
 
 def spread_over_cells(rows: Rows) -> Array:
-    """Return the noise, spread over the cells of the copies' grid at random, shape (n, M, N)."""
+    """Return the noise, spread over the cells of the grid at random."""
     V = stream(0, "where in a cell of the grid a value lies").random(rows.noise.shape)
     return np.asarray(rows.noise + (V - 0.5) * rows.grain)
 
 
 def uniform_scores(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
-    """Return ``½ + t/√12`` of the independent components ``t = K_0^(−½) z/σ``; none if ``K_0`` is singular."""
+    """Return ``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
     N, root = law.width, psd_root(law.shape)
     undo = np.linalg.inv(root) if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N else np.full((N, N), np.inf)
@@ -171,7 +174,7 @@ def uniform_scores(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen
 
 
 def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density: float) -> Scores:
-    """Return columns as scores: values, a name, how well noise is known in deviations, and the copy."""
+    """Return scores of columns: values, name, precision and copy."""
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
     return Scores(values, [name for _, name, *_ in parts], grain, np.array([copy for *_, copy in parts], dtype=np.intp))
@@ -181,7 +184,10 @@ def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density:
 
 
 class Increment(NamedTuple):
-    """Noise of one attribute at the place of a copy, less the noise at the place ``below``; all of it if that is −1."""
+    """Noise of an attribute in one copy less that in the copy ``below``.
+
+    If ``below`` is −1, all of the noise.
+    """
 
     below: int
     place: int
@@ -189,32 +195,32 @@ class Increment(NamedTuple):
     density: IncrementDensity
 
 
-def own_increments(law: KroneckerNoise) -> list[Increment]:
-    """Return all of each copy's noise, attribute by attribute."""
-    levels, variances = np.diag(law.level_covariance).tolist(), np.diag(law.shape).tolist()
-    return [Increment(-1, place, j, increment_density(law, 0.0, level, j))
-            for place, level in enumerate(levels) if level > 0 for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
+def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
+    """Return the noise of each copy and attribute, or its increments.
+
+    ``nested``: the independent increments of one process from level to level.
+    """
+    levels, variances, found = np.diag(law.level_covariance), np.diag(law.shape).tolist(), []
+    order = np.argsort(levels, kind="stable").tolist()
+    for below, place in pairwise([-1, *order]) if nested else ((-1, place) for place in order):
+        low, high = 0.0 if below < 0 else float(levels[below]), float(levels[place])
+        found += [Increment(below, place, j, increment_density(law, low, high, j))
+                  for j, variance in enumerate(variances) if variance > 0 and high > low]  # fmt: skip
+    return found
 
 
-def independent_increments(law: KroneckerNoise) -> list[Increment]:
-    """Return the increments of one process from level to level, which are independent."""
-    levels, variances = np.diag(law.level_covariance), np.diag(law.shape).tolist()
-    steps = pairwise([-1, *np.argsort(levels, kind="stable").tolist()])
-    return [Increment(below, place, j, increment_density(law, low, high, j))
-            for below, place in steps
-            if (high := float(levels[place])) > (low := 0.0 if below < 0 else float(levels[below]))
-            for j, variance in enumerate(variances) if variance > 0]  # fmt: skip
+def process_scores(steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+    """Return randomised distribution functions of increments.
 
-
-def process_scores(increments: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
-    """Return randomised distribution functions of increments; a value on a lattice or at rest is spread over its atom."""
+    A value on a lattice, or at rest, is spread over its atom.
+    """
     parts = []
-    for one in increments:
+    for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
             which = f"copy {chosen[one.place]}" + (f" less copy {chosen[one.below]}" if one.below >= 0 else "")
             parts.append((increment_scores(one, rows), f"noise of {which} ({names[one.attribute]!r})", known, one.place))
-    lattice = any(one.density.moving.on_lattice for one in increments)
+    lattice = any(one.density.moving.on_lattice for one in steps)
     scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
     return Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups) if lattice else scores
 
@@ -232,7 +238,7 @@ def increment_scores(one: Increment, rows: Rows) -> Array:
 
 
 def _known(one: Increment, rows: Rows) -> float:
-    """Return how well an increment is known; on a lattice exactly."""
+    """Return the precision of an increment; on a lattice 0."""
     if one.density.moving.on_lattice:
         return 0.0
     return float(rows.grain[one.place, one.attribute] + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0))
