@@ -154,7 +154,7 @@ class OnGrids(Reconstruction):
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
             P, explained = grid.posterior(each)
-            # What has more than the share left out ought to be touched: it settles for nearly all records that they are in a crowd.
+            # Cells above the omitted share always count as touched; this alone excludes nearly all records.
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             ends = [bounds(axis, y[maybe], P_j[maybe], explained[maybe], share) for axis, y, P_j in zip(grid.axes, each, P, strict=True)]
