@@ -17,22 +17,20 @@ order, sign and scale. The adversary's knowledge determines these.
 | ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression |
 | ``known-sample``, ``unmatched-records`` | similarity of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
 
-Distributions are compared with their means, unless the scheme translates. ``components: attributes`` treats the attributes as
-the independent components. ``latent`` is Guo and Wu's variant: ICA of known records and of the copy find common components,
-which are matched.
+Distributions are compared with their means, unless the scheme translates. ``components: attributes`` treats the attributes as the
+independent components. ``latent`` (Guo and Wu) matches components of known records and of the copy.
 
-Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves unchanged. The audit starts at the
-true attributes (or the adversary's own components), iterates to the fixed point, and assigns components with the correct
-order and signs. If two fixed points are close, theory uses the one with the attack's signs of τ (``_fastica``). A wrong
-assignment, sign or fixed point shows as a difference between measurement and theory.
+Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves unchanged. The audit iterates from
+the true attributes (or the adversary's own components) and assigns components correctly. Of two close fixed points it uses
+the one with the attack's signs of τ (``_fastica``). A wrong assignment or sign shows as a difference between measurement and
+theory.
 
-There is no theory if a component's leak into another has a standard deviation above ``LARGEST_LEAK`` over tables, as for two
-Gaussian components. Nor if the iteration fails to converge or ends at components with half of their variance from others, nor
-for noisy copies.
+No theory is given for noisy copies, without convergence, if a component loses half of its variance, or if a leak's standard
+deviation over tables exceeds ``LARGEST_LEAK``.
 
-Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian components, with fewer
-columns than attributes, and with ``latent`` and few known records. Without known pairs, it fails for attributes of equal
-distribution. Independence is *not checked*.
+Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian components, and with
+``latent`` and few known records. Without known pairs, it fails for attributes of equal distribution. Independence is *not
+checked*.
 """
 
 from __future__ import annotations

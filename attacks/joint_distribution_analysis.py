@@ -1,7 +1,6 @@
 """Joint distribution analysis of two or three attributes at once.
 
-A salary of 90,000 is common, and so is an age of 20. Together they may identify one person. In more dimensions cells are emptier and
-disclosure is likelier.
+A salary of 90,000 is common, and so is an age of 20. Together they may identify one person.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -15,17 +14,15 @@ disclosure is likelier.
 | region | per direction the shortest interval with ``1 − (1 − c)/p`` of ``P(· | y)``: jointly at least c | p intervals | |
 | claim | the region, if ``n`` times the ``π`` of all its cells and all likely cells is at most ``rare`` | | liu2008, section 3.6 |
 
-If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``.
-
-Attributes are grouped ``dimensions`` at a time in the table's order (``data: columns:`` changes it). The group with the emptiest region is
-claimed. ``rare_claimed`` counts claims and ``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
+If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``. Attributes are grouped
+``dimensions`` at a time in the table's order (``data: columns:`` changes it). The group with the emptiest region is claimed.
+``rare_claimed`` counts claims and ``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
 
 Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent between attributes.
 
-Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space empty that each one fills. With one
-dimension it is ``map-estimate`` with a reconstructed prior. Loses to attacks on all attributes if there are many, and fails under noise as
-large as the data. More ``bins`` find more, at a cost in time. The grid is fitted to the noise that it is used on, so claims under noise
-wider than its cells are correct less often than ``confidence``. The audit measures how often.
+Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space empty that each one fills.
+Fails under noise as large as the data. More ``bins`` find more, at a cost in time. The grid is fitted to the noise that it is
+used on, so claims under noise wider than its cells are correct less often than ``confidence``.
 """
 
 from __future__ import annotations

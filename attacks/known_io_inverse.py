@@ -10,16 +10,15 @@ Least squares of copies on originals, the reverse of known-io-regression. Noise 
 | ``x̂`` | ``x̄_p + M̂⁺ (y − ȳ_p)`` | (N,) | liu2008, section 4.1 |
 | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
 
-The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the translation of chen2007. With fewer records,
-or fewer columns than attributes, the minimum-norm estimate is used.
+The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the translation of chen2007. With
+fewer records, or fewer columns than attributes, the minimum-norm estimate is used.
 
-For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added noise, like ``ndr``. known-io-regression
-shrinks to ``σ²/(1 + σ²)``. Copies count equally, so pooling a good and a bad copy is worse than the good one. N + 1 records suffice,
-for any number of copies.
+For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added noise, where
+known-io-regression leaves ``σ²/(1 + σ²)``. Copies count equally. N + 1 records suffice, for any number of copies.
 
-Theory is the closed form for the fitted map, as for known-io-regression. Without noise, spanning records leave no error. The inverse of a
-matrix that is normal about ``M`` has no mean square. If noise or few records leave ``M̂`` nearly singular, the error of one draw of records
-does not predict the next (1 or 1,000).
+Theory is the closed form for the fitted map; without noise, spanning records leave no error. The inverse of a matrix that is
+normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one draw of records does not predict the next (error 1 or
+1,000).
 
 Reference: chen2007, as described in liu2008, section 4.1. Exact for a matrix without noise; fails under noise.
 """

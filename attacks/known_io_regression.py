@@ -1,7 +1,5 @@
 """Regression of originals on copies, fitted to known records.
 
-Least squares with an intercept over the known records, pooled copies side by side. Neither noise law nor data moments are needed.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``p`` | number of known records | scalar | |
@@ -12,16 +10,17 @@ Least squares with an intercept over the known records, pooled copies side by si
 | ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
 | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
 
-As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of about ``1 + kN/p``. On jointly normal
-rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records. For ``p ≤ kN`` the minimum-norm map is used, with
-copies scaled to variance 1. Near ``p = kN + 1`` plain least squares overfits and is worse than the mean; use ``ridge: gcv``.
+As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of about ``1 + kN/p``. On
+jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records. For ``p ≤ kN`` the
+minimum-norm map is used, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean;
+use ``ridge: gcv``.
 
-Errors are measured on the other records, whose noise is independent of the map. Theory is the closed form for the fitted map over that
-noise, and holds for any table (``auditor.audit.numeric.closed_form``). Transformed copies are judged in the original coordinates. Copies of
-another width have no theory, except 0 if the known records undo the matrix. Their map is fitted to rows, since joint moments do not exist.
+Errors are measured on other records, with independent noise. Theory is the closed form for the fitted map, for any table
+(``auditor.audit.numeric.closed_form``). Transformed copies are judged in the original coordinates. For copies of another
+width the map is fitted to rows; theory is then 0 if the known records undo the matrix, else unknown.
 
 Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section 4.1. The survey's least squares
-(chen2007) are ``known-io-inverse``. Works on every numeric scheme. Gains nothing from pooling corner-wave copies.
+(chen2007) are ``known-io-inverse``. Works on every numeric scheme without knowledge of the noise law.
 """
 
 from __future__ import annotations

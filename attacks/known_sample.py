@@ -1,4 +1,4 @@
-"""Match a rotated copy's principal axes to those of a population sample.
+"""Match a rotated copy's principal axes to a population sample's.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,24 +12,18 @@
 Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is compared, not its p-value, on data that
 are *not* centred: the mean helps to identify signs. Only its first term depends on D.
 
-The paper tries all 2^N signs. Here each axis first takes the sign with the smaller one-dimensional energy statistic, on thousands
-of rows. Of undecided axes all combinations are tried, up to ``exhaustive`` axes. Beyond, signs are flipped one at a time while E
-falls.
+The paper tries all 2^N signs. Here each axis first takes the sign of the smaller one-dimensional energy statistic. Of undecided
+axes all combinations are tried, up to ``exhaustive`` axes. Beyond, signs are flipped one at a time while E falls.
 
-A rotation error moves records in proportion to their distance from the centre. So the centre is the mean of sample and copy if
-this gains more than the means' own errors cost: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s + 1/m)``, Q the axes'
-mean squared rotation.
+The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s +
+1/m)``, Q the axes' mean squared rotation.
 
-Theory is first-order: the rotation between the sample's and the copy's axes (``_axis_error``), and the copy's noise. It needs
-decided axes and small rotations. There is none if several noisy copies are aligned.
+Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations and a single noisy copy. Noisy
+copies are aligned and averaged first.
 
-Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along an axis, and if eigenvalues
-nearly coincide. Noisy copies are aligned and averaged first (the survey has one copy and no noise).
-
-Not for a random projection: averaged over its matrix the copy's covariance is ``σ² tr K · I`` (liu2008, end of section 4.2). With
-six skewed attributes, deviations growing by a fifth each, the normalized error is 0.017 after a rotation and 1.3 after a projection
-(ten matrices). One matrix gives ``M K Mᵀ``, which keeps the widest axis of very uneven data: 0.5 (0.1 to 1.6) if deviations grow by
-a half.
+Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along an axis. Not for a random
+projection, whose covariance is ``σ² tr K · I`` averaged over matrices (liu2008, end of section 4.2). Six skewed attributes,
+deviations growing by a fifth each: normalized error 0.017 after a rotation, 1.3 after a projection (ten matrices).
 """
 
 from __future__ import annotations

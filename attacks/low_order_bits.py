@@ -1,7 +1,7 @@
 """Exclude originals by the last digits of released floating-point values.
 
-Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits exclude some of them, and
-Bayes' rule weights the rest. A coalition excludes more than any single copy.
+Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits exclude some of these, and
+Bayes' rule weights the rest.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,13 +12,13 @@ Bayes' rule weights the rest. A coalition excludes more than any single copy.
 | ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012 |
 | ``x̂`` | ``Σ q_c c`` | (b,) | |
 
-The generator of each copy's noise is the most likely one. If a smooth law rounded to doubles or to a public grid is as
-likely, there is none and ``r`` is 1. Attributes are treated one at a time. With more than 4,096 candidates the estimate is
-linear. *Not checked*: that a copy is ``x + z`` by one addition. Of a copy drawn from another copy, the last digits mislead.
+The generator of each copy's noise is the most likely one. ``r`` is 1 if a smooth law rounded to doubles or to a public grid
+is as likely. Attributes are treated one at a time. With more than 4,096 candidates the estimate is linear. *Not checked*:
+that a copy is ``x + z`` by one addition; for a copy drawn from another copy the digits mislead.
 
 Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point, as in ``x + rng.laplace(0,
-b)``. More copies with independent noise help. Finds nothing in copies on a public grid, as ``auditor perturb`` makes. The
-step must be given, so ``attacks: all`` omits this attack.
+b)``. Finds nothing in copies on a public grid, as from ``auditor perturb``. The step must be given, so ``attacks: all`` omits
+this attack.
 """
 
 from __future__ import annotations

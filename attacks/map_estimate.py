@@ -1,7 +1,6 @@
 """Posterior mode or mean of each record, for a prior of any shape.
 
-A Gaussian prior gives the linear Bayes estimate, a flat prior the released value. A prior reconstructed from the copies adapts to the
-data's shape, unlike any linear attack.
+A Gaussian prior gives the linear Bayes estimate, a flat prior the released value.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,13 +9,13 @@ data's shape, unlike any linear attack.
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact for it. ``kde``: the histogram
-smoothed by a normal kernel one bin wide; Newton's method finds the mode from the best grid point. Both treat attributes one at a time. The
-Gaussian prior uses correlations and wins if they are strong. ``histogram`` with ``estimate: mean`` is the univariate reconstruction (UDR)
-of huang2005, section 4. ``known``: the table's own value shares, with ``perfect`` knowledge; the posterior is exact for any law.
+``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact. ``kde``: the
+histogram smoothed by a normal kernel one bin wide; Newton's method finds the mode from the best grid point. ``known``: the
+table's own value shares, with ``perfect`` knowledge; the posterior is exact for any law. These three treat attributes one at
+a time, and so does the Gaussian prior under other noise. ``histogram`` with ``estimate: mean`` is the univariate
+reconstruction (UDR) of huang2005, section 4.
 
-Several copies are combined by ``_channel``. Under noise that is not Gaussian the Gaussian prior also treats attributes one at a time, and
-``kde`` has bins a quarter as wide (equal on a lattice).
+Several copies are combined by ``_channel``.
 
 Reference: liu2008, section 3.5. With the right prior the mean has the least squared error of all estimates.
 """

@@ -1,8 +1,5 @@
 """Joint posterior mean under a normal mixture fitted to the copies alone.
 
-The copies show curves, clusters, long tails and point masses, jointly in all attributes. Linear attacks use only the covariance,
-``map-estimate`` only one attribute.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``W`` | minimum-variance weights of the copies: a sufficient combination under Gaussian noise | (N, kN) | ``least_noise`` |
@@ -12,22 +9,20 @@ The copies show curves, clusters, long tails and point masses, jointly in all at
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: weighted LLSE of the components | (N,) | bovy2011 |
 
 The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows. The number of components
-maximises the held-out likelihood. With one component the prior has the adversary's mean and covariance, and the attack is
-``bayes-estimate``. Coalitions with equal combinations share one fit (``RowAttack.combines``).
+maximises the held-out likelihood. With one component the attack is ``bayes-estimate``. Coalitions with equal combinations
+share one fit.
 
 Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Optimal in squared error if the data are a
-normal mixture (*not checked*) and the rows suffice. Wins on curves, clusters, tails and point masses. On normal data, or with
-too few rows for two covariances, it is the linear estimate (below some 13,000 rows with fifty attributes, always with a
-hundred). Gains little if noise hides the shape.
+normal mixture (*not checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. It is linear on
+normal data, or with too few rows for two covariances (below some 13,000 with fifty attributes, always with a hundred).
 
 *Privacy by mixtures.* Under Gaussian noise each attribute's posterior is a mixture of K normals with weights ``q_k``.
-``interval-privacy`` reports its shortest interval, the metric of agrawal2000 given all copies of all attributes (after
-zhu2004). Atoms make these intervals too short; ``localised_share`` reports their coverage.
+``interval-privacy`` reports its shortest interval (agrawal2000, zhu2004). Atoms make it too short; ``localised_share``
+reports coverage.
 
 *Other noise laws*, independent between attributes, use expectation propagation (``_expectation_propagation``, minka2001) for
-``q_k``, ``x̂`` and EM. *Approximate*: the error exceeds the exact posterior mean's by about 1e-4, while a Gaussian
-approximation of Laplace noise costs 1e-2. Lattices are treated as continuous, so ``map-estimate`` is better on small whole
-numbers. The prior is fitted to 5,000 rows. With one component the estimate is not linear, and better than ``llse``.
+``q_k``, ``x̂`` and EM, on 5,000 rows. *Approximate*: the error exceeds the exact posterior mean's by about 1e-4; a Gaussian
+approximation of Laplace noise costs 1e-2. Lattices are treated as continuous.
 """
 
 from __future__ import annotations

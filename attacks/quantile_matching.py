@@ -1,6 +1,6 @@
-"""Match the quantiles of a copy to those of a population sample.
+"""Match the quantiles of a copy to a population sample's.
 
-Any monotone recoding keeps each value's rank, known law or not. A sample of the population gives the value at that rank.
+Any monotone recoding keeps each value's rank, known law or not. The sample has the value at that rank.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,10 +10,8 @@ Any monotone recoding keeps each value's rank, known law or not. A sample of the
 | ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
 A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly disagrees. *Not
-identifiable*: the orientation of symmetric attributes without correlations.
-
-Noise changes ranks: for noisy copies the result is no better than the released value. That the sample is of this population is
-*not checked*.
+identifiable*: the orientation of symmetric attributes without correlations. Noise changes ranks: for noisy copies the result
+is no better than the released value. That the sample is of this population is *not checked*.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Record linkage: find a target's row in perturbed copies by known values.
 
 The odds of a row compare its likelihood as the target's copy with its likelihood as any person's (Fellegi and Sunter).
-Unknown attributes help too, through correlated noise and through their regression on known values.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,17 +12,12 @@ Unknown attributes help too, through correlated noise and through their regressi
 | ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
 | assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
-On normal data the row of highest odds is most likely the target's, so no rule names more rows correctly. Distance ignores how
-common a row is. Without noise a record is named unless another has equal known values. The estimate is ``llse``'s of the
-named row.
-
-The assignment names all targets at once. On normal data it is the maximum-likelihood pairing, as the denominators cancel.
-With few targets among many rows it hardly improves on the odds.
+On normal data no rule names more rows correctly than the odds. Distance ignores how common a row is. The assignment names all
+targets at once, on normal data by the maximum-likelihood pairing. The estimate is ``llse``'s of the named row.
 
 Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the
 others the odds. The known attributes' denominator has no closed form and is omitted, which does not affect an assignment.
-
-For copies without a law there is only distance: Euclidean to the copies' mean, in deviations of each attribute.
+Copies without a law need ``distance``: Euclidean to the copies' mean, in deviations of each attribute.
 
 Wins with little noise on several known attributes. Fails under noise as large as the data, in the copies or in the
 adversary's values. These are exact unless ``noise`` is set; their noise is normal and independent.

@@ -1,8 +1,5 @@
 """Joint posterior mean with a population sample as the prior.
 
-Other draws from the population, or some records of the table, replace a model. Each record of the sample is weighted by the
-likelihood of the copies.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``ȳ, Sigma_r`` | the copies' least noisy combination, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
@@ -11,21 +8,16 @@ likelihood of the copies.
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
 | ``x̂`` | ``Σ_j q_j (x_j + h² K (h² K + Sigma_r)⁻¹ (ȳ − x_j))`` | (N,) | |
 
-In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is two matrix products and an exponential per block:
-linear in rows and in the sample. Bandwidth 0 is right for discrete values but leaves gaps in a small sample. So the bandwidth
-maximises the likelihood of at most 2,000 rows of the copies.
-
-``K`` combines the records' covariance and the copies' less their noise (``weighed_covariance``). Limits: strong noise gives
-the sample's mean, weak noise the nearest record (bandwidth 0) or the released value, and a large sample of normal data
-``llse``.
+In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is linear in rows and in the sample. Bandwidth 0
+suits discrete values but leaves gaps in a small sample. So the bandwidth maximises the likelihood of at most 2,000 rows of
+the copies. ``K`` combines the records' covariance and the copies' less their noise (``weighed_covariance``).
 
 Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes and copies. The kernels are
-replaced by points drawn from them: 2,000 in all, or one per record of a larger sample. Weak noise needs more points than
-strong noise.
+replaced by random points: 2,000 in all, or one per record of a larger sample.
 
 As the sample grows this tends to the exact posterior mean, optimal in squared error for any distribution. Fails with few
-records or many attributes, where distances between records exceed the noise; ``mixture-estimate`` then fits a prior to all
-copies. That the sample is of this population is *not checked*.
+records or many attributes, where distances between records exceed the noise. That the sample is of this population is *not
+checked*.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Posterior of categories along the rows, by a hidden Markov chain.
 
-The transitions are fitted to the copies alone, given the known perturbation. Every record's posterior then uses its
-neighbours' copies.
+The transitions are fitted to the copies alone, given the known perturbation.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,16 +9,13 @@ neighbours' copies.
 | ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
 | ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
 
-Copies are pooled by the exact likelihood of ``posterior``, so only the best multilevel copy counts. The chain is used only
-if, fitted to half of the windows, it predicts the other half better than independence does, by ``SURE_OF`` standard errors.
-Otherwise the result is ``posterior``. It is fitted to the first ``FITTED_ROWS`` records of each block of 65,536 records.
-Blocks are separate series, so time and memory are linear in records.
+The chain is used only if, fitted to half of the windows, it predicts the other half better than independence does, by
+``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is fitted to the first ``FITTED_ROWS`` records of each
+block of 65,536 records. Blocks are separate series, so time and memory are linear in records.
 
-The posterior is exact if the fitted chain is the data's. There is no theory, since the table's chain is unknown. Error bars
-come from other draws of the release, each with its own chain.
-
-Wins if neighbours are similar or predict one another. Assumed, *not checked*: perturbation is independent between records;
-the chain has order 1 and is constant within a block.
+The posterior is exact if the fitted chain is the data's. The table's chain is unknown, so no theory is given. Error bars use
+other draws of the release, each with its own chain. Assumed, *not checked*: perturbation is independent between records; the
+chain has order 1 and is constant within a block.
 
 Reference: baum1970; rabiner1989.
 """

@@ -12,16 +12,16 @@ The benchmark for the information in correlations.
 | gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
 
 ``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate from one attribute for
-any; it needs only moments. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows.
-``prior: reconstructed`` is the paper's: ``f_X`` is estimated from the copies (``auditor.adversary.density``, flat in every
-bin) and the integrals are exact. It needs rows but no moments, and allows noise of any law.
+any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior: reconstructed`` is
+the paper's: ``f_X`` is estimated from the copies (``auditor.adversary.density``, flat in every bin) and the integrals are
+exact, for noise of any law.
 
 Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A reconstructed prior under noise
 that is not Gaussian uses all copies (``_channel``).
 
-Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right: gaussian for normal data,
-reconstructed for skewed or clustered data. A reconstructed prior loses accuracy with few records or strong noise. Equal to
-``bayes-estimate`` if attributes and noise are uncorrelated and normal, else worse.
+Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right. A reconstructed prior
+loses accuracy with few records or strong noise. Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and
+normal, else worse.
 """
 
 from __future__ import annotations
