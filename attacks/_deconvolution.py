@@ -189,8 +189,8 @@ def _pairs(r: int) -> tuple[Indices, Indices]:
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
     """Return ``Σ q``, ``Σ q u``, ``Σ q u uᵀ`` and the log-likelihood.
 
-    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product gives it for all components, and one
-    gives the sums. Rounding is a millionth of a nat if ``T`` is ``GRAIN``, so estimates do not use this form.
+    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product gives it for all components,
+    and one gives the sums. Rounding is a millionth of a nat if ``T`` is ``GRAIN``, so estimates do not use this form.
     """
     (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
     i, j = _pairs(r)

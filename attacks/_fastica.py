@@ -92,8 +92,8 @@ class Unmixing:
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:
         """Fit to rows of shape (m, N) from a start at given directions.
 
-        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``, shape (N,), select between two close
-        fixed points. Only the sign of the most nearly Gaussian component is used.
+        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``, shape (N,), select between
+        two close fixed points. Only the sign of the most nearly Gaussian component is used.
 
         Raises
         ------

@@ -1,7 +1,8 @@
 """Posteriors of one attribute under a binned prior fitted to the copies.
 
-A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's estimate is a function of one number; for
-many rows it is tabulated on a grid and interpolated. On a lattice, each distinct combination of copies is estimated once.
+A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's estimate is a function of one
+number; for many rows it is tabulated on a grid and interpolated. On a lattice, each distinct combination of copies is
+estimated once.
 """
 
 from __future__ import annotations

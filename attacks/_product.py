@@ -163,8 +163,8 @@ class Product(Channel):
 def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
     """Return mass and mean of ``f`` between nodes, with ``log f`` linear.
 
-    Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 − e^{−|δ|})/|δ|``. The mean lies at a share
-    ``1/(1 − e^{−δ}) − 1/δ`` of the width.
+    Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 − e^{−|δ|})/|δ|``. The mean lies
+    at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
     """
     width, rise = np.diff(x, axis=1), np.diff(log_f, axis=1)
     flat = np.abs(rise) < 1e-5  # series; its next terms are below 1e-11

@@ -1,6 +1,7 @@
 """Smoothed spectra of copies along the rows, and the Wiener filter.
 
-In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``. Copy and noise are smoothed by one lag window.
+In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``. Copy and noise are smoothed by one lag
+window.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -70,8 +71,8 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
     """Return ``N(f)``, shape (F, d), from the noise's autocorrelations.
 
-    ``r`` has lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set. Otherwise as in a periodogram of segments of S rows, with
-    ``(S − h)/S`` of the pairs at lag h.
+    ``r`` has lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set. Otherwise as in a periodogram of segments of S
+    rows, with ``(S − h)/S`` of the pairs at lag h.
     """
     size = PADDING * len(r)
     h = _lags(size)
@@ -153,7 +154,8 @@ def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
 def excess_risk(G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int) -> Risk:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``.
 
-    P is a periodogram of rows that fitted neither. ``S`` is P smoothed (``judged_by``). ``noise`` is the unsmoothed ``N(f)``, shape (F, d).
+    P is a periodogram of rows that fitted neither. ``S`` is P smoothed (``judged_by``). ``noise`` is the unsmoothed ``N(f)``,
+    shape (F, d).
 
     Ordinates of a periodogram are approximately independent with covariance S ⊗ S*. So the mean of ``tr A P`` over frequencies has
     variance ``2 ∫ tr (A S)² / n`` for n real rows.

@@ -1,7 +1,7 @@
 """Exact posterior of a value, with the table's value shares as prior.
 
-``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the column's distinct values x with shares ``π_x``. The noise may follow any law. On a
-lattice the sum is exact, without bins or grid.
+``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the column's distinct values x with shares ``π_x``. The noise may follow any
+law. On a lattice the sum is exact, without bins or grid.
 """
 
 from __future__ import annotations

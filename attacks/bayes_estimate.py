@@ -11,8 +11,8 @@ The noise may have any covariance. The posterior mean is also the mode.
 | ``F`` | ``Sigma_x (Sigma_x + Sigma_r)⁻¹``; ``x̂ = mu_x + F (y − mu_x)`` | (N, N) | equal to (13), without either inverse |
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
-The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` of its rows with
-negative eigenvalues set to 0. A coalition's copies are first averaged with minimum-variance weights
+The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` of its
+rows with negative eigenvalues set to 0. A coalition's copies are first averaged with minimum-variance weights
 (``auditor.adversary.single_copy``). For noise of one shape this loses nothing: the estimate equals ``llse``.
 
 Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the best linear estimate for any data.

@@ -1,6 +1,7 @@
 """MAP estimate against a random projection, given known records.
 
-Known records determine the projection on their span. A record's copy then determines its part in the span and the length of the rest.
+Known records determine the projection on their span. A record's copy then determines its part in the span and the length of
+the rest.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,8 +13,8 @@ Known records determine the projection on their span. A record's copy then deter
 | ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
 | ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
 
-The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise it; all directions orthogonal to the
-span are equally likely. ``estimate: map`` draws one at random. ``centre`` uses none, which is closer.
+The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise it; all directions
+orthogonal to the span are equally likely. ``estimate: map`` draws one at random. ``centre`` uses none, which is closer.
 
 | expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
 | --- | --- | --- |
@@ -21,9 +22,9 @@ span are equally likely. ``estimate: map`` draws one at random. ``centre`` uses 
 | ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
 | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit nearest to the known mean x̄ is used. Theory
-is the first column, since the adversary knows G. The second is infinite near r = n' and heavy-tailed long before.
-Several copies are stacked: k copies of n' columns are one of kn'.
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit nearest to the known mean x̄
+is used. Theory is the first column, since the adversary knows G. The second is infinite near r = n' and heavy-tailed long
+before. Several copies are stacked: k copies of n' columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
 """

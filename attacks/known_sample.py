@@ -15,8 +15,8 @@ are *not* centred: the mean helps to identify signs. Only its first term depends
 The paper tries all 2^N signs. Here each axis first takes the sign of the smaller one-dimensional energy statistic. Of undecided
 axes all combinations are tried, up to ``exhaustive`` axes. Beyond, signs are flipped one at a time while E falls.
 
-The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds ``tr K (1/s +
-1/m)``, Q the axes' mean squared rotation.
+The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds
+``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
 
 Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations and a single noisy copy. Noisy
 copies are aligned and averaged first.

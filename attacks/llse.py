@@ -9,8 +9,8 @@
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
-For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a kN×kN solve.
-Only the first form of (7) holds for singular ``K_X`` and ``K_Z``.
+For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a
+kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and ``K_Z``.
 
 Reference: li2012, section 3.2. Optimal for Gaussian data, and the best linear estimate for any data. Gains nothing from a second
 corner-wave copy. With moments estimated from few rows, the unstructured form gets *worse* with more copies.

@@ -16,9 +16,9 @@ The generator of each copy's noise is the most likely one. ``r`` is 1 if a smoot
 is as likely. Attributes are treated one at a time. With more than 4,096 candidates the estimate is linear. *Not checked*:
 that a copy is ``x + z`` by one addition; for a copy drawn from another copy the digits mislead.
 
-Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point, as in ``x + rng.laplace(0,
-b)``. Finds nothing in copies on a public grid, as from ``auditor perturb``. The step must be given, so ``attacks: all`` omits
-this attack.
+Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point, as in
+``x + rng.laplace(0, b)``. Finds nothing in copies on a public grid, as from ``auditor perturb``. The step must be given, so
+``attacks: all`` omits this attack.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tu
     """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
     ``known`` holds the indices of the known attributes. ``K_X`` may be singular: known parts determine a total. Known values
-    may have noise of variances ``noise``, shape (|K|,). Then ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of ``K_{X|K} =
-    K_X − B K_KX`` is 0.
+    may have noise of variances ``noise``, shape (|K|,). Then ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of
+    ``K_{X|K} = K_X − B K_KX`` is 0.
     """
     if noise is not None and noise.any():
         B = regression(K_X[:, known], K_X[np.ix_(known, known)] + np.diag(noise))

@@ -198,8 +198,8 @@ class PublishedModel(Estimated):
     def label(self) -> str:
         """``model(salary on age, years, rows=50)``, with stated figures.
 
-        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``, ``; known: age,
-        years``.
+        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``,
+        ``; known: age, years``.
         """
         figures = f" by a tree to depth {self.depth}" if self.depth is not None else "" if self.tree is None else f" by {self.tree}"
         if self.regression is not None:

@@ -9,9 +9,9 @@ Iterative proportional fitting finds it from a uniform start.
 | ``c_j(x), m_j`` | the cell of value x in the j-th table, and the published shares of its cells | (s,), (cells,) |
 | | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
 
-A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence ``κ = P(C |
-A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has a cell per leaf and target value. It
-splits by the attribute of least conditional entropy, into all of its values.
+A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
+``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has a cell per leaf and target
+value. It splits by the attribute of least conditional entropy, into all of its values.
 
 Source: deming1940 for the iteration; csiszar1975 for its limit, the I-projection; quinlan1986 for the tree.
 """
