@@ -86,7 +86,7 @@ class Posterior:
     def __init__(self, prior: Mixture, s: Array) -> None:
         self._prior, self._s = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, and T is no worse conditioned than GRAIN
+        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
         self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(np.einsum("krr->kr", L)).sum(axis=1)
 
     def natural(self) -> Array:

@@ -18,7 +18,7 @@ axes all combinations are tried, up to ``exhaustive`` axes. Beyond, signs are fl
 The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds
 ``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
 
-Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations and a single noisy copy. Noisy
+Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations and only one copy in use. Noisy
 copies are aligned and averaged first.
 
 Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along an axis. Not for a random

@@ -59,7 +59,7 @@ class AffineStack(Sequence[Affine]):
         For coalitions of one size; or for any, on all M copies of the view, with 0 outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
-        As for ``Affine``.
+        As for ``Affine``. No map uses true values.
     held : sequence of B tuples of int, or None
         Indices from 0 of each coalition's copies, if weights are on all.
     """

@@ -217,7 +217,7 @@ class Reconstruction:
     ----------
     neighbours : int
         Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and similar methods get these rows too,
-        fewer at the ends of the table; their results are ignored. ``inferred`` gets only the record's own row.
+        fewer at the ends of the table; their results are ignored. No other order may be used. ``inferred`` gets only the record's own row.
     known_noise : ndarray of shape (|K|,) or None
         Standard deviations of normal noise in known values; the audit draws it before ``likeness``.
     in_clear : ndarray of shape (|K|,) or None
