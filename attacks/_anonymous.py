@@ -104,7 +104,7 @@ class ClassAttack(RowAttack):
 
     @abstractmethod
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the claimed value group of each class, −1 for none.
+        """Return each class's claimed group, shape (classes,); −1 for none.
 
         Parameters
         ----------
@@ -112,10 +112,6 @@ class ClassAttack(RowAttack):
             Released records in each class.
         P_E : ndarray of shape (classes, G)
         P : ndarray of shape (G,)
-
-        Returns
-        -------
-        ndarray of shape (classes,)
         """
 
     def groups(self, view: View, values: Array) -> Indices:

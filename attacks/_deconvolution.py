@@ -13,11 +13,11 @@
 EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each component's weighted mean and
 covariance of ``u``, then works on K matrices of shape (r, r).
 
-The number of components is doubled from 1 while the held-out likelihood rises by more than a standard error. A component is split
-along the axis on which its rows look least normal. Starts are deterministic.
+The number of components is doubled from 1 while the held-out likelihood rises by more than a standard error. Starts are
+deterministic.
 
-*Atoms.* A point mass (a tax of 0, whole numbers of children) is a component whose variance converges slowly to 0. A component much
-narrower than the noise becomes an atom at once, unless that lowers the held-out likelihood.
+*Atoms.* A point mass is a component with a variance that converges slowly to 0. A component much narrower than the noise becomes an
+atom at once, unless that lowers the held-out likelihood.
 
 Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """

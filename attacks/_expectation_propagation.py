@@ -1,7 +1,7 @@
 """Normal-mixture posterior under any noise, by expectation propagation.
 
-Noise is independent between attributes. In a component the posterior is a normal times one likelihood per attribute. Each
-likelihood is replaced by the normal factor that preserves mass, mean and variance given all other factors.
+Noise is independent between attributes. Each likelihood is replaced by the normal factor that preserves mass, mean and variance
+given all other factors.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -14,8 +14,7 @@ likelihood is replaced by the normal factor that preserves mass, mean and varian
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
 *Approximate* if attributes depend on one another within a component; exact for one attribute. For log-concave likelihoods two
-rounds nearly reach the limit, and the limit nearly equals the integral. *Approximate* on lattices too: noise is treated as
-continuous, with log-linear density between whole steps.
+rounds nearly reach the limit, and the limit nearly equals the integral. Lattice noise is treated as continuous.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Pairs(Guide):
         return np.eye(self.original.shape[1])
 
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return the assignment of largest correlations; signs come later."""
+        """Return the assignment of largest correlations, signs undecided."""
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
@@ -86,7 +86,7 @@ class Pairs(Guide):
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
-        """Return pairs whose copies are the records."""
+        """Return pairs with the records as copies."""
         return replace(self, copies=self.original)
 
 
@@ -137,8 +137,6 @@ def standard(values: Array, centred: bool) -> Array:
 
 def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
     """Match components to targets by least total Wasserstein distance.
-
-    Hungarian method.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Bayes estimate: posterior mean of Gaussian data under Gaussian noise.
 
-The noise may have any covariance. The posterior mean is also the mode.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``Sigma_x, mu_x`` | covariance and mean of the data | (N, N), (N,) | huang2005, section 6.1 |
@@ -12,11 +10,10 @@ The noise may have any covariance. The posterior mean is also the mode.
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
 The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` of its
-rows with negative eigenvalues set to 0. A coalition's copies are first averaged with minimum-variance weights
-(``auditor.adversary.single_copy``). For noise of one shape this loses nothing: the estimate equals ``llse``.
+rows with negative eigenvalues set to 0. Copies are first averaged with minimum-variance weights
+(``auditor.adversary.single_copy``); for noise of one shape the estimate equals ``llse``.
 
 Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the best linear estimate for any data.
-If everything is estimated from 1,000 rows, ``pca-filter`` and ``udr`` are better where their assumptions hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Independent component analysis against a secret matrix.
 
-A copy is a mixture of the attributes. If they are independent and at most one is Gaussian, the mixture can be undone up to
-order, sign and scale. The adversary's knowledge determines these.
+If the attributes are independent and at most one is Gaussian, their mixture can be undone up to order, sign and scale. The
+adversary's knowledge determines these.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -22,11 +22,8 @@ independent components. ``latent`` (Guo and Wu) matches components of known reco
 
 Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves unchanged. The audit iterates from
 the true attributes (or the adversary's own components) and assigns components correctly. Of two close fixed points it uses
-the one with the attack's signs of τ (``_fastica``). A wrong assignment or sign shows as a difference between measurement and
-theory.
-
-No theory is given for noisy copies, without convergence, if a component loses half of its variance, or if a leak's standard
-deviation over tables exceeds ``LARGEST_LEAK``.
+the one with the attack's signs of τ (``_fastica``). No theory is given for noisy copies, without convergence, if a component
+loses half of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
 
 Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian components, and with
 ``latent`` and few known records. Without known pairs, it fails for attributes of equal distribution. Independence is *not

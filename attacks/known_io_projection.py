@@ -1,8 +1,5 @@
 """MAP estimate against a random projection, given known records.
 
-Known records determine the projection on their span. A record's copy then determines its part in the span and the length of
-the rest.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``X_p, Y_p`` | known records and their copies, as rows; r the rank of ``X_p`` | (p, N), (p, n') | liu2008, section 4.1 |
@@ -23,8 +20,8 @@ orthogonal to the span are equally likely. ``estimate: map`` draws one at random
 | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
 For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit nearest to the known mean x̄
-is used. Theory is the first column, since the adversary knows G. The second is infinite near r = n' and heavy-tailed long
-before. Several copies are stacked: k copies of n' columns are one of kn'.
+is used. Theory is the first column; the second is heavy-tailed near r = n'. Several copies are stacked: k copies of n'
+columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
 """
@@ -160,11 +157,7 @@ def beside(left: Array, y: Array, variance: float) -> Array:
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
     """Return the log of (12.8) up to a constant for one record and its copy.
 
-    ``x`` has shape (N,), ``y`` shape (n',).
-
-    Notes
-    -----
-    The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``, which does not depend on x.
+    ``x`` has shape (N,), ``y`` shape (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
     """
     across = float(((x @ known.rest) ** 2).sum())
     gap = y - known.image @ (known.spanned.T @ x)

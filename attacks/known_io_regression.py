@@ -15,12 +15,12 @@ jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)`
 minimum-norm map is used, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean;
 use ``ridge: gcv``.
 
-Errors are measured on other records, with independent noise. Theory is the closed form for the fitted map, for any table
-(``auditor.audit.numeric.closed_form``). Transformed copies are judged in the original coordinates. For copies of another
-width the map is fitted to rows; theory is then 0 if the known records undo the matrix, else unknown.
+Theory is the closed form for the fitted map over the other records (``auditor.audit.numeric.closed_form``). Transformed
+copies are judged in the original coordinates. For copies of another width theory is 0 if the known records undo the matrix,
+else unknown.
 
 Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section 4.1. The survey's least squares
-(chen2007) are ``known-io-inverse``. Works on every numeric scheme without knowledge of the noise law.
+(chen2007) are ``known-io-inverse``.
 """
 
 from __future__ import annotations

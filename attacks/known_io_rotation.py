@@ -1,7 +1,5 @@
 """Guess a rotation uniformly among all that fit the known records.
 
-Known records determine the rotation on their span. On the rest of the space every orthogonal map is equally likely.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``X_p, Y_p`` | known records and their copies, as rows | (p, N) | liu2008, section 4.1 |
@@ -13,12 +11,12 @@ Known records determine the rotation on their span. On the rest of the space eve
 | ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
 | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
 
-The printed (12.6) is ``θ/π``, which is right for c = 2 only. For c = 1 there are two maps, so the probability is ½ until θ =
-π. A record in the span, or any record with ``‖x‖ε ≥ 2d``, is a certain hit. A rotation preserves lengths and distances, so
-the adversary knows d, ‖x‖ and every record's probability.
+The printed (12.6) is ``θ/π``, which is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A record in the
+span, or any record with ``‖x‖ε ≥ 2d``, is a certain hit. A rotation preserves lengths and distances, so the adversary knows
+every record's probability.
 
 The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``). With a
-translation everything is relative to the known records' mean, the rank is one less, and the probabilities are unknown.
+translation records are centred, the rank is one less, and the probabilities are unknown.
 
 Only the first copy is used: the others add no information. Fails with few known records.
 """

@@ -201,20 +201,16 @@ class Signs(NamedTuple):
 def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
     """Return signs D that bring ``a·D`` nearest to ``b`` by energy statistic.
 
+    Axes are scaled by the sample's deviations.
+
     Parameters
     ----------
-    a : ndarray of shape (s, N)
-        The sample along its own axes, not centred.
-    b : ndarray of shape (m, N)
-        The copy along its own.
+    a, b : ndarrays of shapes (s, N) and (m, N)
+        Sample and copy along their own axes, not centred.
     exhaustive : int
-        Most undecided axes for which all combinations are tried; beyond, signs are flipped while the statistic falls.
+        Most undecided axes for which all combinations are tried.
     rows : int
         Rows of either for the joint statistic; a single axis uses all.
-
-    Notes
-    -----
-    Axes are scaled by the sample's deviations, so that the widest does not dominate.
     """
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)

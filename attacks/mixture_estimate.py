@@ -244,7 +244,7 @@ class _PosteriorMean(Reconstruction):
 def shortest_of_mixture(q: Array, mean: Array, std: Array, confidence: float) -> tuple[Array, Array]:
     """Return both ends, shapes (b,), of shortest intervals of normal mixtures.
 
-    Each row has a one-dimensional mixture.
+    One end lies on a grid of an eighth of the mixture's deviation. The other is interpolated.
 
     Parameters
     ----------
@@ -253,10 +253,6 @@ def shortest_of_mixture(q: Array, mean: Array, std: Array, confidence: float) ->
         0 for an atom.
     confidence : float
         In (0, 1).
-
-    Notes
-    -----
-    One end lies on a grid of an eighth of the mixture's deviation, about its mean. The other is interpolated.
     """
     centre = (q * mean).sum(axis=1)
     width = np.sqrt((q * (std**2 + (mean - centre[:, None]) ** 2)).sum(axis=1))

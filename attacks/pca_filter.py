@@ -1,6 +1,6 @@
 """PCA filtering: project the copy on the data's principal components.
 
-White noise is equal in all directions, so p of N directions hold p/N of it. Correlated data vary mostly in few directions.
+p of N directions hold p/N of white noise, and most of the variance of correlated data.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,8 +13,8 @@ White noise is equal in all directions, so p of N directions hold p/N of it. Cor
 
 p is a number, the fewest components with a share of the variance, or the index of the largest gap between eigenvalues. The
 gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first averaged with minimum-variance weights
-(``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's factor. With
-known covariance that is ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
+(``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's factor, with
+known covariance ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
 
 Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance than their noise.
 """

@@ -1,6 +1,6 @@
 """Identify the coefficients of a public cosine transform, and invert it.
 
-The scheme keeps some coefficients of each record in a secret order. A column with a known record's coefficient is that coefficient.
+The scheme keeps some coefficients of each record in a secret order.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -20,9 +20,8 @@ The scheme keeps some coefficients of each record in a secret order. A column wi
 
 One known record suffices unless two of its coefficients are equal. Sample moments may confuse similar coefficients. Dropped
 coefficients are estimated by least squares, from records with the ridge of known-io-regression. Theory is the error of that
-estimate, if exactly one coefficient fits each column to the last digits.
-
-Several copies have the same coefficients in other orders, so only the first is used.
+estimate, if exactly one coefficient fits each column to the last digits. Only the first copy is used: the others add no
+information.
 
 Reference: mukherjee2006, as described in liu2008, section 4. Loses dropped coefficients that the rest does not predict. Not
 applicable to a secret matrix.

@@ -1,8 +1,5 @@
 """Joint posterior mean given a published regression tree.
 
-The tree states jumps of the target, which second moments do not. Noisy copies of predictors and target give the posterior of
-the leaf.
-
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``ȳ, S`` | the coalition's least noisy combination, and the covariance of its noise | (N,), (N, N) | ``View.weights`` |
@@ -13,13 +10,12 @@ the leaf.
 | ``q_l`` | ``∝ π_l N(ȳ; m_l, K_l + S) P_l / P⁰_l`` | scalar | |
 | ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
 
-The posterior mean is exact if the tree splits on one predictor. Otherwise it approximates a normal's mass in a box by
-expectation propagation (``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``. Known predictors determine
-the leaf: ``q`` is 1, and ``S`` and ``ȳ`` are conditional on the noise of the known values.
+Exact if the tree splits on one predictor. Otherwise a normal's mass in a box is approximated by expectation propagation
+(``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``. Known predictors determine the leaf: ``q`` is 1,
+and ``S`` and ``ȳ`` are conditional on the noise of the known values.
 
-Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge; breiman1984 for trees. Noise that is
-not Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within a box, which matters for wide leaves and
-long tails.
+Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge; breiman1984 for trees. Noise that is not
+Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within a box.
 """
 
 from __future__ import annotations

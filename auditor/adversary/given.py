@@ -33,13 +33,13 @@ class Given:
     """Name in messages if an attack needs it."""
 
     def __post_init__(self) -> None:
-        """Make arrays read-only: attacks must not change each other's data."""
+        # read-only: attacks must not change each other's data
         for part in vars(self).values():
             # Pending moments are private.
             seal(*(vars(part).values() if type(part) is Moments else part if isinstance(part, tuple) else (part,)))
 
     def of(self, places: Sequence[int], width: int) -> Given:
-        """Restrict to some copies, numbered from 1 among the held ones."""
+        """Restrict to some copies, numbered from 1 among the held copies."""
         return self
 
 

@@ -13,10 +13,9 @@ residual's correlations stay as estimated.
 | ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ``, as ``M x̂_O`` has their covariance | (m, m) |
 
 These are moments of linear functions of random variables, so they are positive semi-definite and bounded by the published figures.
-Keeping ``p(x_U | x_O, x_t)`` instead would give huge coefficients on x_t if ŝ² is near 0.
 
-Source: huang2005 section 3 and kantarcioglu2004, that published results may breach privacy. Not checked: normal attributes. For
-others the regression is still the best linear estimate, with the stated error.
+Source: huang2005 section 3 and kantarcioglu2004. Not checked: normal attributes. For others the regression is still the best linear
+estimate, with the stated error.
 """
 
 from __future__ import annotations

@@ -14,17 +14,14 @@ variance, and with slopes scaled by the ratio of variances:
 | ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression; ``with_model`` gives moments of all attributes | |
 
 In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights π, or ``q``'s masses if
-shares are not stated. The mixture's regression then replaces the estimated one, and ρ is recomputed once. A third pass
-changes errors by at most 0.001.
+shares are not stated. The mixture's regression then replaces the estimated one, and ρ is recomputed once (a third pass
+changes errors by at most 0.001).
 
-With known predictors the error is close to the leaves' variance however poor the estimate: 0.115 against 0.104 for a step,
-noise of ten variances and moments from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ² b̂ᵀTb̂ + ρ ŝ² = v``,
-leaves 0.156: it is steepest if ŝ² is estimated too small.
+With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step, noise of ten variances and moments
+from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ² b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
 
-Linear attacks use the mixture's moments; ``tree-estimate`` its posterior mean.
-
-Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004, that published results may breach privacy; trees, breiman1984. Not
-checked: predictors normal within a box, and equal slopes within leaves up to ρ.
+Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked: predictors normal within a
+box, and equal slopes within leaves up to ρ.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class View(Informed):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Make arrays read-only: attacks must not change each other's data."""
+        # read-only: attacks must not change each other's data
         seal(self.centre, *(() if self.law is None else vars(self.law).values()))
         if type(self.released) is Moments:  # pending moments are private
             seal(self.released.total, self.released.products)
