@@ -1,6 +1,5 @@
-"""The attacks that come with the workbench, one idea a file; found like any third party's plugin package.
+"""Built-in attack plugins, one idea per file.
 
-Written with ``auditor.plugin``, and with the arithmetic of ``auditor.adversary``, ``auditor.schemes`` and
-``auditor.numerics``. An attack sees what its adversary has; who measures how well it does is
-``auditor.audit``.
+The package is found like a third-party plugin package. An attack uses ``auditor.plugin`` and the arithmetic of
+``auditor.adversary``, ``auditor.schemes`` and ``auditor.numerics``. ``auditor.audit`` measures its success.
 """

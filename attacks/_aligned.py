@@ -1,4 +1,4 @@
-"""Pooling copies that were rotated differently: rows of one table match, so each copy can be rotated onto the first.
+"""Align copies with different rotations by orthogonal Procrustes.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,7 +6,8 @@
 | ``T_i`` | the orthogonal matrix nearest to C_i: ``U Vᵀ`` of its singular value decomposition | (N, N) | Schönemann 1966 |
 | ``ȳ`` | ``Σ w_i T_iᵀ (y_i − ȳ_i) + ȳ_1``, weights of least noise | (N,) | |
 
-Noise-free copies say what the first says; fresh noise is averaged with weights 1/σ_i², of nested noise the least is taken.
+Further copies without noise add no information. Independent noise is averaged with weights 1/σ_i². Of nested noise only the
+least noisy copy is used.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from auditor.plugin import Array, View
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """How a coalition's copies become one.
+    """Rotations and weights that pool a coalition's copies.
 
     Attributes
     ----------
@@ -37,7 +38,7 @@ class Alignment:
     weights: Array = field(repr=False)
 
     def pooled(self, copies: Sequence[Array]) -> Array:
-        """Return one copy of rows, shape (b, N), in the first used copy's directions."""
+        """Return the pooled copy, shape (b, N), in the first used copy's axes."""
         target = int(np.argmax(self.weights > 0))
         used = [k for k in range(len(copies)) if self.weights[k] > 0]
         parts = [self.weights[k] * (copies[k] - self.means[k]) @ self.turns[k] for k in used]
@@ -45,7 +46,7 @@ class Alignment:
 
 
 def pooling_weights(view: View) -> Array:
-    """Return the weights of least noise, shape (k,), from the levels and from how the scheme says its noise hangs together."""
+    """Return minimum-variance weights of the copies, shape (k,)."""
     levels = np.array(view.levels or np.zeros(len(view.copies)))
     least = int(np.argmin(levels))
     if levels[least] == 0.0 or view.scheme.get("noise") == "corner-wave":
@@ -54,7 +55,7 @@ def pooling_weights(view: View) -> Array:
 
 
 def align(view: View, blocks: Iterable[list[Array]]) -> Alignment:
-    """Return the alignment of a coalition's copies, all of the original's width, in two passes over the rows."""
+    """Fit the alignment of copies of the original's width, in two passes."""
     weights = pooling_weights(view)
     k, N, target = len(weights), view.width, int(np.argmax(weights > 0))
     means, count = [np.zeros(N) for _ in range(k)], 0

@@ -1,12 +1,13 @@
-"""What an adversary who knows the quasi-identifiers reads from k-anonymous copies: each record's class, and the sensitive values in it.
+"""Sensitive values of each equivalence class in k-anonymous copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| class | records of one class in every copy held (suppressed ones are a class); a target's own is found by its quasi-identifiers | |
-| ``P_E(v)`` | share of sensitive value v in the class: what the adversary thinks of each record in it | (classes, V) |
-| ``P(v)`` | share in the copies as a whole | (V,) |
+| class | records of one class in every held copy; suppressed records are a class; a target is found by its quasi-identifiers | |
+| ``P_E(v)`` | share of sensitive value v in the class: the posterior of each of its records | (classes, V) |
+| ``P(v)`` | share in the copies as a whole: the prior | (V,) |
 
-A record that any copy suppresses is known by the others; by none, by ``P``, and then there is no row of it to be named.
+A record that one copy suppresses is estimated from the other copies. A record that all copies suppress has the posterior ``P``
+and no row to be linked to.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from auditor.schemes.generalisation.copies import classes, ranges, released
 
 
 def target_of(view: View) -> int:
-    """Return the place of the sensitive attribute.
+    """Return the index of the sensitive attribute.
 
     Raises
     ------
     NotApplicable
-        The adversary does not know all quasi-identifiers of its targets, or knows the sensitive attribute already.
+        The adversary does not know all quasi-identifiers, or already knows the sensitive attribute.
     """
     target, known = view.attributes.index(view.scheme["sensitive"]), {view.attributes[place] for place in view.known_columns}
     if not set(view.scheme["quasi"]) <= known:
@@ -40,14 +41,14 @@ def target_of(view: View) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """Every class's sensitive values.
+    """Counts of sensitive values in every class.
 
     Attributes
     ----------
     target : int
-        Place of the sensitive attribute.
+        Index of the sensitive attribute.
     numbers : dict
-        Number of the class by its records' classes in every copy held.
+        Class number, keyed by the class in each held copy.
     values : ndarray of shape (V,)
         Sensitive values, sorted.
     counts : ndarray of shape (classes, V)
@@ -60,7 +61,7 @@ class Classes:
 
     @classmethod
     def of(cls, target: int, blocks: Iterable[list[ClassRecords]]) -> Classes:
-        """Count them in one pass."""
+        """Count the values in one pass."""
         parts = [(classes(copies), *released(copies, target)) for copies in blocks]
         members, value, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
         found, number = np.unique(members, axis=0, return_inverse=True)
@@ -70,28 +71,31 @@ class Classes:
 
     @property
     def prior(self) -> Array:
-        """``P(v)``."""
+        """``P(v)``, shape (V,)."""
         return np.asarray(self.counts.sum(axis=0) / self.counts.sum())
 
     @property
     def posterior(self) -> Array:
-        """``P_E(v)``; the prior for a class of which nothing is released."""
+        """``P_E(v)``, shape (classes, V).
+
+        A class without released records has the prior.
+        """
         size = self.counts.sum(axis=1, keepdims=True)
         return np.where(size > 0, self.counts / np.where(size > 0, size, 1.0), self.prior)
 
     @property
     def sizes(self) -> Array:
-        """Records in each class that are released."""
+        """Released records in each class, shape (classes,)."""
         return np.asarray(self.counts.sum(axis=1))
 
     def number(self, copies: Sequence[ClassRecords]) -> Indices:
-        """Return each record's class."""
+        """Return each record's class number."""
         found, number = np.unique(classes(copies), axis=0, return_inverse=True)
         return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[number.ravel()]
 
 
 class ClassAttack(RowAttack):
-    """Reads sensitive values off classes; what is claimed of each class is for the attack to say."""
+    """Base of attacks that read sensitive values from equivalence classes."""
 
     families = frozenset({"k-anonymity"})
     cost = Cost(3e-4, 3e-7)
@@ -100,39 +104,43 @@ class ClassAttack(RowAttack):
 
     @abstractmethod
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the group of values claimed of each class's records, shape (classes,), −1 for none, from shares of G groups.
+        """Return each class's claimed group, shape (classes,); −1 for none.
 
         Parameters
         ----------
         sizes : ndarray of shape (classes,)
-            Records in each class that are released.
+            Released records in each class.
         P_E : ndarray of shape (classes, G)
         P : ndarray of shape (G,)
         """
 
     def groups(self, view: View, values: Array) -> Indices:
-        """Return the group that each sensitive value counts as, shape (V,): its own unless the attack is after less."""
+        """Return each sensitive value's group, shape (V,); by default its own."""
         return np.arange(len(values))
 
     def fit(self, view: View, blocks: Iterable[list[ClassRecords]]) -> Reconstruction:
-        """Return the reading of the coalition's classes."""
+        """Return the reconstruction from the coalition's classes."""
         return ClassReading(self, view, Classes.of(target_of(view), blocks))
 
 
 def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
-    """Return the commonest group of each class where its share is that large, −1 where none is, shape (classes,)."""
+    """Return each class's commonest group, −1 below the confidence."""
     return np.where((P_E.max(axis=1) >= confidence - 1e-12) & (sizes > 0), P_E.argmax(axis=1), -1)
 
 
 def by_group(shares: Array, groups: Indices) -> Array:
-    """Return the shares of groups of values, shape (…, G), of those of values, shape (…, V)."""
-    if (groups == np.arange(len(groups))).all():  # each a group of its own: a product with the identity would cost V² a class
+    """Sum the shares of values, shape (…, V), within groups, shape (…, G)."""
+    if (groups == np.arange(len(groups))).all():  # the product with the identity would cost V² per class
         return shares
     return np.asarray(shares @ np.eye(int(groups.max()) + 1)[groups])
 
 
 class ClassReading(Reconstruction):
-    """Quasi-identifiers at the middle of their ranges in all copies, the sensitive value likeliest in the class, the rest as released."""
+    """Estimate every attribute of a record from its class.
+
+    Quasi-identifiers are midpoints of the intersected ranges. The sensitive value is the most probable one in the class. Other
+    attributes stay as released.
+    """
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
         self._classes, self._groups = classes, attack.groups(view, classes.values)
@@ -140,7 +148,7 @@ class ClassReading(Reconstruction):
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
-        """Return the estimate of every attribute."""
+        """Return the estimate of every attribute, shape (b, N)."""
         low, high = ranges(copies)
         out: Array = (low + high) / 2.0
         best = self._classes.values[self._classes.posterior.argmax(axis=1)]
@@ -148,7 +156,7 @@ class ClassReading(Reconstruction):
         return out
 
     def inferred(self, copies: Sequence[ClassRecords]) -> Inferred:
-        """Return what is thought of each record's sensitive value."""
+        """Return posterior, prior and claims for each record's sensitive value."""
         number = self._classes.number(copies)
         size = self._classes.sizes[number]
         return Inferred(

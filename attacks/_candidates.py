@@ -1,10 +1,10 @@
-"""Posterior of one attribute over candidates for its value: what the law of the noise says of them, and what last digits say.
+"""Posterior over candidate values from the noise law and the last digits.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``c, p_c`` | candidates and their prior | (C,) |
 | ``f_c`` | likelihood of c by the law of the noise (``_channel``) | (b, C) |
-| ``r_ic`` | ``ratio`` of copy i; 1 in a share ``STRAY`` of values, and in all where no generator was found out | (b, C) |
+| ``r_ic`` | ``ratio`` of copy i; 1 in a share ``STRAY`` of values, and everywhere if no generator was identified | (b, C) |
 | ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) |
 """
 
@@ -22,15 +22,18 @@ from ._channel import Channel
 
 MOST_CANDIDATES = 4096
 FARTHEST = 10.0
-"""Deviations from the mean beyond which no original is looked for."""
+"""Candidates lie within this many standard deviations of the mean."""
 EM_STEPS = 5
-"""Few: a prior learnt for longer from few records follows their noise."""
+"""Few steps: with few records, a longer fit of the prior overfits the noise."""
 UNLIKELY = 1e-9
-"""Least prior of a candidate, in shares of an equal one: a normal one would forget long tails."""
+"""Smallest prior of a candidate relative to a uniform prior. It allows tails longer than normal ones."""
 
 
 def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
-    """Return candidates and their prior, shapes (C,); None of too many, or of one."""
+    """Return candidates and prior, shapes (C,).
+
+    None if there are too many candidates or only one.
+    """
     if isinstance(view.given, UnpairedRecords):
         values, counts = np.unique(view.given.original[:, j], return_counts=True)
         return (values, counts / counts.sum()) if 1 < len(values) <= MOST_CANDIDATES else None
@@ -39,7 +42,7 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     first, last = np.floor((mu - FARTHEST * std) / step), np.ceil((mu + FARTHEST * std) / step)
     if not 0.0 < std or not 1 < last - first < MOST_CANDIDATES:
         return None
-    whole, power = as_fraction(np.array([step]))  # of cents the doubles that are written so, and not multiples of 0.01
+    whole, power = as_fraction(np.array([step]))  # multiples of 0.01 are not the doubles that are written as cents
     values = np.arange(first, last + 1.0) * whole / power
     prior = np.exp(-0.5 * ((values - mu) / std) ** 2)
     return values, shares(prior / prior.sum() + UNLIKELY / len(values))
@@ -47,20 +50,20 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Candidates of one attribute, weighed by law and last digits."""
+    """Candidates of one attribute, weighted by noise law and last digits."""
 
     values: Array = field(repr=False)
     prior: Array = field(repr=False)
     channel: Channel = field(repr=False)
     made: tuple[tuple[int, Generator, float], ...] = ()
-    """Of each copy with a generator that was found out its place, the generator, and the grid its values lie on."""
+    """Copy index, generator and grid of each copy with an identified generator."""
 
     def weights(self, copies: Array) -> Array:
-        """Return ``q_c``, shape (b, C); rows that the law explains by no candidate are 0."""
+        """Return ``q_c``, shape (b, C); a row is 0 if no candidate is possible."""
         return shares(self._joint(copies))
 
     def fitted(self, copies: Array) -> Posterior:
-        """Return it with the prior that makes the copies likelier, by expectation–maximisation."""
+        """Return the posterior with its prior refitted to the copies by EM."""
         likelihood, p = self._joint(copies) / self.prior, self.prior
         for _ in range(EM_STEPS):
             p = shares(shares(likelihood * p).mean(axis=0) + UNLIKELY * self.prior)
@@ -77,6 +80,6 @@ class Posterior:
 
 
 def shares(parts: Array) -> Array:
-    """Return parts over their sum along the last axis; 0 where that is 0."""
+    """Normalise along the last axis; a sum of 0 leaves zeros."""
     total = parts.sum(axis=-1, keepdims=True)
     return np.asarray(parts / np.where(total > 0, total, 1.0))

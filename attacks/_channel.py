@@ -1,14 +1,13 @@
-"""What a coalition's copies of one attribute say of its value: the likelihood of candidate values, for every law of noise.
+"""Likelihood of one attribute's value given a coalition's copies.
 
-| law | k copies boil down to | the likelihood of x |
+| law | statistic of k copies | likelihood of x |
 | --- | --- | --- |
-| Gaussian | ``ȳ = Σ w_i y_i`` with the weights of least noise, variance ``s² = v·(K_0)_jj``: sufficient | normal density at ``ȳ − x`` |
+| Gaussian | ``ȳ = Σ w_i y_i`` with minimum-variance weights, variance ``s² = v·(K_0)_jj``: sufficient | normal density at ``ȳ − x`` |
 | uniform | the overlap ``[max(y_i − a_i), min(y_i + a_i)]``, ``a_i = √3 σ_i``: sufficient | flat inside, 0 outside |
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
-| independent between copies | nothing less than all of them | ``Π_i f_i(y_i − x)`` |
+| independent between copies | all copies | ``Π_i f_i(y_i − x)`` |
 
-The first two are here, the others in ``_product``. Attributes are looked at one at a time: what others say of this one is left to
-the attacks that use covariances.
+Module ``_product`` has the last two. Each attribute is treated alone; dependence between attributes is not used.
 """
 
 from __future__ import annotations
@@ -22,28 +21,31 @@ from auditor.plugin import Array, NoiseDensity, scipy
 
 
 class Channel:
-    """What the copies of one attribute say of it; copies are of shape (b, k), bins given by B + 1 ascending edges."""
+    """Likelihood of one attribute given its copies.
+
+    Copies have shape (b, k). Bins are given by B + 1 ascending edges.
+    """
 
     noise: NoiseDensity
-    """Of ``observed``."""
+    """Noise of ``observed``."""
 
     @property
     def exact(self) -> bool:
-        """Whether the copies give the value away."""
+        """Whether the copies determine the value."""
         return self.noise.std == 0.0
 
     @property
     def smooth(self) -> bool:
-        """Whether estimates are functions of ``value`` alone, and can be read off between points of a grid."""
+        """Whether estimates are smooth functions of ``value`` alone."""
         return False
 
     def alone(self) -> Channel:
-        """Return the channel of one copy that is ``value``; where ``smooth``."""
+        """Return the channel of one copy equal to ``value``, if ``smooth``."""
         raise NotImplementedError
 
     @abstractmethod
     def observed(self, copies: Array) -> Array:
-        """Return the one perturbed value, shape (b,), that a prior is reconstructed from."""
+        """Return the perturbed values, shape (b,), used to reconstruct a prior."""
 
     @abstractmethod
     def value(self, copies: Array) -> Array:
@@ -51,33 +53,39 @@ class Channel:
 
     @abstractmethod
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return the log-likelihood of points, of shape (C,) or (b, C), up to a constant, shape (b, C); −∞ for the impossible."""
+        """Return the log-likelihood of points up to a constant, shape (b, C).
+
+        ``x`` has shape (C,) or (b, C). Impossible points get −∞.
+        """
 
     @abstractmethod
     def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return the likelihood averaged over each bin, up to a factor of each row's own, shape (b, B)."""
+        """Return each bin's mean likelihood up to a factor per row, shape (b, B)."""
 
     @abstractmethod
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood``, and the mean of the likelihood cut to each bin, shapes (b, B)."""
+        """Return ``likelihood`` and the mean value within each bin, shapes (b, B).
+
+        The mean is taken under the likelihood truncated to the bin.
+        """
 
     def possible(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return the part of one bin a row, its ends of shape (b,), that the noise leaves possible."""
+        """Return the ends, shape (b,), of one bin's possible part per row."""
         return low, high
 
     def cut(self, copies: Array, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return both ends of an interval, put where the noise leaves a value possible."""
+        """Clip both ends of an interval to the possible values."""
         return low, high
 
 
 @dataclass(frozen=True, eq=False)
 class Combined(Channel):
-    """Gaussian noise: the combination says all.
+    """Channel of Gaussian noise: the weighted mean of copies is sufficient.
 
     Attributes
     ----------
     noise : NoiseDensity
-        Of the combination.
+        Noise of the weighted mean.
     weights : ndarray of shape (k,)
     """
 
@@ -86,7 +94,7 @@ class Combined(Channel):
 
     @property
     def smooth(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     def alone(self) -> Combined:
@@ -104,26 +112,26 @@ class Combined(Channel):
         return self.noise.log_pdf(self.value(copies)[:, None] - x)
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
-        """Return ``ȳ``'s probability between the edges over the bin's width."""
+        """Return the noise's probability between the edges over the bin's width."""
         return self.noise.likelihood(self.value(copies), edges)
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood``, and the mean of a normal cut to each bin."""
+        """Return ``likelihood`` and the mean of a normal truncated to each bin."""
         y = self.value(copies)[:, None]
         mass, phi = self.noise.between(y - edges), self.noise.std * self.noise.pdf(y - edges)
-        # y + σ(φ(low) − φ(high)) / mass, as in truncated_mean; here every edge, which two bins share, is worked out once
+        # y + σ(φ(low) − φ(high)) / mass, as in truncated_mean; each shared edge is computed once
         shift = np.divide(phi[:, :-1] - phi[:, 1:], mass, out=np.zeros_like(mass), where=mass > 1e-300)
         return mass / np.diff(edges), np.clip(y + self.noise.std * shift, edges[:-1], edges[1:])
 
 
 @dataclass(frozen=True, eq=False)
 class Overlap(Channel):
-    """Uniform noise: what all copies leave possible.
+    """Channel of uniform noise: the intersection of the copies' intervals.
 
     Attributes
     ----------
     noise : NoiseDensity
-        Of the least noisy copy.
+        Noise of the least noisy copy.
     reaches : ndarray of shape (k,)
         ``a_i``, half-widths.
     """
@@ -132,21 +140,21 @@ class Overlap(Channel):
     reaches: Array = field(repr=False)
 
     def observed(self, copies: Array) -> Array:
-        """Return the least noisy copy: a combination's noise would not be uniform."""
+        """Return the least noisy copy, since a mean's noise would not be uniform."""
         return copies[:, int(np.argmin(self.reaches))]
 
     def value(self, copies: Array) -> Array:
-        """Return the middle of the overlap."""
+        """Return the midpoint of the overlap."""
         low, high = self.overlap(copies)
         return np.asarray((low + high) / 2.0)
 
     def overlap(self, copies: Array) -> tuple[Array, Array]:
-        """Return the interval that uniform noise leaves possible; rounding must not turn it inside out."""
+        """Return both ends of the overlap, sorted in case rounding swaps them."""
         low, high = (copies - self.reaches).max(axis=1), (copies + self.reaches).min(axis=1)
         return np.minimum(low, high), np.maximum(low, high)
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
-        """Return 0 inside the overlap, and −∞ outside."""
+        """Return 0 inside the overlap and −∞ outside."""
         low, high = self.overlap(copies)
         return np.where((x >= low[:, None]) & (x <= high[:, None]), 0.0, -np.inf)
 
@@ -157,12 +165,15 @@ class Overlap(Channel):
         return np.asarray(np.clip(shared, 0.0, None) / np.diff(edges))
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return ``likelihood``, and the middle of each bin's possible part."""
+        """Return ``likelihood`` and the midpoint of each bin's possible part."""
         left, right = self.parts(copies, edges)
         return self.likelihood(copies, edges), np.asarray((left + right) / 2.0)
 
     def parts(self, copies: Array, edges: Array) -> tuple[Array, Array]:
-        """Return both ends of each bin's possible part, shapes (b, B); the wrong way round where there is none."""
+        """Return both ends of each bin's possible part, shapes (b, B).
+
+        The ends are reversed if the part is empty.
+        """
         low, high = self.overlap(copies)
         return np.maximum(low[:, None], edges[:-1]), np.minimum(high[:, None], edges[1:])
 
@@ -178,9 +189,10 @@ class Overlap(Channel):
 
 
 def truncated_mean(mean: Array, std: Array | float, low: Array, high: Array) -> Array:
-    """Return the mean of a normal distribution cut to [low, high], all of shapes that broadcast; its nearer end where it has no mass.
+    """Return the mean of a normal distribution truncated to [low, high].
 
-    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, taken on the side of the origin where the difference keeps its digits.
+    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, evaluated in the lower tail to avoid cancellation. An interval without mass gives
+    its nearer end. Arguments broadcast.
     """
     a, b = (low - mean) / std, (high - mean) / std
     flip = a > 0

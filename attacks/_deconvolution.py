@@ -1,25 +1,25 @@
-"""A mixture of normals learnt from noisy rows alone: expectation–maximisation under a known law of the noise (extreme deconvolution).
+"""Extreme deconvolution: fit a normal mixture to noisy rows by EM.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``u`` | rows seen, ``x + z``; their coordinates are such that noise is independent | (n, r) | ``auditor.numerics.linear_algebra.Pencil`` |
+| ``u`` | observed rows, ``x + z``, in coordinates with independent noise | (n, r) | ``auditor.numerics.linear_algebra.Pencil`` |
 | ``s`` | variances of the noise ``z``, which may be 0 | (r,) | |
 | ``α, m, V`` | weights, means and covariances of the components of ``x`` | (K,), (K, r), (K, r, r) | bovy2011 |
-| ``T`` | ``V + diag(s)``: covariance of the rows of one component | (K, r, r) | bovy2011 |
-| ``q`` | probability that a row is of a component, given what is seen of it | (n, K) | bovy2011 |
-| ``b`` | ``m + V T⁻¹ (u − m)``: where ``x`` is, if it is of that component | (n, K, r) | bovy2011 |
-| ``B`` | ``V − V T⁻¹ V``: how well that is known | (K, r, r) | bovy2011 |
+| ``T`` | ``V + diag(s)``: covariance of one component's rows | (K, r, r) | bovy2011 |
+| ``q`` | posterior probability of each component, given a row | (n, K) | bovy2011 |
+| ``b`` | ``m + V T⁻¹ (u − m)``: posterior mean of ``x`` in that component | (n, K, r) | bovy2011 |
+| ``B`` | ``V − V T⁻¹ V``: its posterior covariance | (K, r, r) | bovy2011 |
 
-EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``: a step takes the weighted mean and covariance of ``u`` in each
-component, and then works on K matrices of shape (r, r).
+EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each component's weighted mean and
+covariance of ``u``, then works on K matrices of shape (r, r).
 
-The number of components is not known. It is doubled from 1, by splitting each along the axis on which its rows look least normal, while
-rows that were held out become more likely by more than a standard error. No start is random, so the same rows give the same mixture.
+The number of components is doubled from 1 while the held-out likelihood rises by more than a standard error. Starts are
+deterministic.
 
-*Atoms.* A heap (a tax of 0, whole numbers of children) is a component whose variance EM takes to 0, but at the pace of one over its
-steps. A component that is far narrower than the noise is put there at once, if rows held out are no less likely then; EM leaves it there.
+*Atoms.* A point mass is a component with a variance that converges slowly to 0. A component much narrower than the noise becomes an
+atom at once, unless that lowers the held-out likelihood.
 
-Reference: bovy2011. Where the noise is all there is to see, one component is all that is found.
+Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """
 
 from __future__ import annotations
@@ -37,31 +37,29 @@ from auditor.numerics.blocks import evenly
 from auditor.plugin import Array, Indices
 
 CHUNK_VALUES = 2**14
-"""Numbers worked on at once: 128 kilobytes. They stay in the cache, and such arrays are not asked of the system anew each time, which
-takes twice as long as all the arithmetic on them."""
+"""Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
 GRAIN = 1e-10
-"""Share of its variance that a row is known to at best: keeps ``T`` regular where copies have no noise and a component no width."""
+"""Least relative noise variance. It keeps ``T`` regular if neither copies nor component have variance."""
 MOST_STEPS = 200
 GAIN = 0.3
-"""EM stops when a step gains less log-likelihood than this, in nats over all rows, or over each 5,000 of more: run to convergence,
-deconvolution makes spikes."""
+"""EM stops when a step gains less log-likelihood, in nats over all rows or over each 5,000 rows. Run to convergence, deconvolution
+makes spikes."""
 NARROW = 0.1
-"""A component's variance over the noise's, in one attribute, below which it is tried as an atom: the noise does not resolve such widths."""
+"""Component variance over noise variance, in one attribute, below which an atom is tried."""
 FIRST_LOOK = 5_000
-"""Rows, at most three in four, from which each number of components is learnt; all the others judge it, in one look. Learning takes longest
-of all, and what is chosen is learnt once more from all rows."""
+"""Rows, at most three in four, that fit each number of components. All other rows validate it. The chosen mixture is refitted to all."""
 FEWEST_ROWS = 50
-"""Of fewer, one component is all that is looked for."""
+"""With fewer rows, only one component is fitted."""
 ROWS_PER_PARAMETER = 5
-"""Rows that a component needs for each of its numbers: in fifty attributes it has 1,326 of them. With fewer, what is gained in shape is
-lost in covariances (one hundred attributes, two clusters, 8,000 rows: 0.481 of the variance left, where a linear estimate leaves 0.460)."""
+"""Rows per parameter of a component, which has 1,326 in fifty attributes. With fewer rows, covariances cost more than shape gains (100
+attributes, two clusters, 8,000 rows: normalized error 0.481, linear 0.460)."""
 PATIENCE = 2
-"""Doublings without success before it is given up: eight clusters at the corners of a cube do not look like two."""
+"""Unsuccessful doublings before the search ends: two components may not fit eight clusters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """A mixture of K normals; a component of covariance 0 in some direction is an atom there.
+    """A mixture of K normals; a covariance singular in a direction is an atom.
 
     Attributes
     ----------
@@ -83,16 +81,19 @@ class Mixture:
 
 
 class Posterior:
-    """Which component rows are of, and where in it they lie: the prior seen through noise of variances ``s``."""
+    """Posterior of components and values under noise of variances ``s``."""
 
     def __init__(self, prior: Mixture, s: Array) -> None:
         self._prior, self._s = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
-        self._half = np.linalg.inv(L)  # L⁻¹, of which T⁻¹ = L⁻ᵀL⁻¹; triangular, and T is no worse than GRAIN
+        self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
         self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(np.einsum("krr->kr", L)).sum(axis=1)
 
     def natural(self) -> Array:
-        """Return what ``1, u_i, u_i u_j`` (i ≤ j) are multiplied by in ``log α_k N(u; m_k, T_k)``, shape (K, 1 + r + r(r + 1)/2)."""
+        """Return the natural parameters, shape (K, 1 + r + r(r + 1)/2).
+
+        They multiply ``1, u_i, u_i u_j`` (i ≤ j) in ``log α_k N(u; m_k, T_k)``.
+        """
         m, half = self._prior.means, self._half
         r, (i, j) = m.shape[1], _pairs(m.shape[1])
         bend = half.swapaxes(1, 2) @ half  # T⁻¹
@@ -108,12 +109,12 @@ class Posterior:
         return np.concatenate([self._half, -self._half @ m[:, :, None]], axis=2).reshape(m.size, m.shape[1] + 1)
 
     def _standardised(self, u: Array) -> Array:
-        """``L⁻¹(u − m)`` of every component, shape (K, r, n), in one product."""
+        """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
         K, r = self._prior.means.shape
         return np.asarray(self._map @ np.vstack([u.T, np.ones(len(u))])).reshape(K, r, len(u))
 
     def _chances(self, z: Array) -> tuple[Array, Array, Array]:
-        """Return ``q`` times each row's total, shape (K, n), that total and the row's log-likelihood, shapes (n,)."""
+        """Return ``q`` before scaling, its totals and log-likelihoods."""
         q = np.square(z).sum(axis=1)
         q *= -0.5
         q += self._log_scale[:, None]
@@ -130,7 +131,10 @@ class Posterior:
         return np.concatenate(q, axis=1) / np.concatenate(total), np.concatenate(likelihood)
 
     def components(self, u: Array) -> tuple[Array, Array, Array]:
-        """Return the mixture that is left of each row's ``x``: ``q``, (n, K), ``b``, (n, K, r), and ``B``, (K, r, r), the same for all."""
+        """Return each row's posterior mixture.
+
+        ``q``, shape (n, K), ``b``, shape (n, K, r), and ``B``, shape (K, r, r).
+        """
         V, m = self._prior.covariances, self._prior.means
         z = self._standardised(u)
         half_V = self._half @ V  # L⁻¹V: V T⁻¹ V = (L⁻¹V)ᵀ L⁻¹V
@@ -139,23 +143,30 @@ class Posterior:
         return (q / total).T, b, V - half_V.swapaxes(1, 2) @ half_V
 
     def mean(self, u: Array) -> Array:
-        """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r): ``Σ q_k b_k``, written so that without noise it is u."""
+        """Return ``E[x | u] = u − s Σ_k q_k T_k⁻¹ (u − m_k)``, shape (n, r).
+
+        Equal to ``Σ q_k b_k``. This form returns u exactly if there is no noise.
+        """
         z = self._standardised(u)
         q, total, _ = self._chances(z)
-        z *= q[:, None]  # in place, as estimates spend their time here
+        z *= q[:, None]  # in place: most of an estimate's time is spent here
         K, r = self._prior.means.shape
         pulled = self._half.reshape(K * r, r).T @ z.reshape(K * r, len(u))
         return np.asarray(u - (pulled * (self._s[:, None] / total)).T)
 
 
 def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
-    """Return the mixture after one step of EM, and the log-likelihood before it (bovy2011).
+    """Return the mixture after one EM step, and the log-likelihood before it.
 
     Parameters
     ----------
     prior : Mixture
     u : ndarray of shape (n, r)
     s : ndarray of shape (r,)
+
+    Notes
+    -----
+    Source: bovy2011.
     """
     total, first, second, likelihood = _weighted_sums(prior, u, s)
     total = np.maximum(total, np.finfo(float).tiny)
@@ -171,17 +182,15 @@ def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
 
 @lru_cache
 def _pairs(r: int) -> tuple[Indices, Indices]:
-    """Return the pairs ``i ≤ j`` of r coordinates."""
     i, j = np.triu_indices(r)
     return i, j
 
 
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
-    """Return ``Σ q``, ``Σ q u`` and ``Σ q u uᵀ`` of every component, and the log-likelihood, by pieces of rows that stay in the cache.
+    """Return ``Σ q``, ``Σ q u``, ``Σ q u uᵀ`` and the log-likelihood.
 
-    ``log α_k N(u; m_k, T_k)`` is linear in 1, ``u_i`` and ``u_i u_j``, the very features that are summed: one product gives it for all
-    components, and one the sums. It is rounded as ``u²/T`` is, to a millionth of a nat where ``T`` is ``GRAIN``; estimates are not
-    made this way.
+    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product gives it for all components,
+    and one gives the sums. Rounding is a millionth of a nat if ``T`` is ``GRAIN``, so estimates do not use this form.
     """
     (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
     i, j = _pairs(r)
@@ -204,20 +213,20 @@ def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Ar
 
 @dataclass(frozen=True, eq=False)
 class NoisyRows:
-    """Rows seen through noise, and what they say of a mixture.
+    """Rows observed through noise, and their likelihood under a mixture.
 
     Attributes
     ----------
     u : ndarray of shape (n, r)
-        The one value, for each of theirs, that is nearest to them.
+        One value per entry, the best summary of its copies.
     s, fourth : ndarrays of shape (r,)
         Variance and fourth cumulant of its noise.
     """
 
     error: ClassVar[float] = 0.0
-    """By how many nats a row's log-likelihood may be off: so much it must gain from more components."""
+    """Error of a row's log-likelihood, in nats. More components must gain more than this."""
     most_steps: ClassVar[int] = MOST_STEPS
-    """Of EM; if the noise is not normal, after those under normal noise of the same variances."""
+    """Most EM steps. Noise that is not normal starts from the fit under normal noise."""
 
     u: Array = field(repr=False)
     s: Array = field(repr=False)
@@ -225,7 +234,7 @@ class NoisyRows:
 
     @abstractmethod
     def part(self, where: NDArray[np.generic]) -> NoisyRows:
-        """Return some of the rows, by their places or a mask."""
+        """Select rows by their indices or a mask."""
 
     @abstractmethod
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
@@ -233,19 +242,19 @@ class NoisyRows:
 
     @abstractmethod
     def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one step of EM, and the log-likelihood before it."""
+        """Return the mixture after one EM step, and the log-likelihood before it."""
 
 
 class RowsInNormalNoise(NoisyRows):
-    """Rows seen through normal noise, of which ``u`` says all."""
+    """Rows observed through normal noise, for which ``u`` is sufficient."""
 
     @classmethod
     def of(cls, u: Array, s: Array) -> RowsInNormalNoise:
-        """Return rows of shape (n, r), their noise of variances s."""
+        """Return rows of shape (n, r) with noise of variances s."""
         return cls(u, s, np.zeros_like(s))
 
     def part(self, where: NDArray[np.generic]) -> RowsInNormalNoise:
-        """Return some of the rows."""
+        """Select rows by their indices or a mask."""
         return RowsInNormalNoise(self.u[where], self.s, self.fourth)
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
@@ -253,12 +262,12 @@ class RowsInNormalNoise(NoisyRows):
         return Posterior(prior, self.s).chances(self.u)
 
     def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one step of EM, and the log-likelihood before it."""
+        """Return the mixture after one EM step, and the log-likelihood before it."""
         return em_step(prior, self.u, self.s)
 
 
 def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
-    """Return what EM makes of a mixture, started from it, until a step gains next to nothing."""
+    """Run EM from a start until a step gains less than ``GAIN``."""
     if not isinstance(rows, RowsInNormalNoise):
         prior = deconvolved(prior, RowsInNormalNoise(rows.u, rows.s, rows.fourth))
     last, least = -np.inf, GAIN * max(1.0, len(rows.u) / 5_000)
@@ -271,10 +280,10 @@ def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
 
 
 def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
-    """Return a mixture of at most ``most`` components: each split in two, the heaviest first where there is not room for all.
+    """Split components in two, the heaviest first, up to ``most`` in total.
 
-    Halves lie along the axis of the component on which its rows look least normal, by the first terms of their negentropy,
-    ``skewness²/12 + excess kurtosis²/48``. Mean and covariance of the two together stay those of the one.
+    The halves lie along the axis on which the component's rows look least normal. The criterion is the first terms of negentropy,
+    ``skewness²/12 + excess kurtosis²/48``. The pair keeps the component's mean and covariance.
     """
     q, _ = rows.chances(prior)
     room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
@@ -285,15 +294,15 @@ def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
 
 
 def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[float, Array, Array]]:
-    """Return weight, mean and covariance of both halves of component k; it alone where it has no width."""
+    """Return both halves of a component; the component if it has no width."""
     weight, m, V = prior.weights[k], prior.means[k], prior.covariances[k]
     values, axes = np.linalg.eigh(V)
     z, q = (rows.u - m) @ axes, q / max(q.sum(), np.finfo(float).tiny)
     z = z - q @ z
     variance = np.maximum(q @ z**2, GRAIN)
     z = z / np.sqrt(variance)
-    square = z * z  # products, as powers of arrays take twenty times as long
-    kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2  # less the noise's
+    square = z * z  # products: powers of arrays take twenty times as long
+    kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2  # less the noise's kurtosis
     negentropy = np.where(values > GRAIN, (q @ (square * z)) ** 2 / 12.0 + kurtosis**2 / 48.0, -1.0)
     best = int(negentropy.argmax())
     if values[best] <= GRAIN:
@@ -303,9 +312,10 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
 
 
 def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
-    """Return the mixture with components that are narrow beside the noise, in some attribute, put to a point in that attribute.
+    """Replace components narrower than the noise by atoms in that attribute.
 
-    ``V − V a aᵀV / aᵀVa``: the covariance of the others given that attribute, ``aᵀx``. What is narrower than the grain is a point as it is.
+    ``V − V a aᵀV / aᵀVa``: the covariance of the others conditional on that attribute, ``aᵀx``. A component narrower than the grain
+    is an atom already.
 
     Parameters
     ----------
@@ -316,32 +326,32 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     for V in covariances:
         for a, noise in zip(A, A**2 @ s, strict=True):
             along = V @ a
-            # below the grain ``Va`` is rounding, whose square over ``aᵀVa`` would be more than the others' variance
+            # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances)
 
 
 def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
-    """Return the mixture that rows seen through noise are most like, with as many components as rows held out warrant.
+    """Fit a mixture to noisy rows, with the number of components validated.
 
     Parameters
     ----------
     start : Mixture
         Of one component.
     rows : NoisyRows
-        In any order: they are put into one that depends on their values alone.
+        In any order; they are sorted by value.
     A : ndarray of shape (N, r)
         Attributes in the coordinates of ``u``.
     most : int
-        Components at most; fewer where rows are few beside a component's parameters.
+        Most components. Few rows per parameter lower it.
     """
     n, r = rows.u.shape
     if n < FEWEST_ROWS or r == 0:
         return start
     most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     rows = rows.part(np.lexsort(rows.u.T))
-    teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0  # spread evenly over the rows in order
+    teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0  # spread evenly over the sorted rows
     held, rest = rows.part(~teaching), rows.part(teaching)
     best = tried = start
     judged, failures = held.chances(start)[1], 0
@@ -359,7 +369,7 @@ def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
 
 
 def _with_or_without_atoms(prior: Mixture, rows: NoisyRows, held: NoisyRows, A: Array) -> tuple[Mixture, Array]:
-    """Return what EM makes of a mixture, with atoms unless rows held out are likelier without, and the log-likelihoods of these rows."""
+    """Return the fit, with or without atoms, of largest held-out likelihood."""
     smooth = deconvolved(prior, rows)
     pointed = deconvolved(with_atoms(smooth, rows.s, A), rows)
     judged = [(mixture, held.chances(mixture)[1]) for mixture in (pointed, smooth)]

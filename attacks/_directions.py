@@ -1,8 +1,8 @@
-"""Directions in which noise is independent, though between attributes it may be correlated: each attribute less its regression on others.
+"""Directions with independent noise: attributes less their regressions.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``W`` | combination of k copies that says all under Gaussian noise | (N, kN) |
+| ``W`` | combination of k copies that is sufficient under Gaussian noise | (N, kN) |
 | ``Σ_r`` | covariance of its noise | (N, N) |
 | ``T`` | ``T Σ_r Tᵀ`` is diagonal within each group of attributes | (N, N) |
 """
@@ -24,12 +24,12 @@ from .mixture_estimate import least_noise, normal_prior
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Directions in which noise is independent, group by group, and what copies say along each.
+    """Directions with independent noise, and one channel for each.
 
     Attributes
     ----------
     TW : ndarray of shape (N, kN) or None
-        From copies to the combination that says all under Gaussian noise; None: they are looked at as they are.
+        From copies to the sufficient combination along the directions. None uses the copies unchanged.
     T, back : ndarrays of shape (N, N)
         From attributes to directions, and back.
     channels : sequence of N Channel
@@ -41,17 +41,17 @@ class Directions:
     channels: Sequence[Channel] = field(repr=False)
 
     def copies(self, copies: Sequence[Array]) -> list[Array]:
-        """Return the copies, or their combination alone, along the directions, shapes (b, N)."""
+        """Return copies, or their sufficient combination, along the directions."""
         return [np.asarray(np.hstack(copies) @ self.TW.T)] if self.TW is not None else list(copies)
 
 
 def directions(view: View, groups: Sequence[Indices]) -> Directions:
-    """Return the directions of every group's noise.
+    """Return directions with independent noise within every group.
 
     Raises
     ------
     NotApplicable
-        The law of the noise is unknown, or is neither Gaussian nor independent between attributes.
+        The noise law is unknown, or neither Gaussian nor independent between attributes.
     """
     identity = np.eye(view.width)
     if view.law is not None and view.law.distribution != "gaussian":
@@ -65,9 +65,10 @@ def directions(view: View, groups: Sequence[Indices]) -> Directions:
 
 
 def independent(Sigma: Array) -> tuple[Array, Array]:
-    """Return ``T``, with ones on its diagonal and zeros above, and deviations, shape (p,), such that ``T z`` has independent entries.
+    """Return ``T``, unit lower triangular, and the deviations of ``T z``.
 
-    Each attribute less its regression on those before it; ``Sigma``, of shape (p, p), may be singular.
+    ``T z`` has independent entries: each attribute less its regression on the attributes before it. ``Sigma``, shape (p, p), may be
+    singular.
 
     Examples
     --------

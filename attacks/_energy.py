@@ -1,8 +1,8 @@
-"""The two-sample energy statistic, and the search for the signs of axes that make it small (szekely2004).
+"""Two-sample energy statistic, and a sign search that minimises it.
 
-``E(P, Q) = 2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖`` is 0 for equal distributions and above 0 for any others. Turning the signs of one sample's
-axes leaves its second term alone, so a search looks at the first, ``T(D) = mean ‖a D − b‖``, and
-``‖a D − b‖² = ‖a‖² + ‖b‖² − 2 Σ_k D_k a_k b_k`` changes by ``4 D_k a_k b_k`` when D_k flips: one product of columns a flip.
+``E(P, Q) = 2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖`` is 0 for equal distributions and positive otherwise (szekely2004). Sign changes
+of one sample's axes leave the last two terms unchanged. So the search minimises ``T(D) = mean ‖a D − b‖``.
+``‖a D − b‖² = ‖a‖² + ‖b‖² − 2 Σ_k D_k a_k b_k`` changes by ``4 D_k a_k b_k`` when D_k flips: one product of columns per flip.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from auditor.plugin import Array, scipy
 
 
 def energy(a: Array, b: Array) -> float:
-    """Return the statistic of two samples of shape (s, N) and (m, N); the V-statistic, so never below 0.
+    """Return the energy V-statistic of two samples, shapes (s, N) and (m, N).
+
+    It is never negative.
 
     Examples
     --------
@@ -28,7 +30,7 @@ def energy(a: Array, b: Array) -> float:
 
 
 def univariate_energy(a: Array, b: Array) -> float:
-    """Return the statistic of two samples of numbers, ``2 ∫ (F_a − F_b)²``, by sorting."""
+    """Return ``2 ∫ (F_a − F_b)²`` of two samples of numbers, by sorting."""
     points = np.sort(np.concatenate([a, b]))
     F_a = np.searchsorted(np.sort(a), points[:-1], side="right") / len(a)
     F_b = np.searchsorted(np.sort(b), points[:-1], side="right") / len(b)
@@ -36,7 +38,7 @@ def univariate_energy(a: Array, b: Array) -> float:
 
 
 class SignSearch:
-    """Squared distances ``‖a D − b‖²`` under the present signs, shape (s, m), kept up to date flip by flip."""
+    """Axis signs and ``‖a D − b‖²``, shape (s, m), with incremental updates."""
 
     def __init__(self, a: Array, b: Array, signs: Array) -> None:
         self._a, self._b = a, b
@@ -58,7 +60,10 @@ class SignSearch:
         self.signs[k] = -self.signs[k]
 
     def sweep(self, places: NDArray[np.intp]) -> bool:
-        """Flip every sign among some places that is better flipped, in turn; return whether any was."""
+        """Flip each sign that lowers the statistic.
+
+        Return whether any sign changed.
+        """
         changed = False
         for k in places:
             squares = self._flipped(k)
@@ -69,7 +74,7 @@ class SignSearch:
         return changed
 
     def best_of_all(self, places: NDArray[np.intp]) -> Array:
-        """Return the best of all combinations of the signs at some places, going through them one flip at a time (Gray code)."""
+        """Return the best sign combination at ``places``, by Gray code."""
         best, signs = self.value, self.signs.copy()
         for number in range(1, 2**places.size):
             self._flip(int(places[(number & -number).bit_length() - 1]))

@@ -1,21 +1,20 @@
-"""Which component of a mixture of normals rows are of, and where in it, under noise of any law that is independent between attributes.
+"""Normal-mixture posterior under any noise, by expectation propagation.
 
-In a component the posterior is a normal times one likelihood for each attribute. Expectation propagation replaces each likelihood by the
-normal that leaves the same mass, mean and variance of what all the rest says of that attribute; with normals alone all is closed.
+Noise is independent between attributes. Each likelihood is replaced by the normal factor that preserves mass, mean and variance
+given all other factors.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``L_a(x)`` | likelihood of attribute a's value, its logarithm straight between knots | | ``_channel`` |
-| ``C, h, p`` | ``C exp(h x − p x²/2)``, which stands for ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
+| ``L_a(x)`` | likelihood of attribute a's value, log-linear between knots | | ``_channel`` |
+| ``C, h, p`` | ``C exp(h x − p x²/2)``, which replaces ``L_a`` in component k | (K, n), (K, n, N), (K, n, N) | minka2001 |
 | ``α, m, V`` | the prior's weights, means and covariances | (K,), (K, N), (K, N, N) | bovy2011 |
-| ``q`` | probability that a row is of a component, given what is seen of it | (K, n) | bovy2011 |
-| ``b`` | ``m + B (h − p m)``: where a row of the component is | (K, n, N) | |
-| ``B`` | ``(V⁻¹ + diag p)⁻¹``: how well that is known | (K, n, N, N) | |
-| ``m_c, v_c`` | mean and variance of attribute a by all but ``L_a`` | (K, n) | minka2001 |
+| ``q`` | posterior probability of each component, given a row | (K, n) | bovy2011 |
+| ``b`` | ``m + B (h − p m)``: posterior mean in the component | (K, n, N) | |
+| ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (K, n, N, N) | |
+| ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
-*Approximate* where attributes depend on one another within a component; exact for one attribute. The likelihoods here are log-concave, for
-which two rounds are nearly the limit, and the limit nearly the integral. *Approximate*, too, is that lattices are taken for continuous:
-noise has its probability at whole steps, and between them what lies on a straight line between the logarithms.
+*Approximate* if attributes depend on one another within a component; exact for one attribute. For log-concave likelihoods two
+rounds nearly reach the limit, and the limit nearly equals the integral. Lattice noise is treated as continuous.
 """
 
 from __future__ import annotations
@@ -36,24 +35,26 @@ from ._posterior import by_attribute
 from ._product import LEAST, Product
 
 ROUNDS = 2
-"""Over all attributes: the mean is as near the integral after two as after three (three clusters in two attributes, Laplace noise)."""
+"""Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace noise)."""
 WIDEST = 1e4
-"""Times a likelihood's variance that the rest's may be: of more only the slope counts, as rounding would eat the moments."""
+"""Largest ratio of cavity variance to likelihood variance. Beyond it rounding would spoil the moments; only the slope counts."""
 NEARLY_NORMAL = 1.0 / 16.0
-"""Excess kurtosis below which Skellam noise is taken for normal: that of a variance of 16 squared steps."""
+"""Excess kurtosis below which Skellam noise is treated as normal: a variance of 16 squared steps."""
 THINNEST = 1e6
-"""And how many times the rest's variance a likelihood's: a point, as an atom is, is taken to be no narrower."""
+"""Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
 LEAST_TOLD = 1e-9
-"""Share of what is known of a value that all but one likelihood must add for that one to be matched again: of less, differences of two
-precisions are rounding, and what was matched before stays."""
+"""Least share of precision that all other factors must add before a factor is updated. Below it, differences of precisions are
+rounding error and the factor is kept."""
 FURTHEST = 1e6
-"""Deviations of a component from its mean that all but one likelihood may take a value: further, it is rounding that took it there."""
+"""Largest cavity distance from the component's mean, in deviations. Further is rounding error."""
 CHUNK_VALUES = 2**15
-"""Numbers of the largest array that is worked on at once: a quarter of a megabyte, of which a dozen stay in the cache."""
+"""Numbers in the largest array: a quarter of a megabyte, so a dozen stay in the cache."""
 
 
 class Likelihood(NamedTuple):
-    """One attribute's likelihood in n rows: ``exp(height + slope·x)`` from ``low`` to ``high``, P pieces.
+    """One attribute's likelihood in n rows, log-linear in P pieces.
+
+    ``exp(height + slope·x)`` from ``low`` to ``high``.
 
     Attributes
     ----------
@@ -71,7 +72,10 @@ class Likelihood(NamedTuple):
 
     @classmethod
     def of(cls, channel: Channel, copies: Array, origin: float, unit: float) -> Likelihood:
-        """Return what copies of shape (n, k) say of ``(x − origin)/unit``, where they do not give it away."""
+        """Return the likelihood of ``(x − origin)/unit`` given n rows of copies.
+
+        ``copies`` has shape (n, k).
+        """
         if isinstance(channel, Overlap):
             t = (np.column_stack(channel.overlap(copies)) - origin) / unit
             std = np.maximum(t[:, 1] - t[:, 0], 1e-6 * channel.noise.std / unit) / np.sqrt(12.0)
@@ -88,10 +92,10 @@ class Likelihood(NamedTuple):
         return cls(low, high, log_f[:, :-1] - slope * t[:, :-1], slope, (centre - origin) / unit, std)
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """Return ``log ∫ N(x; mean, variance) L(x) dx``, and mean and variance of what is integrated, of shape (K, n) as what is given.
+        """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
-        A piece is a normal again, of mean ``mean + slope·variance``, cut at its ends: on the side of the origin where differences of the
-        distribution function keep their digits.
+        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``, evaluated in the lower tail to avoid
+        cancellation.
         """
         m, v = mean[..., None], variance[..., None]
         s, shifted = np.sqrt(v), m + self.slope * v
@@ -100,7 +104,7 @@ class Likelihood(NamedTuple):
         a, b = np.where(flip, -b, a), np.where(flip, -a, b)
         log_b = scipy.special.log_ndtr(b)
         share = -np.expm1(np.minimum(scipy.special.log_ndtr(a) - log_b, 0.0))
-        empty = share < 1e-12  # knots that coincide
+        empty = share < 1e-12  # coinciding knots
         log_mass = log_b + np.log(np.where(empty, 1.0, share))
         at_a, at_b = (np.exp(-0.5 * end * end - log_mass) / np.sqrt(2.0 * np.pi) for end in (a, b))
         shift = at_a - at_b
@@ -116,7 +120,7 @@ class Likelihood(NamedTuple):
         return (top + np.log(total))[..., 0], found, within
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
-        """Return ``log C``, ``h`` and ``p`` of what leaves the same mass, mean and variance of a normal, all of shape (K, n)."""
+        """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
         v_c = np.clip(variance, self.std**2 / THINNEST, self.std**2 * WIDEST)
         m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))  # keeps the slope at the centre
         log_Z, found, v = self.tilted(m_c, v_c)
@@ -128,14 +132,14 @@ class Likelihood(NamedTuple):
 
 
 def _is_normal(channel: Channel) -> bool:
-    """Whether ``_normal_like`` says all: of values given away, and of Skellam noise whose excess kurtosis is next to nothing."""
+    """Whether a channel is exact, or Skellam noise close enough to normal."""
     return channel.exact or (isinstance(channel, Product) and all(
         density.distribution == "skellam" and density.excess_kurtosis < NEARLY_NORMAL for density in channel.densities
     ))  # fmt: skip
 
 
 def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
-    """Return mean, shape (n,), and variance of a normal like what copies of shape (n, k) say: of the combination of least noise."""
+    """Return mean and variance of a normal close to the likelihood."""
     if not isinstance(channel, Product):
         return channel.value(copies), channel.noise.std**2
     precision = np.array([density.std**-2.0 for density in channel.densities])
@@ -143,7 +147,10 @@ def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
 
 
 class Found(NamedTuple):
-    """Posterior of n rows: ``q``, their log-likelihoods, shape (n,), ``b`` and ``B``."""
+    """Posterior of n rows.
+
+    ``q``, log-likelihoods of shape (n,), ``b`` and ``B``.
+    """
 
     q: Array
     log_likelihood: Array
@@ -153,24 +160,27 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class RowsInAnyNoise(NoisyRows):
-    """Rows seen through noise that is independent between attributes, whatever its law.
+    """Rows observed through noise of any law, independent between attributes.
 
     Attributes
     ----------
     likelihoods : tuple of N Likelihood or None
-        None: the copies give the value away.
+        None if the likelihood is normal or the value exact.
     """
 
     error: ClassVar[float] = 0.005
-    """Of expectation propagation: normal data would seem likelier for components that it takes for a better account of itself."""
+    """Error of expectation propagation. Without this margin, normal data would favour more components."""
     most_steps: ClassVar[int] = 5
-    """Few, as a mixture learnt under normal noise is near already."""
+    """Few: EM starts from the mixture fitted under normal noise."""
 
     likelihoods: tuple[Likelihood | None, ...]
 
     @classmethod
     def of(cls, found: Sequence[Channel], copies: Sequence[Array], origin: Array, unit: Array) -> RowsInAnyNoise:
-        """Return rows ``(x − origin)/unit`` as copies of shape (n, N) show them through N channels."""
+        """Return rows ``(x − origin)/unit`` observed through N channels.
+
+        Each copy has shape (n, N).
+        """
         given = list(zip(found, by_attribute(copies), origin, unit, strict=True))
         likelihoods = tuple(None if _is_normal(channel) else Likelihood.of(channel, y, o, one) for channel, y, o, one in given)
         centres, variances = zip(*(_normal_like(channel, y) for channel, y, _, _ in given), strict=True)
@@ -179,12 +189,12 @@ class RowsInAnyNoise(NoisyRows):
         return cls((np.stack(centres, axis=1) - origin) / unit, s, np.array(kurtosis) * s**2, likelihoods)
 
     def part(self, where: NDArray[np.generic] | slice) -> RowsInAnyNoise:
-        """Return some of the rows."""
+        """Select rows by their indices, a slice or a mask."""
         parts = (None if each is None else Likelihood(*(array[where] for array in each)) for each in self.likelihoods)
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
     def pieces(self, size: int) -> Iterator[RowsInAnyNoise]:
-        """Yield rows, as many at once as stay in the cache with so many components."""
+        """Yield pieces of rows that stay in the cache with ``size`` components."""
         largest = max([self.s.size**2] + [each.low.shape[1] for each in self.likelihoods if each is not None])
         for start, stop in evenly(0, len(self.u), size * largest, CHUNK_VALUES):
             yield self.part(slice(start, stop))
@@ -195,7 +205,10 @@ class RowsInAnyNoise(NoisyRows):
         return np.concatenate([each.q for each in found], axis=1), np.concatenate([each.log_likelihood for each in found])
 
     def step(self, prior: Mixture) -> tuple[Mixture, float]:
-        """Return the mixture after one step of EM, and the log-likelihood before it: bovy2011, about the means before it."""
+        """Return the mixture after one EM step, and the log-likelihood before it.
+
+        bovy2011, with second moments about the previous means.
+        """
         K, N = prior.means.shape
         total, first, second, likelihood = np.zeros(K), np.zeros((K, N)), np.zeros((K, N, N)), 0.0
         for part in self.pieces(K):
@@ -227,10 +240,10 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     rounds : int
     """
     u, s = rows.u, rows.s
-    # only normal noise is there at the start: a normal in place of Laplace noise would drag a row far off by its square, past all repair
+    # start from normal noise only: a normal in place of Laplace noise would move an outlying row too far to recover
     m, start = prior.means[:, None], np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + prior.covariances * start
-    one = np.linalg.solve(M, prior.covariances)  # (V⁻¹ + diag p)⁻¹ for any V, of each component, and then of each row
+    one = np.linalg.solve(M, prior.covariances)  # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
     h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
     d, B, log_det = (u - m) * start @ one, np.repeat(one[:, None], n, axis=1), np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1)
     for a in list(range(len(s))) * rounds:
@@ -242,13 +255,13 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         told = left > LEAST_TOLD
         left = np.where(told, left, 1.0)
         old_h, old_p, old_C = h[..., a].copy(), p[..., a].copy(), log_C[..., a].copy()
-        # all but this: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
+        # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
         told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
         matched = each.matched(m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN))
         log_C[..., a], h[..., a], p[..., a] = (np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True))
         more = p[..., a] - old_p
-        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # rounding alone takes it lower
+        grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # only rounding falls below
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown
         d += column * ((h[..., a] - old_h - more * (m[..., a] + d[..., a])) / grown)[..., None]
         B -= column[..., :, None] * (column * (more / grown)[..., None])[..., None, :]

@@ -1,4 +1,4 @@
-"""Symmetric FastICA, taken to its fixed point, and the law of how near to independent components that point lies.
+"""Symmetric FastICA to its fixed point, and the asymptotic error there.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -8,12 +8,11 @@
 | ``W⁺`` | ``E g(s) zᵀ − diag(E g'(s)) W``, made orthogonal: ``(W⁺ W⁺ᵀ)^{−1/2} W⁺`` | (N, N) | hyvarinen2000 |
 | ``o_kl`` | ``sgn(τ_k) E s_l g(s_k)`` | (N, N) | |
 | ``τ_k`` | ``E s_k g(s_k) − E g'(s_k)``; 0 of a Gaussian component | (N,) | Tichavský, Koldovský and Oja 2006 |
-| ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | the same |
-| ``Var`` | ``(γ_k + γ_l + τ_l²) / (|τ_k| + |τ_l|)² / m``, of the share of l left in k | (N, N) | the same, symmetric |
+| ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | Tichavský, Koldovský and Oja 2006 |
+| ``Var`` | ``(γ_k + γ_l + τ_l²) / (|τ_k| + |τ_l|)² / m``, of the share of l left in k | (N, N) | idem, symmetric |
 
-W is fixed where ``o`` is symmetric. From a W nearby, ``I + (o_kl − o_lk) / (|τ_k| + |τ_l|)`` leads there but for terms of second order.
-Where τ of one component is near 0 there may be two fixed points beside each other, one with each sign of it. Signs that are given to ``o``
-lead to the one that has them.
+W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is ``I + (o_kl − o_lk) / (|τ_k| + |τ_l|)``.
+If τ of one component is near 0, two fixed points may be close, one for each sign. Signs passed to ``o`` select one.
 """
 
 from __future__ import annotations
@@ -28,29 +27,29 @@ from numpy.typing import NDArray
 from auditor.plugin import Array, Indices, NotApplicable
 
 MOST_ROWS = 20_000
-"""Rows that components are estimated from."""
+"""Most rows used to estimate components."""
 
 MOST_STEPS = 300
-"""Of a fixed-point iteration: tens are enough unless two components are Gaussian, and then no number may be."""
+"""Most fixed-point steps. Tens suffice unless two components are Gaussian."""
 
 STARTS, TRIED_STEPS, TRIED_REST = 5, 50, 1e-2
-"""Starts at random, and steps from each before they are compared: on attributes that are nearly Gaussian to ``log cosh`` one in five ends
-far from the truth, and of the best of five one in ten (beta(2, 5), 3,000 rows; tests/attacks/test_ica.py)."""
+"""Random starts, and steps before they are compared. For nearly Gaussian attributes one start in five fails, and one best-of-five in
+ten (beta(2, 5), 3,000 rows; tests/attacks/test_ica.py)."""
 
 AIMED_STEPS = 5
-"""Steps towards the fixed point with given signs of ``τ``, before those of the iteration itself: two were enough in 2,300 tables."""
+"""Steps towards the fixed point with given signs of ``τ``. Two were enough in 2,300 tables."""
 
 LOG_COSH_OF_NORMAL = 0.3745672075
 """``E log cosh ν`` for ν normal with variance 1."""
 
 FIXED, NEAR = 1e-12, 1e-4
-"""A step that moves no entry of W by more has come to the fixed point, which rounding alone then moves; or is near enough to it for steps
-in double precision, whose lengths then fall as their squares: of the many before, tanh takes a fifth of the time in single precision."""
+"""Largest change of an entry of W at the fixed point, and when to switch to double precision. In single precision tanh takes a fifth
+of the time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Unmixing:
-    """``s = B (y − ȳ)``, components of variance 1 over the rows fitted to.
+    """``s = B (y − ȳ)``, components of variance 1 over the fitted rows.
 
     Attributes
     ----------
@@ -61,9 +60,9 @@ class Unmixing:
     signs : ndarray of shape (N,)
         Of ``τ``.
     kept : ndarray of shape (N,)
-        Share of each component's variance that is of the one it started as.
+        Squared correlation of each component with its start.
     fixed : bool
-        Whether the steps came to rest.
+        Whether the iteration converged.
     """
 
     matrix: Array = field(repr=False)
@@ -74,7 +73,9 @@ class Unmixing:
 
     @classmethod
     def of(cls, y: Array, components: int, rng: np.random.Generator) -> Unmixing:
-        """Learn it from rows of shape (m, n'), from the best of a few starts at random: the one that leads to the largest ``contrast``.
+        """Fit to rows of shape (m, n') from the best of several random starts.
+
+        The best start leads to the largest ``contrast``.
 
         Raises
         ------
@@ -89,10 +90,10 @@ class Unmixing:
 
     @classmethod
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:
-        """Learn it from rows of shape (m, N), from a start at ``directions``, shape (N, N): one component a row, of any length.
+        """Fit to rows of shape (m, N) from a start at given directions.
 
-        ``signs`` of ``τ``, shape (N,), say which of two fixed points to take where there are two beside each other: that of the component
-        nearest to a Gaussian one counts.
+        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``, shape (N,), select between
+        two close fixed points. Only the sign of the most nearly Gaussian component is used.
 
         Raises
         ------
@@ -120,7 +121,7 @@ class Unmixing:
 
 
 def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
-    """Return rows along their principal directions at variance 1, what does that, and their mean.
+    """Return whitened rows, the whitening matrix and the mean.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
     Returns
     -------
     z : ndarray of shape (N, m)
-        One direction a row: sums over records then run along memory, at a third of the cost.
+        One direction per row: contiguous sums over records cost a third.
     whitening : ndarray of shape (N, n')
         ``z = whitening (y − mean)``.
     mean : ndarray of shape (n',)
@@ -139,24 +140,30 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
     Raises
     ------
     NotApplicable
-        They vary in fewer directions.
+        The rows vary in fewer directions.
     """
     mean = y.mean(axis=0)
     U, singular, Vt = np.linalg.svd(y - mean, full_matrices=False)
-    if len(y) <= components or singular[components - 1] <= max(1e-9 * singular[0], 1e-300):  # below, its inverse is no double
+    if len(y) <= components or singular[components - 1] <= max(1e-9 * singular[0], 1e-300):  # below, the inverse overflows
         raise NotApplicable(f"the rows do not vary in {components} directions, so they cannot be unmixed into as many components")
     root = np.sqrt(len(y))
     return np.ascontiguousarray(root * U[:, :components].T), root * Vt[:components] / singular[:components, None], mean
 
 
 def orthogonal(A: Array) -> Array:
-    """Return ``(A Aᵀ)^{−1/2} A``, the orthogonal matrix next to A, from its singular vectors: A Aᵀ would square the condition number."""
+    """Return ``(A Aᵀ)^{−1/2} A``, the orthogonal matrix nearest to A.
+
+    By singular vectors, since A Aᵀ would square the condition number.
+    """
     U, _, Vt = np.linalg.svd(A)
     return np.asarray(U @ Vt)
 
 
 def step(z: NDArray[np.floating[Any]], W: Array) -> Array:
-    """Return ``W⁺``, with the sign of each row that leaves it next to W's; sums over records are made in the precision of z."""
+    """Return ``W⁺``, each row with the sign nearer to W.
+
+    Sums over records use the precision of z.
+    """
     g = W.astype(z.dtype) @ z
     np.tanh(g, out=g)
     new = orthogonal(g @ z.T / z.shape[1] - (1.0 - np.einsum("km,km->k", g, g) / z.shape[1])[:, None] * W)
@@ -164,7 +171,10 @@ def step(z: NDArray[np.floating[Any]], W: Array) -> Array:
 
 
 def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED) -> tuple[Array, bool]:
-    """Return where steps from W lead, and whether they have come to rest there, to rounding by default: after so many they are given up."""
+    """Iterate from W to a fixed point.
+
+    Return the last W and whether the iteration converged.
+    """
     moved, single = np.inf, z.astype(np.float32)
     for _ in range(steps):
         rows, before = (single if moved > max(rest, NEAR) else z), W
@@ -176,9 +186,10 @@ def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED
 
 
 def contrast(s: Array) -> float:
-    """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal: how far components of shape (N, m) are from Gaussian.
+    """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal.
 
-    Source: hyvarinen2000's approximation of negentropy, each component alike.
+    It measures how far components of shape (N, m) are from Gaussian. Source: hyvarinen2000's approximation of negentropy, each
+    component alike.
     """
     far = np.abs(s)
     log_cosh = (far + np.log1p(np.exp(-2.0 * far))).mean(axis=1) - np.log(2.0)
@@ -186,7 +197,7 @@ def contrast(s: Array) -> float:
 
 
 def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
-    """Return ``E s_l g(s_k)`` at [k, l], shape (N, N), and ``τ`` and ``γ``, shape (N,), over components of shape (N, m)."""
+    """Return ``E s_l g(s_k)`` at [k, l], (N, N), and ``τ`` and ``γ``, (N,)."""
     g, m = np.tanh(s), s.shape[1]
     products, squares = g @ s.T / m, np.einsum("km,km->k", g, g) / m
     own = np.diag(products)
@@ -194,19 +205,24 @@ def nonlinear_moments(s: Array) -> tuple[Array, Array, Array]:
 
 
 def first_order(s: Array, signs: Array) -> Array:
-    """Return ``(o_kl − o_lk) / (|τ_k| + |τ_l|)`` with these signs of ``τ``, shape (N, N): what leads to the fixed point that has them."""
+    """Return ``(o_kl − o_lk) / (|τ_k| + |τ_l|)``, shape (N, N).
+
+    ``signs`` are the signs of ``τ`` at the wanted fixed point.
+    """
     products, tau, _ = nonlinear_moments(s)
     o = signs[:, None] * products
     return np.asarray((o - o.T) / _sums(tau))
 
 
 def leak_deviation(s: Array) -> Array:
-    """Return the standard deviation, over tables, of the share of component l that is left in k, at [k, l], shape (N, N); 0 for k = l.
+    """Return the standard deviation of each component's leak into others.
+
+    Entry [k, l], shape (N, N), is for the share of component l in estimate k. The diagonal is 0. Asymptotic in m.
 
     Parameters
     ----------
     s : ndarray of shape (N, m)
-        Components, taken to be independent; *not checked*. The law is for large m.
+        Components, assumed independent; *not checked*.
     """
     _, tau, gamma = nonlinear_moments(s)
     variance = (gamma[:, None] + gamma + tau**2) / _sums(tau) ** 2 / s.shape[1]
@@ -214,20 +230,20 @@ def leak_deviation(s: Array) -> Array:
 
 
 def _sums(tau: Array) -> Array:
-    """Return ``|τ_k| + |τ_l|``; a number whose square is above 0 where both are 0."""
+    """Return ``|τ_k| + |τ_l|``, bounded away from 0."""
     return np.asarray(np.maximum(np.abs(tau)[:, None] + np.abs(tau), 1e-100))
 
 
 def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: Callable[[list[Array]], Array] = np.hstack) -> Array:
-    """Return what is made of the copies of at most ``MOST_ROWS`` records, in order: of those with the least of random numbers.
+    """Sample at most ``MOST_ROWS`` records, in order, and map their copies.
 
-    Block by block no more need be held, and of other records nothing is made.
+    The sample is uniform. Memory holds one block and the sample. Only sampled records are mapped.
 
     Parameters
     ----------
     blocks : iterable of sequences of k ndarrays of shape (b, N)
     of : callable
-        From some records' copies to as many rows.
+        Maps some records' copies to as many rows.
     """
     rows, keys = np.empty((0, 0)), np.empty(0)
     for copies in blocks:
@@ -241,5 +257,5 @@ def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: C
 
 
 def _least(keys: Array) -> Indices:
-    """Return the places of the ``MOST_ROWS`` least, in order."""
+    """Return the indices of the ``MOST_ROWS`` smallest keys, in order."""
     return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS]) if len(keys) > MOST_ROWS else np.arange(len(keys))

@@ -1,10 +1,12 @@
-"""A linear map from pooled copies to originals, learnt from records known in clear: on moments, or over rows where there are none.
+"""Linear map from pooled copies to originals, fitted to known records.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``C_xx, C_xy, C_yy`` | covariances over the known records, copies side by side | (N, N), (N, d), (d, d) |
-| ``W`` | the map, which each attack learns in its own way | (N, d) |
+| ``W`` | the map; each attack fits its own | (N, d) |
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) |
+
+The fit uses moments if they exist, else rows.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ import numpy as np
 from auditor.plugin import Affine, Array, KnownRecords, LinearAttack, NotApplicable, Reconstruction, Records, RowAttack, View
 
 SPANNED = 1e-8
-"""A direction in which records reach less than this share of their farthest is not said to be known exactly."""
+"""Directions with less than this share of the largest singular value count as not spanned."""
 
 
 class FittedMap(LinearAttack):
-    """Base of attacks that learn ``W`` from known records."""
+    """Base of attacks that fit ``W`` to known records."""
 
     attack_kind = "with records"
     families = frozenset({"additive", "rotation", "rotation-noise", "random-projection"})
@@ -30,12 +32,12 @@ class FittedMap(LinearAttack):
 
     @property
     def undoes_a_matrix(self) -> bool:
-        """Whether a matrix without noise is undone exactly by records that span."""
+        """Whether spanning records undo a noise-free matrix exactly."""
         return True
 
     @abstractmethod
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        """Return ``W`` for covariances over so many known records."""
+        """Return ``W`` from covariances over ``records`` known records."""
 
     def affine(self, view: View) -> Affine:
         """Return the map from the known records' moments."""
@@ -47,12 +49,12 @@ class FittedMap(LinearAttack):
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
 
     def over_rows(self) -> RowAttack:
-        """Return the same for copies with other columns than the original."""
+        """Return the attack for copies of another width than the original."""
         return MapOverRows(self)
 
 
 class MapOverRows(RowAttack):
-    """The map learnt from the known records themselves; copies may have any number of columns."""
+    """The map fitted to the known records' rows, for copies of any width."""
 
     name = "fitted-map"
     families = FittedMap.families
@@ -63,7 +65,7 @@ class MapOverRows(RowAttack):
         self._attack = attack
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map from the coalition's copies side by side, whatever their columns."""
+        """Return the map from the coalition's copies side by side."""
         records = view.need(Records)
         x, y = records.original, np.hstack(records.copies)
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
@@ -83,11 +85,11 @@ class _Map(Reconstruction):
         return self._mean_x + (np.hstack(list(copies)) - self._mean_y) @ self._W.T
 
     def expected(self, x: Array) -> Array | None:
-        """Return 0 where the known records undo a matrix; what else is left is this matrix's, and no expectation."""
+        """Return 0 if the known records undo a matrix, else None."""
         return np.zeros(len(x)) if self._exact else None
 
 
 def _rank(centred: Array) -> int:
-    """Return how many directions records vary in, rounding left out."""
+    """Numerical rank of centred records."""
     s = np.linalg.svd(centred, compute_uv=False)
     return int((s > SPANNED * s[0]).sum()) if s.size and s[0] > 0 else 0

@@ -1,4 +1,4 @@
-"""The distribution of two or three attributes together, flat in every cell of a grid: learnt by EM, and what it says of a record.
+"""Joint distribution of two or three attributes on a grid, fitted by EM.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -23,20 +23,20 @@ from ._channel import Channel
 from ._grid_axis import Axis, Bins, smoothed, spaced
 
 BINS = {1: 100, 2: 24, 3: 12}
-"""Of each direction, by how many there are: every step of EM goes through all cells, and so does every record."""
+"""Bins per direction, by the number of directions. Time grows with the number of cells."""
 COUNTED = 3
-"""Cells of released values for each bin: their width adds little to the noise."""
+"""Cells of released values per bin. Their width adds little to the noise."""
 MOST_STEPS, GAIN = 500, 3.0
-"""EM stops when a step gains less log-likelihood than this, in nats over all records: run to convergence, it makes spikes."""
+"""EM stops when a step gains less log-likelihood, in nats over all records. Run to convergence, it makes spikes."""
 LEAST = 1e-250
-"""Likelihood below which nothing can have led to a cell of released values."""
+"""Likelihood below which a cell of released values counts as impossible."""
 COARSE = 8
-"""Points to each deviation of Gaussian noise between which posterior means are interpolated: right to a hundredth of one."""
+"""Interpolation points per deviation of Gaussian noise. Posterior means are right to a hundredth of a deviation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A group's distribution.
+    """A group's joint distribution.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Grid:
     mass : ndarray of shape (B_1, …, B_p)
         ``π``, sum 1.
     surface : Surface or None
-        What interpolates posterior means, if that is less work.
+        Interpolates posterior means, if faster.
     """
 
     axes: Sequence[Axis] = field(repr=False)
@@ -53,12 +53,12 @@ class Grid:
 
     @property
     def places(self) -> list[int]:
-        """Which directions it spans."""
+        """Indices of its directions."""
         return [axis.place for axis in self.axes]
 
     @classmethod
     def fitted(cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
-        """Return what EM makes of rows of copies, each of shape (n, N), along the directions at these places."""
+        """Fit the grid by EM to copies, shapes (n, N), along some directions."""
         count = bins or BINS[len(places)]
         axes, cells, values = [], [], []
         for place in places.tolist():
@@ -72,12 +72,15 @@ class Grid:
         return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
 
     def tabled(self, rows: int) -> Grid:
-        """Return the grid with tables of likelihoods and of means where so many rows are more work."""
+        """Return the grid with tables and surface if they save time."""
         found = replace(self, axes=[axis.tabled(rows) for axis in self.axes])
         return replace(found, surface=surface_of(found, rows)) if all(axis.table for axis in found.axes) else found
 
     def posterior(self, each: Sequence[Array]) -> tuple[list[Array], Bins]:
-        """Return the bins' probabilities, p arrays of shape (b, B_j), and which rows are explained, shape (b,)."""
+        """Return the bins' probabilities, and the mask of explained rows.
+
+        p arrays of shape (b, B_j), and shape (b,).
+        """
         L = [axis.likelihoods(y) for axis, y in zip(self.axes, each, strict=True)]
         others, scale = self._others(L)
         for L_j, R in zip(L, others, strict=True):
@@ -86,7 +89,10 @@ class Grid:
         return others, scale > 0
 
     def means(self, each: Sequence[Array]) -> Array:
-        """Return posterior means, shape (b, p); what the copies alone say where no cell explains them."""
+        """Return posterior means, shape (b, p).
+
+        A row that no cell explains gets the estimate from its copies alone.
+        """
         values = np.stack([axis.channel.value(y) for axis, y in zip(self.axes, each, strict=True)])
         if all(axis.given_away for axis in self.axes):
             return np.asarray(values.T)
@@ -100,20 +106,23 @@ class Grid:
         return np.where(np.isnan(found), values, found).T
 
     def _others(self, L: Sequence[Array]) -> tuple[list[Array], Array]:
-        """Return what other directions say of each, p arrays of shape (b, B_j), and one over their sum with it, (b,); 0: unexplained."""
+        """Return ``besides`` of each direction, and 1/total; 0 if unexplained."""
         others = [besides(self.mass, L, j) for j in range(len(L))]
         total = np.einsum("ib,ib->i", L[0], others[0])
         return others, np.divide(1.0, total, out=np.zeros_like(total), where=total > LEAST)
 
     def of_cells(self, chosen: Sequence[Bins]) -> Array:
-        """Return the probability of the cells that are chosen in every direction, shape (b,), from p arrays of shape (b, B_j)."""
+        """Return the probability of the chosen cells, shape (b,).
+
+        ``chosen`` holds p masks of shape (b, B_j); a cell is chosen if it is in every direction.
+        """
         factors = [each.astype(np.float64) for each in chosen]
         return np.asarray(np.einsum("ib,ib->i", factors[0], besides(self.mass, factors, 0)))
 
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """Posterior means at released values on a grid of even steps.
+    """Posterior means at released values on an evenly spaced grid.
 
     Attributes
     ----------
@@ -127,9 +136,9 @@ class Surface:
     means: Sequence[Array] = field(repr=False)
 
     def at(self, values: Array) -> Array:
-        """Return the means between points, shape (p, b), of values of that shape; NaN beyond the grid and beside NaN.
+        """Interpolate the means at values, shape (p, b).
 
-        As ``scipy.ndimage.map_coordinates`` of order 1 does, in a quarter of its time: all means are read at the same places.
+        NaN beyond the grid or next to NaN. ``scipy.ndimage.map_coordinates`` of order 1 takes four times as long.
         """
         last = np.array(self.means[0].shape)[:, None] - 1
         place = (values - self.first[:, None]) / self.step[:, None]
@@ -140,7 +149,9 @@ class Surface:
 
 
 def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
-    """Return what tables of p axes have at ``low + share``, shape (len(tables), b), linear along each axis, of arrays of shape (p, b).
+    """Interpolate tables of p axes at ``low + share``, shape (len(tables), b).
+
+    ``low`` and ``share`` have shape (p, b).
 
     Examples
     --------
@@ -153,20 +164,23 @@ def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
     found = []
     for table in tables:
         corners = [table.take(first + int(np.dot(corner, steps))) for corner in product((0, 1), repeat=len(shape))]
-        for t in share[::-1]:  # the last axis first, along which every corner and the next in the list are neighbours
+        for t in share[::-1]:  # the last axis first: corners that differ along it are adjacent in the list
             corners = [a + t * (b - a) for a, b in zip(corners[::2], corners[1::2], strict=True)]
         found += corners
     return np.stack(found)
 
 
 def surface_of(grid: Grid, rows: int) -> Surface | None:
-    """Return what interpolates posterior means, of ``COARSE`` points to a deviation, for axes with tables; None for hardly more rows."""
+    """Return a surface with ``COARSE`` points per deviation.
+
+    None if rows are too few. All axes need tables.
+    """
     sides = [np.linspace(low, high, min(int(points) + 2, rows)) for low, high, points in (axis.points(COARSE) for axis in grid.axes)]
     if np.prod([len(side) for side in sides]) > 0.75 * rows:
         return None
     tables = [axis.table for axis in grid.axes if axis.table]
     L, weighed = zip(*(table.nearest(side) for table, side in zip(tables, sides, strict=True)), strict=True)
-    total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j), for all points of the grid one direction after the other
+    total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j) at all grid points, one direction after the other
     sums = [along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))]) for j in range(len(L))]
     means = [np.divide(each, total, out=np.full(total.shape, np.nan), where=total > LEAST) for each in sums]
     return Surface(np.array([side[0] for side in sides]), np.array([side[1] - side[0] for side in sides]), means)
@@ -183,9 +197,9 @@ def reconstructed(counts: Array, L: Sequence[Array], edges: Sequence[Array], ste
     edges : sequence of p ndarrays
         Of the bins; EM starts with a flat density.
     steps : int
-        At most.
+        Most steps.
     gain : float
-        Nats of log-likelihood that a step must gain for another to follow.
+        Nats of log-likelihood that a step must gain to continue.
     """
     mass = np.ones(())
     for e in edges:
@@ -207,14 +221,17 @@ def reconstructed(counts: Array, L: Sequence[Array], edges: Sequence[Array], ste
 
 
 def along(tensor: Array, matrices: Sequence[Array]) -> Array:
-    """Return a tensor with one matrix applied to each of its axes."""
+    """Apply one matrix to each axis of a tensor."""
     for axis, matrix in enumerate(matrices):
         tensor = np.moveaxis(np.tensordot(matrix, tensor, (1, axis)), 0, axis)
     return tensor
 
 
 def besides(mass: Array, factors: Sequence[Array], j: int) -> Array:
-    """Return ``Σ π(b) Π_{i≠j} F_i(b_i)`` over all bins but direction j's, shape (b, B_j), from p factors of shapes (b, B_i)."""
+    """Return ``Σ π(b) Π_{i≠j} F_i(b_i)`` over all directions but j.
+
+    Shape (b, B_j), from p factors of shapes (b, B_i).
+    """
     rest = [factor for i, factor in enumerate(factors) if i != j] or [np.ones((len(factors[0]), 1))]
     others = reduce(lambda a, b: (a[:, :, None] * b[:, None, :]).reshape(len(a), -1), rest)
     return np.asarray(others @ np.moveaxis(mass, j, -1).reshape(-1, mass.shape[j]))

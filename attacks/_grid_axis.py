@@ -1,4 +1,4 @@
-"""One direction of a grid: its bins, and ``L_j(y, b)``, how likely each makes what copies say; looked up where that is less work."""
+"""One axis of a grid: bins, and the likelihood ``L_j(y, b)`` of each bin."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from auditor.plugin import Array, Indices, NoiseDensity
 from ._channel import Channel, Combined
 
 Bins = NDArray[np.bool_]
-"""Which of some bins, or of some rows."""
+"""Mask of bins or rows."""
 FINEST = 1e-6
-"""Least deviation of the noise, in shares of the range: of copies that give a value away."""
+"""Least noise deviation relative to the range, for exact copies."""
 BEYOND = 4.0
-"""Deviations of the noise that tables reach beyond the bins."""
+"""Deviations of the noise by which tables extend beyond the bins."""
 FINE, MOST_TABLED = 128, 2**15
-"""Points of a table of likelihoods for each deviation of Gaussian noise, and at most: a record is taken for the point nearest to it, which
-moves its estimate by less than a 250th of a deviation."""
+"""Points of a likelihood table per deviation of Gaussian noise, and in total. Rounding to the nearest point moves an estimate by less
+than 1/250 of a deviation."""
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One direction of a grid.
+    """One axis of a grid.
 
     Attributes
     ----------
     place : int
-        Which direction it is.
+        Index of its direction.
     channel : Channel
     edges : ndarray of shape (B + 1,)
     table : Table or None
-        What is looked up, if that is less work.
+        Precomputed likelihoods, if faster.
     """
 
     place: int
@@ -44,12 +44,12 @@ class Axis:
     table: Table | None = field(repr=False, default=None)
 
     def of(self, copies: Sequence[Array]) -> Array:
-        """Return what copies of shapes (b, N) have of this direction, shape (b, k)."""
+        """Return the copies along this direction, shape (b, k)."""
         return np.stack([copy[:, self.place] for copy in copies], axis=1)
 
     @property
     def given_away(self) -> bool:
-        """Whether copies say the value itself: all likelihood is then in the one bin that it lies in."""
+        """Whether copies are exact, so one bin holds all likelihood."""
         return bool(self.channel.noise.std <= FINEST * (self.edges[-1] - self.edges[0]))
 
     def likelihoods(self, y: Array) -> Array:
@@ -59,7 +59,10 @@ class Axis:
         return self._in_one_bin(self.channel.value(y)) if self.given_away else self.channel.likelihood(y, self.edges)
 
     def weights(self, y: Array) -> tuple[Array, Array]:
-        """Return each bin's likelihood, shape (b, B), and the same times the value's mean within the bin, from copies of shape (b, k)."""
+        """Return each bin's likelihood, and its product with the bin's mean value.
+
+        Shapes (b, B), from copies of shape (b, k).
+        """
         if self.table is not None:
             place = self.table.place(self.channel.value(y))
             return self.table.L[place], self.table.weighed[place]
@@ -74,17 +77,17 @@ class Axis:
         return np.asarray(np.eye(len(self.edges) - 1)[place])
 
     def touched(self, low: Array, high: Array) -> Bins:
-        """Return which bins bounds of shape (b,) touch, shape (b, B)."""
+        """Return the bins that intervals of shape (b,) touch, shape (b, B)."""
         return (self.edges[:-1] <= high[:, None]) & (self.edges[1:] >= low[:, None])
 
     def points(self, fine: int) -> tuple[float, float, float]:
-        """Return both ends of a table that reaches beyond the bins, and how many points it needs with so many to a deviation."""
+        """Return both ends of a table and its number of points."""
         std = self.channel.noise.std
         low, high = self.edges[0] - BEYOND * std, self.edges[-1] + BEYOND * std
         return low, high, fine * (self.edges[-1] - self.edges[0] + 2.0 * BEYOND * std) / std
 
     def tabled(self, rows: int) -> Axis:
-        """Return the axis with a table; without one where rows are fewer than twice its points."""
+        """Return the axis with a table if there are enough rows."""
         low, high, points = self.points(FINE)
         if not self.channel.smooth or int(points) + 1 > min(MOST_TABLED, rows // 2):
             return self
@@ -94,7 +97,7 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What an axis, for whose copies one number stands, makes of released values a step apart; worked out when it is asked for."""
+    """Likelihoods of evenly spaced released values, computed on first use."""
 
     values: Array = field(repr=False)
     step: float
@@ -107,26 +110,29 @@ class Table:
 
     @cached_property
     def weighed(self) -> Array:
-        """The same times the value's mean within the bin, shape (P, B): that takes five times as long, and a surface needs few of them."""
+        """Likelihood times the mean within the bin, shape (P, B)."""
         return self.axis.weights(self.values[:, None])[1]
 
     def nearest(self, y: Array) -> tuple[Array, Array]:
-        """Return ``weights`` of the values nearest to y, shapes (b, B), worked out for them alone: where they are few."""
+        """Return ``weights`` of the values nearest to y, shapes (b, B), for few y."""
         return self.axis.weights(self.values[self.place(y)][:, None])
 
     def place(self, y: Array) -> Indices:
-        """Return the places of the values nearest to y."""
+        """Return the indices of the values nearest to y."""
         return np.asarray(np.clip(np.rint((y - self.values[0]) / self.step), 0, len(self.values) - 1), dtype=np.intp)
 
 
 def smoothed(channel: Channel, spread: float) -> Channel:
-    """Return a channel that is not exact: what copies give away has noise of a millionth of their range."""
+    """Return a noisy channel: exact copies get a millionth of their range."""
     least = FINEST * (spread or 1.0)
     return Combined(NoiseDensity("gaussian", least), np.eye(1)[0]) if channel.noise.std < least else channel
 
 
 def spaced(values: Array, count: int, beyond: float) -> Array:
-    """Return at most ``count + 1`` rising edges over the values and ``beyond`` on either side: half of them even, half at quantiles."""
+    """Return at most ``count + 1`` ascending edges that cover the values.
+
+    They extend ``beyond`` on either side. Half are evenly spaced, half at quantiles.
+    """
     low, high = float(values.min()), float(values.max())
     reach = max(beyond, FINEST * ((high - low) or 1.0))
     even = np.linspace(low - reach, high + reach, count - count // 2 + 1)

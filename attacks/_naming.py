@@ -1,6 +1,6 @@
-"""Which component is which attribute: what tells an adversary that, and gives components their means and scales.
+"""Assign independent components to attributes, with means and scales.
 
-Known pairs do by correlation and regression; records of the population by the likeness of distributions.
+Known pairs use correlation and regression. Records of the population use similarity of distributions.
 """
 
 from __future__ import annotations
@@ -18,40 +18,43 @@ from ._fastica import Unmixing
 Order = NDArray[np.intp]
 
 ROUNDING = 1e-9
-"""Deviation, of components that have 1 over the table, below which known records do not differ."""
+"""Deviation below which known records' components count as equal; over the table it is 1."""
 
 QUANTILES = (np.arange(200) + 0.5) / 200
 
 
 class Guide(ABC):
-    """What an adversary has to put components in their places by."""
+    """Knowledge that assigns components to attributes."""
 
     @property
     @abstractmethod
     def directions(self) -> Array:
-        """What it takes for the components: one a row, weights on the attributes, of any length, shape (N, N)."""
+        """Expected components as weights on attributes, shape (N, N)."""
 
     @abstractmethod
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return which component belongs in each place, and its sign, shapes (N,), given the rows that they were estimated from."""
+        """Return each attribute's component and sign, shapes (N,).
+
+        ``y`` holds the rows that ``found`` was fitted to.
+        """
 
     @abstractmethod
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
-        """Return mean, shape (N,), and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
+        """Return mean and ``A``, shape (N, N), of ``x̂ = mean + A ŝ``."""
 
     def without_matrix(self) -> Guide:
-        """Return the guide of an adversary to whom the table itself was released."""
+        """Return the guide for a release of the table itself."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs(Guide):
-    """Known pairs: the components are the attributes, and a component is the attribute that it is correlated with.
+    """Known pairs: each component is the attribute it correlates with.
 
     Attributes
     ----------
     original : ndarray of shape (p, N)
-        Records in clear.
+        Known originals.
     copies : ndarray of shape (p, n')
         The same rows of the stacked copies.
     """
@@ -65,7 +68,7 @@ class Pairs(Guide):
         return np.eye(self.original.shape[1])
 
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
-        """Return the order of the largest correlations over the pairs; signs are left to the regression."""
+        """Return the assignment of largest correlations, signs undecided."""
         x, s = _centred(self.original), _centred(found.apply(self.copies))
         size = np.sqrt(np.outer((x**2).sum(axis=0), (s**2).sum(axis=0)))
         correlation = np.divide(x.T @ s, size, out=np.zeros_like(size), where=size > 0)
@@ -78,28 +81,28 @@ class Pairs(Guide):
         x, s = _centred(self.original), _centred(components)[:, order]
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
-        varied = power > ROUNDING**2 * len(s)  # a component that is the same for all known records says nothing of its attribute
+        varied = power > ROUNDING**2 * len(s)  # a constant component gives no slope
         A[np.arange(len(order)), order] = np.divide((x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied)
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
-        """Return pairs whose copies are the records."""
+        """Return pairs with the records as copies."""
         return replace(self, copies=self.original)
 
 
 @dataclass(frozen=True, eq=False)
 class Likeness(Guide):
-    """Records of the population: a component is what is distributed like it.
+    """Records of the population: components are matched by distribution.
 
     Attributes
     ----------
     known : ndarray of shape (s, N)
     own : ndarray of shape (N, N)
-        From the records to what the adversary takes for components, of any variance.
+        From records to expected components, of any variance.
     back : ndarray of shape (N, N)
-        From those at variance 1 to attributes.
+        From components of variance 1 to attributes.
     moved : bool
-        Whether copies were translated, so that means say nothing.
+        Whether copies were translated, so means carry no information.
     """
 
     known: Array = field(repr=False)
@@ -117,7 +120,7 @@ class Likeness(Guide):
         return match(standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved))
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
-        """Return the records' mean, and what takes components to attributes."""
+        """Return the records' mean and the map from components to attributes."""
         return self.known.mean(axis=0), (self.back * signs)[:, np.argsort(order)]
 
 
@@ -126,14 +129,14 @@ def _centred(values: Array) -> Array:
 
 
 def standard(values: Array, centred: bool) -> Array:
-    """Return 200 quantiles of each column over its standard deviation, and less its mean if asked for, shape (N, 200)."""
+    """Return 200 quantiles of each standardised column, shape (N, 200)."""
     scale = values.std(axis=0)
     z = values - values.mean(axis=0) if centred else values
     return np.asarray(np.quantile(z / np.where(scale > 0, scale, 1.0), QUANTILES, axis=0).T)
 
 
 def match(targets: Array, components: Array) -> tuple[NDArray[np.intp], Array]:
-    """Return which component is like each target, and with which sign, by the least total Wasserstein distance (Hungarian method).
+    """Match components to targets by least total Wasserstein distance.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Posteriors of one attribute's value under binned priors, which are reconstructed from the copies of all records.
+"""Posteriors of one attribute under a binned prior fitted to the copies.
 
-What the copies of one record say is a ``Channel`` (``_channel``). Under Gaussian noise, and with one copy of noise on no lattice,
-an estimate is a function of one number alone, which is worked out on a grid and read off where rows are many; on a lattice it is worked
-out once for all records with the same copies.
+A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's estimate is a function of one
+number; for many rows it is tabulated on a grid and interpolated. On a lattice, each distinct combination of copies is
+estimated once.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from ._prior_bins import lattice_bins
 from ._product import Product
 
 MOST_CELLS = 4096
-"""Cells that perturbed values are counted in, at most and on a lattice."""
+"""Most cells that count perturbed values, and their number on a lattice."""
 FEWEST_CELLS, CELLS_A_DEVIATION = 256, 32
-"""Elsewhere as many as make a cell this share of the noise: its width adds 8·10⁻⁵ to the variance that noise is taken to have."""
+"""Fewest cells, and cells per noise deviation: their width adds 8·10⁻⁵ to the noise variance."""
 CORE = 0.001
 """Share of the perturbed values on either side that may lie in the outermost bins."""
 MOST_BINS = 400
 FINE, SMOOTH = 128, 32
-"""Points a grid has for each standard deviation of the noise: what is read off between two of them is off by some 1e-5 of it.
+"""Grid points per standard deviation of the noise: the interpolation error is about 1e-5 of it.
 
-Of a mean or a median, which rises without jumps, ``SMOOTH`` points are enough: off by some 1e-4."""
+``SMOOTH`` points suffice for a mean or a median, which have no jumps: about 1e-4."""
 STEEP = 8.0
-"""An estimate that rises by more than so many steps between two points of the grid jumps there, as a mode does: nothing lies between."""
+"""An estimate that rises by more than this many steps between grid points jumps, like a mode; no interpolation."""
 CHUNK_ROWS = 1024
 
 Estimate = Callable[[Array], Array]
-"""From copies of one attribute, shape (b, k), to an estimate, shape (b,), or to several, shape (e, b)."""
+"""Map copies of one attribute, shape (b, k), to estimates, shape (b,) or (e, b)."""
 
 
 def channels(view: View) -> list[Channel]:
-    """Return what the coalition's copies say, attribute by attribute.
+    """Return the channel of each attribute for a coalition's copies.
 
     Raises
     ------
     NotApplicable
-        The law of the noise is unknown, mixes shapes, or is uniform with correlated attributes, whose own noise is not uniform.
+        The noise law is unknown, mixes shapes, or is uniform and correlated between attributes.
     """
     law = view.law
     if not isinstance(law, KroneckerNoise):
@@ -73,18 +73,20 @@ def channels(view: View) -> list[Channel]:
 def reconstructed_priors(
     found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
 ) -> list[Histogram | None]:
-    """Return each attribute's distribution, estimated from the released values; None where the copies give the values away.
+    """Estimate each attribute's distribution from released values.
+
+    None for an attribute that the copies determine.
 
     Parameters
     ----------
     found : sequence of N Channel
     blocks : iterable of lists of k ndarrays of shape (b, N)
-        Gone through twice.
+        Iterated twice.
     method : 'em' or 'iteration'
     bins : int or None
-        None: 100, or as many as make a bin no wider than half the noise, at most 400.
+        None: 100 to 400, with bins no wider than half the noise deviation.
     domain : [low, high] or None
-        Where originals lie; None: where all but a thousandth of the released values on either side do, and a bin beyond.
+        Range of the originals. None: the central 99.8 % of released values, and a bin beyond on either side.
     """
     values = [_Values(channel, j) for j, channel in enumerate(found)]
     for copies in blocks:
@@ -122,7 +124,7 @@ class _Values:
     def count(self, copies: list[Array]) -> None:
         cells = self._cells
         count, width = len(cells) - 1, (cells[-1] - cells[0]) or 1.0
-        place = (self._of(copies) - cells[0]) * (count / width)  # cells are alike, and need no search
+        place = (self._of(copies) - cells[0]) * (count / width)  # equal cells need no search
         self._counts[:count] += np.bincount(np.minimum(place.astype(np.intp), count - 1), minlength=count)
 
     def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
@@ -148,12 +150,15 @@ class _Values:
 
 @lru_cache(maxsize=256)
 def _fitted(y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method) -> Histogram:
-    """Return what ``reconstruct`` does, of arrays as bytes: once for all attacks that see these copies."""
+    """Call ``reconstruct`` with arrays as bytes, cached across attacks."""
     return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
 
 
 def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return posterior probabilities of the bins, shape (b, B), and which rows the prior can explain at all, shape (b,)."""
+    """Return the bins' posterior, and the mask of explained rows.
+
+    Shapes (b, B) and (b,).
+    """
     mass = likelihood * prior.mass
     total = mass.sum(axis=1)
     explained = total > 0
@@ -163,16 +168,16 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[
 def read_off(
     estimate: Callable[[Histogram, Channel, Array], Array], prior: Histogram, channel: Channel, rows: int, fine: int = FINE
 ) -> Estimate:
-    """Return an estimate as a function of the copies, read off a grid of ``ȳ`` if that is less work than working it out row by row.
+    """Return an estimate as a function of copies, tabulated if that is faster.
 
     Parameters
     ----------
     estimate : callable
         Of prior, channel and copies of shape (b, k); returns shape (b,) or (e, b).
     rows : int
-        For so many rows; a grid has fewer than half as many points, reaches over the prior's bins, and copies beyond are worked out.
+        Expected rows. The grid has fewer than half as many points and covers the prior's bins. Copies beyond are estimated directly.
     fine : int
-        Points of the grid for each standard deviation of the noise.
+        Grid points per standard deviation of the noise.
     """
 
     def direct(copies: Array) -> Array:
@@ -203,19 +208,19 @@ def read_off(
 
 
 def each_once(estimate: Estimate, copies: Array) -> Array:
-    """Return an estimate of records, worked out once for all that have the same copies."""
+    """Estimate each distinct combination of copies once."""
     found, place = np.unique(copies, axis=0, return_inverse=True)
     return np.asarray(estimate(found)[..., place.ravel()])
 
 
 class ByAttribute(Reconstruction):
-    """An estimate of each attribute by itself."""
+    """Estimate each attribute separately."""
 
     def __init__(self, estimates: Sequence[Estimate]) -> None:
         self._estimates = estimates
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return each attribute's estimates."""
+        """Return each attribute's estimates, shape (b, N)."""
         return np.stack([estimate(y) for estimate, y in zip(self._estimates, by_attribute(copies), strict=True)], axis=1)
 
 
@@ -223,7 +228,10 @@ def estimated_by_attribute(
     estimate: Callable[[Histogram, Channel, Array], Array], found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int,
     fine: int = FINE,
 ) -> ByAttribute:  # fmt: skip
-    """Return one and the same estimate of each attribute under its own prior; None stands for a value that the copies give away."""
+    """Return one estimator for each attribute under its own prior.
+
+    A prior of None means that the copies determine the value.
+    """
     return ByAttribute([
         channel.value if prior is None else read_off(estimate, prior, channel, rows, fine)
         for channel, prior in zip(found, priors, strict=True)
@@ -231,5 +239,5 @@ def estimated_by_attribute(
 
 
 def by_attribute(copies: Sequence[Array]) -> list[Array]:
-    """Return the copies of each attribute, N of shape (b, k), of k copies of shape (b, N)."""
+    """Regroup k copies of shape (b, N) into N arrays of shape (b, k)."""
     return [np.stack([copy[:, j] for copy in copies], axis=1) for j in range(copies[0].shape[1])]

@@ -1,4 +1,4 @@
-"""Bins of a prior of one attribute: on a lattice, of a normal distribution, and finer ones of a smoothed histogram."""
+"""Bins of one attribute's prior: lattice, normal and smoothed histogram."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from auditor.plugin import Array, NoiseDensity, scipy
 from ._channel import Channel
 
 PARTS = 4
-"""Bins of a smoothed prior to one of its histogram's: a normal a bin wide is flat within a quarter of it, to a percent."""
+"""Bins of a smoothed prior per histogram bin: a normal density varies by a percent within one."""
 NORMAL_BINS = 512
-"""Bins of a normal prior over ten deviations on either side, where noise is no narrower: flat within 1/25 of a deviation."""
+"""Least bins of a normal prior over ten deviations on either side: 1/25 of a deviation each."""
 
 
 def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
-    """Return edges half a unit beside whole multiples of it, from low to high, at most so many bins: each of as many whole units.
+    """Return edges half a unit off the lattice, for at most ``most`` bins.
+
+    The bins cover low to high, each with the same whole number of units.
 
     Examples
     --------
@@ -31,7 +33,10 @@ def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
 
 
 def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
-    """Return the mixture of normals at a histogram's bins in bins of its own: a quarter as wide, on a lattice as wide."""
+    """Smooth a histogram by a normal kernel one bin wide.
+
+    The result has bins a quarter as wide, or equal ones on a lattice.
+    """
     edges, h = prior.edges, np.diff(prior.edges)
     if not noise.on_lattice:
         parts = edges[:-1, None] + h[:, None] * np.arange(PARTS) / PARTS
@@ -41,7 +46,10 @@ def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
 
 
 def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
-    """Return a normal distribution in bins that are fine beside the noise, if there is any; of no variance, one narrow beside it."""
+    """Return a normal distribution in bins narrow relative to the noise.
+
+    None without noise. A variance of 0 becomes one much smaller than the noise's.
+    """
     if channel.exact:
         return None
     noise = channel.noise

@@ -1,6 +1,7 @@
-"""Bayes' rule over points that stand for a population, under noise of any law that is independent between attributes.
+"""Bayes' rule over sample points, for noise of any law.
 
-``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes a and copies i weighs point j; what an attribute's copies say is a ``Channel``.
+Noise must be independent between attributes. ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes a and copies i weights point j. A
+``Channel`` gives each attribute's likelihood.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ from ._posterior import by_attribute
 from ._product import LEAST
 
 POINTS = 2_000
-"""Points drawn from the kernels of a sample, in all; of a larger sample one a record."""
+"""Kernel points in all. A larger sample has one per record."""
 CHUNK_VALUES = 2**16
-"""Pairs of a row and a point that are weighed at once: half a megabyte, which stays in the cache."""
+"""Pairs of row and point per piece: half a megabyte, which stays in the cache."""
 
 
 def kernel_points(records: Array, pencil: Pencil, bandwidth: float, found: Sequence[Channel], rng: np.random.Generator) -> Array:
-    """Return points drawn from a normal about each record, some ``POINTS`` in all or one each; on a lattice by whole steps of it."""
+    """Draw about ``POINTS`` points from normal kernels at the records.
+
+    At least one per record. On a lattice the steps are whole units.
+    """
     if bandwidth == 0.0:
         return records
     points = np.tile(records, (-(-POINTS // len(records)), 1))
@@ -34,7 +38,7 @@ def kernel_points(records: Array, pencil: Pencil, bandwidth: float, found: Seque
 
 
 class OverRecords(Reconstruction):
-    """Posterior mean over points that are as likely, under noise of any law that is independent between attributes.
+    """Posterior mean over equally likely points.
 
     Parameters
     ----------
@@ -46,11 +50,14 @@ class OverRecords(Reconstruction):
         self._found, self._records = found, records
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the posterior means of one block of rows; what the copies say alone, where no record can have led to them."""
+        """Return the posterior means of one block of rows.
+
+        A row that no point can explain gets the estimate from its copies alone.
+        """
         return np.concatenate([self._means(part) for part in self._parts(copies)])
 
     def log_likelihood(self, copies: Sequence[Array]) -> float:
-        """Return the log-likelihood of rows that some point can have led to, and as little as ``LEAST`` of every other."""
+        """Return the log-likelihood of rows; an impossible row counts ``LEAST``."""
         found = 0.0
         for part in self._parts(copies):
             q, top = self._weigh(part)
@@ -58,12 +65,11 @@ class OverRecords(Reconstruction):
         return found
 
     def _parts(self, copies: Sequence[Array]) -> Iterator[list[Array]]:
-        """Yield the copies of each attribute, some rows at a time."""
         for start, stop in evenly(0, len(copies[0]), len(self._records), CHUNK_VALUES):
             yield by_attribute([copy[start:stop] for copy in copies])
 
     def _weigh(self, seen: Sequence[Array]) -> tuple[Array, Array]:
-        """Return ``q`` over each row's largest, shape (b, m), and the largest's logarithm, shape (b, 1)."""
+        """Return ``q`` over each row's largest, (b, m), and its log, (b, 1)."""
         log_q = np.zeros((len(seen[0]), len(self._records)))
         for channel, y, values in zip(self._found, seen, self._records.T, strict=True):
             log_q += 0.0 if channel.exact else channel.log_likelihood(y, values)

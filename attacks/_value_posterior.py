@@ -1,7 +1,7 @@
-"""The exact posterior of an attribute's value: its prior is how often the table has each value, and noise may follow any law.
+"""Exact posterior of a value, with the table's value shares as prior.
 
-``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the values x that the table's column has, with ``π_x`` their shares. Where noise lies on a
-lattice, prior and noise are discrete and this is a sum of as many terms as there are values, without any bin or grid.
+``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the column's distinct values x with shares ``π_x``. The noise may follow any
+law. On a lattice the sum is exact, without bins or grid.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ._channel import Channel
 from ._posterior import Estimate, each_once
 
 MOST_VALUES = 10_000
-"""Distinct values of an attribute: a posterior is over all of them, for each record."""
+"""Most distinct values of an attribute; a record's posterior covers all of them."""
 CHUNK_VALUES = 2**20
 
 
 def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estimate:
-    """Return the exact posterior's mode or mean of one attribute.
+    """Return an estimator of one attribute's posterior mode or mean.
 
     Raises
     ------
@@ -43,12 +43,14 @@ def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estim
 
 
 def posterior_estimate(values: Array, shares: Array, channel: Channel, copies: Array, mode: bool) -> Array:
-    """Return mode or mean of the posterior over values, shape (b,); what the copies say alone where no value explains them.
+    """Return mode or mean of the posterior over values, shape (b,).
+
+    A row that no value explains gets the estimate from its copies alone.
 
     Parameters
     ----------
     values, shares : ndarrays of shape (V,)
-        What the attribute can be, and how often it is.
+        Distinct values and their shares.
     copies : ndarray of shape (b, k)
     """
     if channel.exact:

@@ -1,6 +1,4 @@
-"""Bayes estimate: weigh every direction of the copy by how much of its variance is the data's.
-
-The posterior mean, and mode, of Gaussian data under Gaussian noise of any covariance.
+"""Bayes estimate: posterior mean of Gaussian data under Gaussian noise.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -8,17 +6,14 @@ The posterior mean, and mode, of Gaussian data under Gaussian noise of any covar
 | ``Sigma_r`` | covariance of the noise, whose mean is 0 | (N, N) | huang2005, Theorem 8.1 |
 | ``x̂`` | ``(Sigma_x⁻¹ + I/σ²)⁻¹ (Sigma_x⁻¹ mu_x + y/σ²)`` | (N,) | huang2005 (11), white noise |
 | ``x̂`` | ``(Sigma_x⁻¹ + Sigma_r⁻¹)⁻¹ (Sigma_x⁻¹ mu_x + Sigma_r⁻¹ y)`` | (N,) | huang2005 (13), any noise |
-| ``F`` | ``Sigma_x (Sigma_x + Sigma_r)⁻¹``; ``x̂ = mu_x + F (y − mu_x)`` | (N, N) | the same, without inverses of either |
+| ``F`` | ``Sigma_x (Sigma_x + Sigma_r)⁻¹``; ``x̂ = mu_x + F (y − mu_x)`` | (N, N) | equal to (13), without either inverse |
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
-The third form is the one computed: it stands a singular ``Sigma_x`` (a total beside its parts; an estimate clipped at 0) where the
-first two do not exist. ``estimated`` knowledge takes ``Cov(Y) − Sigma_r`` of its rows, which is indefinite for finitely many rows, with
-negative eigenvalues put to 0. A coalition's copies are first combined with the weights of least noise that the law of the noise
-gives (``auditor.adversary.single_copy``); under noise of one shape nothing is lost by that, and the estimate is the joint LLSE's
-(``llse``).
+The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` of its
+rows with negative eigenvalues set to 0. Copies are first averaged with minimum-variance weights
+(``auditor.adversary.single_copy``); for noise of one shape the estimate equals ``llse``.
 
-Reference: huang2005, sections 6 and 8. Best among all attacks for Gaussian data with known covariances, among linear ones for any.
-With 1,000 rows and everything estimated ``pca-filter`` and ``udr`` beat it where the truth is as simple as they assume.
+Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the best linear estimate for any data.
 """
 
 from __future__ import annotations
@@ -33,7 +28,7 @@ from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, Plug
 
 @register
 class BayesEstimate(LinearAttack):
-    """Posterior mean of Gaussian data under Gaussian noise of any covariance (Huang, Du and Chen's BE-DR)."""
+    """Posterior mean of Gaussian data under Gaussian noise (BE-DR)."""
 
     name = "bayes-estimate"
     reference = "huang2005, eq. 11 and 13"
@@ -45,7 +40,7 @@ class BayesEstimate(LinearAttack):
     )
 
     class Parameters(PluginParameters):
-        """Where the covariance comes from."""
+        """Source of the covariance."""
 
         covariance: CovarianceSource = Field(
             "knowledge", description="knowledge: exact where it is known; copies: estimated from the released rows even then"
@@ -57,7 +52,7 @@ class BayesEstimate(LinearAttack):
             mu_x, Sigma_x = view.data_moments
             return filter_map(view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True)
         if isinstance(view.knowledge, PublishedModel) and self.parameters.covariance == "knowledge":
-            # moments with a published model in them are there under noise of one shape only: F = K_X (K_X + v K_0)⁺
+            # moments with a published model exist only under noise of one shape: F = K_X (K_X + v K_0)⁺
             return filter_map(view, view.pencil.gain(np.asarray(view.combined_variance)), view.data_moments[0], fixed=False)
         mean, covariance = view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
@@ -65,12 +60,16 @@ class BayesEstimate(LinearAttack):
 
 
 def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:
-    """Return ``F = Sigma_x (Sigma_x + Sigma_r)⁺``, shape (N, N) (huang2005 (13)).
+    """Return ``F = Sigma_x (Sigma_x + Sigma_r)⁺``, shape (N, N).
 
     Parameters
     ----------
     Sigma_x, Sigma_r : ndarrays of shape (N, N)
         Covariances of data and noise, positive semi-definite; either may be singular.
+
+    Notes
+    -----
+    Source: huang2005 (13).
 
     Examples
     --------

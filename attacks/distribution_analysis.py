@@ -1,6 +1,6 @@
-"""Distribution analysis: reconstruct how the originals are distributed, then find where each record can still be.
+"""Distribution analysis: localise records by a reconstructed distribution.
 
-Noise of ±1 around a released 1 leaves [0, 2]; a reconstructed distribution with nothing between 1 and 5 leaves [0, 1].
+Example: noise of ±1 and a released 1 leave [0, 2]. A distribution without mass between 1 and 5 leaves [0, 1].
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -9,11 +9,11 @@ Noise of ±1 around a released 1 leaves [0, 2]; a reconstructed distribution wit
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |
 
-The interval's width, and the share of the records that truly lie in theirs, are what ``interval-privacy`` under ``measures:`` reports.
-Attributes are taken one at a time; several copies as in ``map-estimate``.
+``interval-privacy`` under ``measures:`` reports the interval's width and the share of records inside their intervals. Attributes
+are treated one at a time, several copies as in ``map-estimate``.
 
-Reference: liu2008, section 3.6. Wins on clustered attributes, and on the rare records of a sparse region; says no more than ``udr`` where
-the distribution is close to normal. Few records or strong noise make the reconstruction a blur, or a row of spikes.
+Reference: liu2008, section 3.6. Wins on clustered attributes and on rare records in sparse regions. Equals ``udr`` if the
+distribution is close to normal. Few records or strong noise blur the reconstruction or make spikes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TINY = 1e-300
 
 @register
 class DistributionAnalysis(RowAttack):
-    """Reconstructs each attribute's distribution from the copies, and localises every record in the shortest interval it leaves."""
+    """Shortest posterior interval under a reconstructed distribution."""
 
     name = "distribution-analysis"
     attack_kind = "per attribute"
@@ -55,7 +55,7 @@ class DistributionAnalysis(RowAttack):
     wins = "Wins on clustered attributes and bounded noise; on normal data it is udr with an estimated prior."
 
     class Parameters(PluginParameters):
-        """How the distribution is reconstructed."""
+        """Reconstruction of the distribution."""
 
         method: Method = Field("em", description="em, or Agrawal and Srikant's iteration")
         bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of the distribution; by default 100 to 400")
@@ -64,13 +64,13 @@ class DistributionAnalysis(RowAttack):
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the localiser with the distributions estimated from the coalition's copies."""
+        """Return the localiser with distributions estimated from the copies."""
         p, found = self.parameters, channels(view)
         return Localised(found, reconstructed_priors(found, blocks, p.method, p.bins, p.domain), view.released.count)
 
 
 class Localised(Reconstruction):
-    """Posteriors over bins, attribute by attribute; where the copies give a value away the interval is a point."""
+    """Posteriors over bins, per attribute; exact copies give a point."""
 
     def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int) -> None:
         self._found, self._priors, self._rows = found, priors, rows
@@ -95,7 +95,10 @@ class Localised(Reconstruction):
 
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the median of the posterior, linear within its bin, shape (b,); what the copies say alone where the prior explains nothing."""
+    """Return the posterior median, linear within its bin, shape (b,).
+
+    A row that the prior cannot explain gets the estimate from its copies alone.
+    """
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     cumulative = np.cumsum(mass, axis=1)
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
@@ -107,16 +110,14 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confidence: float) -> tuple[Array, Array]:
-    """Return the shortest interval that starts or ends at a bin's edge and holds a share of the posterior; shapes (b,).
+    """Return the shortest interval with a share of the posterior, shapes (b,).
+
+    One end is a bin edge; the other is linear within its bin. Impossible values are cut off.
 
     Parameters
     ----------
     confidence : float
         In (0, 1].
-
-    Notes
-    -----
-    From each edge in turn the shortest way up and down, linear within the last bin; bounded noise cuts what it makes impossible.
     """
     mass, explained = posterior_mass(prior, channel.likelihood(copies, prior.edges))
     y = channel.value(copies)
@@ -125,7 +126,7 @@ def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confide
 
 
 def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array]:
-    """Return the shortest interval holding the share, for rows of bin probabilities of shape (b, B)."""
+    """Return shortest intervals from bin probabilities, shape (b, B)."""
     up = _from_each_edge(mass, edges, confidence)
     down = -_from_each_edge(mass[:, ::-1], -edges[::-1], confidence)[:, ::-1]
     widths = np.concatenate([up - edges, edges - down], axis=1)
@@ -138,10 +139,10 @@ def shortest(mass: Array, edges: Array, confidence: float) -> tuple[Array, Array
 
 
 def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
-    """Return where an interval that starts at each edge first holds the share, shape (b, B + 1); infinite where none does."""
+    """Return the end of the interval from each edge, (b, B + 1); ∞ if none."""
     cumulative = np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
     target = cumulative + confidence * (1.0 - 1e-12)
-    # The first edge at which the probability so far reaches the target. Rows are laid end to end, 2 apart, for one search in all.
+    # First edge at which the cumulative probability reaches the target: one search over all rows, offset by 2 each.
     rows = np.arange(len(mass))[:, None]
     flat = (cumulative + 2.0 * rows).ravel()
     stop = np.searchsorted(flat, (target + 2.0 * rows).ravel()).reshape(cumulative.shape) - rows * cumulative.shape[1]

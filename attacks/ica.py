@@ -1,44 +1,33 @@
-"""Independent component analysis against a matrix: unmix the copy into independent components, then find out which is which attribute.
+"""Independent component analysis against a secret matrix.
 
-Whatever the matrix, the copy is a mixture of the attributes; if they are independent and at most one is Gaussian the mixture can be undone
-up to order, sign and scale. Those three are taken from what the adversary knows, and from nothing else.
+If the attributes are independent and at most one is Gaussian, their mixture can be undone up to order, sign and scale. The
+adversary's knowledge determines these.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``y`` | ``A s``, s independent components of variance 1 | (n',) | hyvarinen2000 |
 | ``ŝ`` | ``B (y − ȳ)`` by FastICA, ``log cosh`` contrast, symmetric | (N,) | hyvarinen2000 |
-| ``π, D`` | which component, with which sign, is which attribute | | liu2008, section 4.3 |
+| ``π, D`` | component and sign of each attribute | | liu2008, section 4.3 |
 | ``x̂_j`` | ``mu_j + σ_j D_j ŝ_π(j)`` (``components: attributes``) | (N,) | |
 | ``A_X`` | mixing matrix that ICA finds in the adversary's own records | (N, N) | guo2007 |
 | ``x̂`` | ``x̄ + A_X D ŝ_π`` (``components: latent``) | (N,) | guo2007 |
 
-| knowledge | what settles order, sign and scale |
+| knowledge | source of order, sign and scale |
 | --- | --- |
-| ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression on them |
-| ``known-sample``, ``unmatched-records`` | likeness of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
+| ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression |
+| ``known-sample``, ``unmatched-records`` | similarity of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
 
-Distributions are compared with their means, which a matrix does not hide; only a translation does, and they are centred then.
+Distributions are compared with their means, unless the scheme translates. ``components: attributes`` treats the attributes as the
+independent components. ``latent`` (Guo and Wu) matches components of known records and of the copy.
 
-``components: attributes`` takes the attributes themselves for the independent components. ``latent`` is Guo and Wu's variant: attributes
-may be mixtures; ICA of the known records and ICA of the copy find the same components, and matching those carries the copy back.
+Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves unchanged. The audit iterates from
+the true attributes (or the adversary's own components) and assigns components correctly. Of two close fixed points it uses
+the one with the attack's signs of τ (``_fastica``). No theory is given for noisy copies, without convergence, if a component
+loses half of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
 
-Theory. A matrix takes the fixed points of FastICA along, so that what is found in a copy is what is found in the table. Given the table and
-the adversary's records, the error is then that of the fixed point next to the truth: the audit starts there (at the attributes; for
-``latent`` at the adversary's own components) on the true rows that the attack was fitted to, takes the same steps to where they rest, and
-puts the components in their places by the adversary's means and scales, but in the right order with the right signs. One draw of the
-adversary's counts: where τ of a component (``_fastica``) is near 0 two fixed points may lie beside each other, one with each
-sign of it, and theory takes the one with the signs that the attack ended at. A component taken for another, a wrong sign or a fixed
-point elsewhere is a difference between measurement and theory.
-
-There is none where «next to the truth» says nothing: where, over tables, the share of some component left in another has a standard
-deviation above ``LARGEST_LEAK`` by the law of symmetric FastICA, as always between two Gaussian components, and in a short table with one
-or none; where the steps from the truth do not come to rest, or come to rest where a component is no more than half of what it was, in
-variance; and for copies with noise, which is unmixed with them. Over tables of independent records the leaks are as that law has them.
-
-Wins on independent attributes that are not Gaussian, through any matrix with n' ≥ N, orthogonal or not. Fails with two Gaussian components:
-any rotation of the two is as independent; with fewer columns than attributes; where two attributes have one distribution, no likeness
-tells them apart (known pairs do); and ``latent`` with few known records, whose own components are then a guess. That the components found
-are independent is *not checked*.
+Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian components, and with
+``latent`` and few known records. Without known pairs, it fails for attributes of equal distribution. Independence is *not
+checked*.
 """
 
 from __future__ import annotations
@@ -74,16 +63,16 @@ from ._naming import Guide, Likeness, Pairs
 Generator = Callable[[], "np.random.Generator"]  # in quotes, as numpy imports its generators when they are first named
 
 LARGEST_LEAK = 0.08
-"""Standard deviation, over tables, of the share of one component left in another, up to which there is a theory. Between two Gaussian
-components it is as large in a long table as in a short one, and was below 0.1 in none of 1,000 tables (tests/attacks/test_ica.py)."""
+"""Largest standard deviation, over tables, of one component's share left in another, for which theory is given. Between two Gaussian
+components it was below 0.1 in none of 1,000 tables of any length (tests/attacks/test_ica.py)."""
 
 HOPELESS_LEAK = 0.2
-"""The same at the truth itself, beyond which steps from there are not tried: between two Gaussian components they would go on and on."""
+"""Leak at the truth beyond which no iteration is tried: with two Gaussian components it would not end."""
 
 
 @register
 class IndependentComponents(RowAttack):
-    """Unmixes the copy into independent components, and tells which is which attribute by what the adversary knows."""
+    """Unmix a copy into independent components and assign them to attributes."""
 
     name = "ica"
     attack_kind = "with a sample"
@@ -95,7 +84,7 @@ class IndependentComponents(RowAttack):
     wins = "Wins on independent non-Gaussian attributes through any matrix; fails with two Gaussian ones, and with n' below N."
 
     class Parameters(PluginParameters):
-        """What the independent components are."""
+        """Choice of independent components."""
 
         components: Literal["attributes", "latent"] = Field(
             "attributes", description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)"
@@ -139,25 +128,25 @@ class Unmixed(Reconstruction):
         self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the components of the stacked copies, put in their places."""
+        """Return the assigned components of the stacked copies."""
         return np.asarray(self._mean + self._unmixing.apply(np.hstack(list(copies))) @ self._A.T)
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return the squared errors that the fixed point next to the truth leaves; None where there is no such point."""
+        """Return the errors of the fixed point nearest to the truth, or None."""
         return None if self._theory is None else self._theory.of(seen)
 
 
 @dataclass(frozen=True, eq=False)
 class Theory:
-    """What is left by an attack that ends next to the truth and takes no component for another; for the audit alone.
+    """Error of a correct assignment at the fixed point; for the audit alone.
 
     Attributes
     ----------
     guide : Guide
     signs : ndarray of shape (N,)
-        Of ``τ`` of the components that the attack found, in their places.
+        Of ``τ`` of the attack's components, by attribute.
     rows : callable
-        Returns anew the generator that chose the rows it was fitted to.
+        Returns a new copy of the generator that chose the fitted rows.
     """
 
     guide: Guide
@@ -165,14 +154,17 @@ class Theory:
     rows: Generator
 
     def of(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return theory's ``‖x̂ − x‖²`` of true records, given the true rows whose copies the attack was fitted to, block by block."""
+        """Return a function from true records to ``‖x̂ − x‖²``, or None.
+
+        ``seen`` yields the true rows that the attack was fitted to.
+        """
         x = some_rows(([block] for block in seen), self.rows())
         s = (x - x.mean(axis=0)) @ self.guide.directions.T
         if leak_deviation((s / s.std(axis=0)).T).max() > HOPELESS_LEAK:
             return None
         try:
             best = Unmixing.beside(x, self.guide.directions, self.signs)
-        except NotApplicable:  # the copies vary in as many directions by rounding alone
+        except NotApplicable:  # some directions vary by rounding error alone
             return None
         if not best.fixed or best.kept.min() <= 0.5 or leak_deviation(best.apply(x).T).max() > LARGEST_LEAK:
             return None

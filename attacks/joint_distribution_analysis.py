@@ -1,34 +1,28 @@
-"""Joint distribution analysis: reconstruct how originals are distributed in two or three attributes at once, and find the rare among them.
+"""Joint distribution analysis of two or three attributes at once.
 
-A salary of 90,000 is common, and so is an age of 20; both together are one person. Noise may hide each of them in a crowd and leave the
-person alone, as cells are the emptier the more attributes span them: the higher the dimension, the more likely is disclosure.
+A salary of 90,000 is common, and so is an age of 20. Together they may identify one person.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``p`` | attributes taken together | | domingo2004 |
-| ``T`` | directions in which the noise of p attributes is independent; the identity if theirs is | (p, p) | |
+| ``p`` | attributes analysed together | | domingo2004 |
+| ``T`` | directions with independent noise; the identity if the p attributes' noise is independent | (p, p) | |
 | ``L_j(y, b)`` | likelihood of bin b of direction j, averaged over the bin | (B_j,) | agrawal2001 |
 | ``π`` | reconstructed probability of each cell of the grid | (B_1, …, B_p) | domingo2004 |
 | step | ``π(b) ← π(b)/n Σ_y Π_j L_j(y, b_j) / Σ_b' π(b') Π_j L_j(y, b'_j)`` | | domingo2004; agrawal2001 with p directions |
 | ``P(b | y)`` | ``∝ π(b) Π_j L_j(y, b_j)`` | (B_1, …, B_p) | liu2008, section 3.6 |
 | ``x̂`` | mean of ``P(· | y)`` | (p,) | |
-| region | for each direction the shortest interval with ``1 − (1 − c)/p`` of ``P(· | y)``: together they have c or more | p intervals | |
-| claim | the region, if ``n`` times the ``π`` of all cells that it touches, or ought to, is at most ``rare`` | | liu2008, section 3.6 |
+| region | per direction the shortest interval with ``1 − (1 − c)/p`` of ``P(· | y)``: jointly at least c | p intervals | |
+| claim | the region, if ``n`` times the ``π`` of all its cells and all likely cells is at most ``rare`` | | liu2008, section 3.6 |
 
-Where Gaussian noise is finer than the bins, an interval is ``y`` and what noise leaves about it with as much probability.
+If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``. Attributes are grouped
+``dimensions`` at a time in the table's order (``data: columns:`` changes it). The group with the emptiest region is claimed.
+``rare_claimed`` counts claims and ``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
 
-Attributes are taken ``dimensions`` at a time in the table's order (``data: columns:`` puts those side by side that belong together). Of
-several groups' regions the one thought emptiest is claimed. How many records are claimed so, and how many lie where it is claimed, are
-``rare_claimed`` and ``rare_disclosed``; a claim made at random would be right for ``rare`` records in n.
+Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent between attributes.
 
-Coloured noise is no way out: its directions are found from its covariance, and of noise like the data the distribution is reconstructed
-all the same (liu2008, section 3.7). Gaussian noise may have any covariance; any other law must be independent between attributes.
-
-Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins where attributes together leave space empty that each of them fills; with
-one dimension it is ``map-estimate`` with a reconstructed prior, and it loses to attacks that see all attributes where these are many. Fails
-under noise as large as the data, which leaves nobody in a rare cell. More ``bins`` find more, up to the noise's size, in more time. A grid
-is learnt from the noise that it is then used on, so that claims under noise wider than its cells are right less often than ``confidence``
-says: whom noise moved out of a crowd looks rare. How often is measured.
+Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space empty that each one fills.
+Fails under noise as large as the data. More ``bins`` find more, at a cost in time. The grid is fitted to the noise that it is
+used on, so claims under noise wider than its cells are correct less often than ``confidence``.
 """
 
 from __future__ import annotations
@@ -51,12 +45,12 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 2**16
 CHUNK_ROWS, READ_ROWS = 1024, 8192
-"""Rows at once, of which every bin is looked at, or a mean is read off a surface: so many as stay in the cache."""
+"""Rows per piece, for direct evaluation and for interpolation: they stay in the cache."""
 
 
 @register
 class JointDistributionAnalysis(RowAttack):
-    """Reconstructs the distribution of two or three attributes together, and claims where records are that few are like."""
+    """Joint distribution of a few attributes, with claims of rare records."""
 
     name = "joint-distribution-analysis"
     combines = True
@@ -69,7 +63,7 @@ class JointDistributionAnalysis(RowAttack):
     )
 
     class Parameters(PluginParameters):
-        """The grid, and what counts as rare."""
+        """Grid and threshold of rarity."""
 
         dimensions: Annotated[int, Field(ge=1, le=3)] = Field(2, description="attributes taken together")
         bins: Annotated[int, Field(ge=2)] | None = Field(None, description="bins of each; by default 100, 24 or 12")
@@ -85,8 +79,8 @@ class JointDistributionAnalysis(RowAttack):
             return self
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior on grids that are learnt from the coalition's copies."""
-        from ._directions import directions  # for start-up: grids are needed by a fit, and by no other attack
+        """Return the posterior on grids fitted to the coalition's copies."""
+        from ._directions import directions  # imported here for start-up time: only a fit of this attack needs grids
         from ._grid import Grid
 
         given = self.parameters
@@ -101,24 +95,30 @@ class JointDistributionAnalysis(RowAttack):
 
 
 class OnGrids(Reconstruction):
-    """Posterior means, intervals and claims, each group on its own grid."""
+    """Posterior means, intervals and claims, one grid per group."""
 
     def __init__(self, seen: Directions, grids: Sequence[Grid], rare: float, confidence: float) -> None:
         self._seen, self._grids, self._rare, self._confidence = seen, grids, rare, confidence
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return posterior means; what the copies alone say where no cell explains them."""
+        """Return posterior means.
+
+        A row that no cell explains gets the estimate from its copies alone.
+        """
         size = CHUNK_ROWS if any(grid.surface is None for grid in self._grids) else READ_ROWS
         return self._in_parts(copies, self._means, size) @ self._seen.back.T
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
-        """Return both ends of intervals, shapes (b, N); under coloured noise of all that the directions' intervals leave, which is more."""
+        """Return both ends of intervals, shapes (b, N).
+
+        Under coloured noise an interval covers the box of the directions' intervals, which is wider.
+        """
         low, high = np.moveaxis(self._in_parts(copies, lambda each: self._bounds(each, confidence)), -1, 0)
         plus, minus = np.clip(self._seen.back, 0.0, None), np.clip(self._seen.back, None, 0.0)
         return low @ plus.T + high @ minus.T, high @ plus.T + low @ minus.T
 
     def regions(self, copies: Sequence[Array]) -> Regions:
-        """Return the emptiest group's region of every record, claimed where it is rare."""
+        """Return the emptiest group's region of every record, claimed if rare."""
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
@@ -133,7 +133,6 @@ class OnGrids(Reconstruction):
         return out
 
     def _bounds(self, copies: Sequence[Array], confidence: float) -> Array:
-        """Return bounds along each direction, shape (b, N, 2)."""
         out = np.empty((*copies[0].shape, 2))
         for grid in self._grids:
             each = [axis.of(copies) for axis in grid.axes]
@@ -143,13 +142,16 @@ class OnGrids(Reconstruction):
         return out
 
     def _rarest(self, copies: Sequence[Array]) -> Array:
-        """Return the bounds that are claimed along each direction, shape (b, N, 2), infinite beside the group's; NaN where none is rare."""
+        """Return the claimed bounds along each direction, shape (b, N, 2).
+
+        Infinite outside the claimed group; NaN without a claim.
+        """
         out, least = np.full((*copies[0].shape, 2), np.nan), np.full(len(copies[0]), self._rare)
         for grid in self._grids:
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
             P, explained = grid.posterior(each)
-            # What has more than the share left out ought to be touched: it settles for nearly all records that they are in a crowd.
+            # Cells above the omitted share always count as touched; this alone excludes nearly all records.
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
             ends = [bounds(axis, y[maybe], P_j[maybe], explained[maybe], share) for axis, y, P_j in zip(grid.axes, each, P, strict=True)]
@@ -163,11 +165,14 @@ class OnGrids(Reconstruction):
 
 
 def bounds(axis: Axis, y: Array, P: Array, explained: Bins, share: float) -> tuple[Array, Array]:
-    """Return both ends of each row's interval along one direction, shapes (b,); a point where no bin explains the row."""
+    """Return both ends of each row's interval along one direction, (b,).
+
+    A row that no bin explains gets a point.
+    """
     channel = axis.channel
     alone = channel.value(y)
     low, high = shortest(np.where(explained[:, None], P, 1.0 / P.shape[1]), axis.edges, share)
-    if channel.smooth:  # bins cannot tell what is finer than they are: Gaussian noise may leave less than they do
+    if channel.smooth:  # bins do not resolve finer noise: the Gaussian interval may be shorter
         reach = float(scipy.special.ndtri(0.5 + share / 2.0)) * channel.noise.std
         fine = 2.0 * reach < high - low
         low, high = np.where(fine, alone - reach, low), np.where(fine, alone + reach, high)

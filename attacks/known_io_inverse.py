@@ -1,6 +1,6 @@
-"""Known input–output inverse: learn what was done to the records, copies from originals, from a few known in clear; and undo it.
+"""Estimate the secret matrix from known records, and invert it.
 
-Least squares the other way round than known-io-regression: it finds the matrix, and takes the noise for nothing.
+Least squares of copies on originals, the reverse of known-io-regression. Noise is ignored.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,18 +10,17 @@ Least squares the other way round than known-io-regression: it finds the matrix,
 | ``x̂`` | ``x̄_p + M̂⁺ (y − ȳ_p)`` | (N,) | liu2008, section 4.1 |
 | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
 
-The survey prints ``M̂⁻¹ y`` for as many independent known records as attributes or more; the intercept is the translation that chen2007 may
-add. With fewer records, or fewer columns than attributes, the least of the estimates that fit is taken.
+The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the translation of chen2007. With
+fewer records, or fewer columns than attributes, the minimum-norm estimate is used.
 
-The estimate is unbiased record by record, once p is large, and so leaves all of the noise: ``σ²`` under added noise, as if copies were
-taken at their word (``ndr``), where known-io-regression shrinks and leaves ``σ²/(1 + σ²)``. Copies count alike: the pool of a good and a
-bad one is worse than the good one. What it needs less of is records: N + 1 of them to find M̂, whatever the number of copies.
+For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added noise, where
+known-io-regression leaves ``σ²/(1 + σ²)``. Copies count equally. N + 1 records suffice, for any number of copies.
 
-Theory is the closed form for the map as it was learnt, as of known-io-regression; without noise, records that span leave nothing. The
-inverse of a matrix that is normal about ``M`` has no mean square: where noise or few records leave ``M̂`` near a singular one, the error is
-now 1, now 1,000, and what one draw of records says of the next is nothing.
+Theory is the closed form for the fitted map; without noise, spanning records leave no error. The inverse of a matrix that is
+normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one draw of records does not predict the next (error 1 or
+1,000).
 
-Reference: chen2007, as liu2008, section 4.1, describes it. Exact on a matrix without noise; fails as far as there is noise.
+Reference: chen2007, as described in liu2008, section 4.1. Exact for a matrix without noise; fails under noise.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from auditor.plugin import Array, register
 from ._fitted_map import FittedMap
 
 RANK = 1e-12
-"""Share of the largest singular value below which one is rounding, of ``M̂`` in units of deviations."""
+"""Share of the largest singular value of the scaled ``M̂`` below which a value is rounding error."""
 
 
 @register
 class KnownInputOutputInverse(FittedMap):
-    """Learns the matrix that made the copies by regressing them on records known in clear, and inverts it."""
+    """Estimate the matrix from known records by regression, and invert it."""
 
     name = "known-io-inverse"
     inverts = True

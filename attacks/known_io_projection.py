@@ -1,30 +1,27 @@
-"""Known input–output pairs against a random projection: the records that make the copies seen most likely (MAP under a flat prior).
-
-Known records pin the projection down on the space they span; a record's copy then says where in that space it lies, and how far beside it.
+"""MAP estimate against a random projection, given known records.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``X_p, Y_p`` | known records and their copies, as rows; r the rank of ``X_p`` | (p, N), (p, n') | liu2008, section 4.1 |
 | ``V`` | orthonormal basis of the known records' span | (N, r) | SVD of ``X_p`` |
 | ``G`` | ``M V``, known exactly: independent N(0, σ²) entries | (n', r) | |
-| ``x_∥, x_⊥`` | parts of x in the span and beside it | (N,) | |
+| ``x_∥, x_⊥`` | parts of x in the span and orthogonal to it | (N,) | |
 | ``y`` | ``G Vᵀx + M x_⊥``, the last N(0, σ²‖x_⊥‖² I) independent of G | (n',) | (12.8), Theorem 12.2 |
 | ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
 | ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
 
-The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``: its maximum is the two last lines, and any direction beside the
-span is as good as another. ``estimate: map`` takes one at random, as a numerical optimiser would; ``centre`` none, which is closer.
+The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise it; all directions
+orthogonal to the span are equally likely. ``estimate: map`` draws one at random. ``centre`` uses none, which is closer.
 
 | expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
 | --- | --- | --- |
 | 0 | 0 | x lies in the span and r ≤ n' |
-| ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, and ``‖x_⊥‖² (n'−r)/n'`` more for a direction guessed | ``1 + r/(n'−r−1)`` | r ≤ n' |
+| ``‖x_⊥‖² (1 + σ² tr (GᵀG)⁻¹)``, plus ``‖x_⊥‖² (n'−r)/n'`` for a drawn direction | ``1 + r/(n'−r−1)`` | r ≤ n' |
 | ``‖x_⊥‖² (1 + σ² tr (GGᵀ)⁻¹) + ‖(I − G⁺G) Vᵀ(x − x̄)‖²`` | ``1 + n'/(r−n'−1)``; ``‖x_∥ − x̄‖² (1 − n'/r)`` | r > n' |
 
-For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is taken; for r > n', of the maps that fit, the one nearest to the known mean
-x̄. Theory is the first column: the adversary has G, and the rest of M is independent of it. The second is infinite near r = n', where G
-is close to singular, and heavy-tailed long before: no number of replicates would settle it.
-Several copies are stacked: k copies of n' columns are one of kn'.
+For r ≥ n' the likelihood is unbounded at ``x_⊥ = 0``, which is the estimate. For r > n' the fit nearest to the known mean x̄
+is used. Theory is the first column; the second is heavy-tailed near r = n'. Several copies are stacked: k copies of n'
+columns are one of kn'.
 
 Reference: liu2007. Wins as n' or p grow; fails with few known records and few dimensions.
 """
@@ -45,7 +42,7 @@ from .known_io_rotation import RANK
 
 @register
 class KnownInputOutputProjection(RowAttack):
-    """Finds the records that make a random projection's copies most likely, given some known ones; exact in their span."""
+    """MAP estimate against a random projection, exact in the known span."""
 
     name = "known-io-projection"
     attack_kind = "with records"
@@ -56,7 +53,7 @@ class KnownInputOutputProjection(RowAttack):
     wins = "Exact for records in the known records' span while these are no more than dimensions; gains with every copy."
 
     class Parameters(PluginParameters):
-        """What to do about the direction that the likelihood leaves open."""
+        """Direction that the likelihood leaves open."""
 
         estimate: Literal["map", "centre"] = Field("map", description="a point of greatest likelihood, or the centre of all of them")
 
@@ -71,19 +68,18 @@ class KnownInputOutputProjection(RowAttack):
 
 
 def _direction(size: int, seed: int, name: str) -> Array:
-    """Return a random unit vector, shape (size,); empty for no dimension."""
     u = stream(seed, name).standard_normal(size)
     return np.asarray(u / np.linalg.norm(u) if size else u)
 
 
 @dataclass(frozen=True, eq=False)
 class KnownSpan:
-    """What known pairs say of a linear map.
+    """A linear map on the span of known records.
 
     Attributes
     ----------
     spanned, rest : ndarrays of shape (N, r), (N, N − r)
-        ``V`` and a basis of the space beside it.
+        ``V`` and a basis of its orthogonal complement.
     image : ndarray of shape (n', r)
         ``G = M V``.
     mean : ndarray of shape (N,)
@@ -97,14 +93,17 @@ class KnownSpan:
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array) -> KnownSpan:
-        """Return it for known records of shape (p, N) and copies of shape (p, n'), dependent or not."""
+        """Return the span of known records, shape (p, N), with copies (p, n').
+
+        Records may be linearly dependent.
+        """
         U, s, Vt = np.linalg.svd(X_p, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         return cls(Vt[:r].T, Vt[r:].T, Y_p.T @ (U[:, :r] / s[:r]), X_p.mean(axis=0))
 
     @property
     def determined(self) -> bool:
-        """Whether the copy says where in the span a record lies, r ≤ n'."""
+        """Whether a copy determines the part in the span, r ≤ n'."""
         return bool(self.image.shape[1] <= self.image.shape[0])
 
 
@@ -116,9 +115,9 @@ class ProjectionMAP(Reconstruction):
         self._inverse = np.linalg.pinv(known.image, rcond=RANK)
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``x̂_∥``, and the likeliest distance beside the span in the direction guessed."""
+        """Return ``x̂_∥`` plus the likeliest length in the drawn direction."""
         known, y = self._known, np.hstack(list(copies))
-        start = known.mean @ known.spanned  # x̄ lies in the span; where the copy leaves a choice, nearest to it
+        start = known.mean @ known.spanned  # x̄ lies in the span; if r > n', the estimate is the fit nearest to it
         residual = y - start @ known.image.T
         coordinates = start + residual @ self._inverse.T
         estimate = coordinates @ known.spanned.T
@@ -128,7 +127,7 @@ class ProjectionMAP(Reconstruction):
         return np.asarray(estimate + beside(left, y, self._variance)[:, None] * self._away)
 
     def expected(self, x: Array) -> Array:
-        """Return the table above, given what the known records show of the matrix."""
+        """Return the first column of the error table, shape (b,)."""
         known = self._known
         n, r = known.image.shape
         across = ((x @ known.rest) ** 2).sum(axis=1)
@@ -141,12 +140,12 @@ class ProjectionMAP(Reconstruction):
 
 
 def beside(left: Array, y: Array, variance: float) -> Array:
-    """Return ``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 where what is left of y is rounding.
+    """Return ``‖x̂_⊥‖ = ‖left‖ / sqrt(n' σ²)``, shape (b,); 0 below rounding.
 
     Parameters
     ----------
     left, y : ndarrays of shape (b, n')
-        ``y − G G⁺ y``, and y for its size.
+        ``y − G G⁺ y``, and y for scale.
     variance : float
         ``σ²``.
     """
@@ -156,11 +155,9 @@ def beside(left: Array, y: Array, variance: float) -> Array:
 
 
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
-    """Return the log of (12.8) up to a constant for one record ``x``, shape (N,), and its copy, shape (n',).
+    """Return the log of (12.8) up to a constant for one record and its copy.
 
-    Notes
-    -----
-    The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``, which does not depend on x.
+    ``x`` has shape (N,), ``y`` shape (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
     """
     across = float(((x @ known.rest) ** 2).sum())
     gap = y - known.image @ (known.spanned.T @ x)

@@ -1,10 +1,8 @@
-"""Known input–output regression: learn the map from copies to originals from a few records known in clear, and apply it to all the rest.
-
-Least squares over the known records, with an intercept, pooled copies side by side. Nothing need be known of the noise or the data.
+"""Regression of originals on copies, fitted to known records.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``p`` | records known in clear | scalar | |
+| ``p`` | number of known records | scalar | |
 | ``C_xy, C_yy`` | covariances over the known records | (N, kN), (kN, kN) | |
 | ``W`` | ``C_xy (C_yy + λ diag C_yy)⁺`` | (N, kN) | least squares for λ = 0 |
 | ``x̂`` | ``x̄_p + W (y − ȳ_p)`` | (N,) | |
@@ -12,21 +10,17 @@ Least squares over the known records, with an intercept, pooled copies side by s
 | ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
 | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
 
-``W`` tends to the joint LLSE's as p grows, whatever the distribution (its moments are sample moments of the same law), from above by about
-``1 + kN/p``; on jointly normal rows by ``(1 + 1/p)(p − 2)/(p − kN − 2)`` exactly, on average over known records.
-With ``p ≤ kN`` the records fit many maps: the least of them is taken (minimum norm, every copy scaled to variance 1). Near ``p = kN + 1``
-plain least squares learns the noise and is worse than guessing the mean; ``ridge: gcv`` is what a careful attacker does.
+As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of about ``1 + kN/p``. On
+jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records. For ``p ≤ kN`` the
+minimum-norm map is used, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean;
+use ``ridge: gcv``.
 
-The records judged are not the known ones, and their noise knows nothing of the map: theory is the closed form for the map as it was fitted,
-over that noise, and holds for any table (``auditor.audit.numeric.closed_form``). Transformed copies are judged as they were before they
-were transformed. Copies with other columns have no theory but 0, where the known records undo the matrix.
+Theory is the closed form for the fitted map over the other records (``auditor.audit.numeric.closed_form``). Transformed
+copies are judged in the original coordinates. For copies of another width theory is 0 if the known records undo the matrix,
+else unknown.
 
-Copies with other columns than the original (a random projection's) have no joint moments: the same map is then fitted to the records
-themselves, and run over rows.
-
-Reference: li2012 (6) with moments of the known records in place of the law's; known input–output pairs are the setting of liu2008,
-section 4.1. The survey's own least squares, which go from originals to copies and are inverted (chen2007), are ``known-io-inverse``. Works
-on every numeric scheme; fails under corner-wave noise to gain from pooling, where more copies are only more to learn.
+Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section 4.1. The survey's least squares
+(chen2007) are ``known-io-inverse``.
 """
 
 from __future__ import annotations
@@ -42,19 +36,19 @@ from auditor.plugin import Array, PluginParameters, register
 from ._fitted_map import FittedMap
 
 RIDGES = np.concatenate([[0.0], np.logspace(-6, 3, 46)])
-"""Ridges that cross-validation tries, as shares of the copies' variance."""
+"""Ridges tried by cross-validation, relative to the copies' variance."""
 
 
 @register
 class KnownInputOutputRegression(FittedMap):
-    """Learns the map from pooled copies to originals by least squares from records known in clear."""
+    """Least-squares map from pooled copies to originals by known records."""
 
     name = "known-io-regression"
     reference = "li2012, eq. 6, with moments of known pairs (liu2008, section 4.1)"
     wins = "Wins with a few hundred records and an unknown law; loses to llse by about 1 + kN/p, and with p near kN to guessing the mean."
 
     class Parameters(PluginParameters):
-        """How the map is kept from learning the noise."""
+        """Regularisation of the map."""
 
         ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = Field(
             0.0, description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"
@@ -62,11 +56,11 @@ class KnownInputOutputRegression(FittedMap):
 
     @property
     def undoes_a_matrix(self) -> bool:
-        """Without a ridge it does."""
+        """Whether there is no ridge."""
         return bool(self.parameters.ridge == 0)
 
     def weights(self, C_xx: Array, C_xy: Array, C_yy: Array, records: int) -> Array:
-        """Return the map of least squares, or with a ridge."""
+        """Return the map of least squares or ridge regression."""
         return ridge_map(C_xx, C_xy, C_yy, records, self.parameters.ridge)
 
 
@@ -80,11 +74,11 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
     records : int
         ``p``.
     ridge : float or 'gcv'
-        ``λ``, as a share of each copy's variance; ``gcv`` takes the one of ``RIDGES`` with the least generalised cross-validation error.
+        ``λ``, relative to each copy's variance; ``gcv`` minimises generalised cross-validation over ``RIDGES``.
 
     Notes
     -----
-    With λ = 0 and a singular ``C_yy`` the map of least norm in units of standard deviations.
+    With λ = 0 and a singular ``C_yy``, the map has minimum norm in units of standard deviations.
     """
     correlations, scale = in_own_units(C_yy)
     s, Q = np.linalg.eigh(correlations)
@@ -96,9 +90,9 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
 
 
 def _least_gcv(variances: Array, B: Array, s: Array, records: int) -> float:
-    """Return the ridge with the least ``RSS / (1 − df/p)²``; infinite fits (``df ≥ p``) are left out."""
+    """Return the ridge of least generalised cross-validation error."""
     unit = np.where(variances > 0, variances, 1.0)
-    explained = (B**2 / unit[:, None]).sum(axis=0)  # by component, over attributes
+    explained = (B**2 / unit[:, None]).sum(axis=0)  # per component, summed over attributes
     total = float((variances / unit).sum())
     shrunk = s + RIDGES[:, None]
     rss = total - 2.0 * (explained / shrunk).sum(axis=1) + (explained * s / shrunk**2).sum(axis=1)

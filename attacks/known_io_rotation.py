@@ -1,26 +1,24 @@
-"""Known input–output pairs against a rotation: guess uniformly among the orthogonal matrices that turn the known records into their copies.
-
-The known records pin the rotation down on the space they span; on the rest of it any orthogonal map fits, and one is as likely as another.
+"""Guess a rotation uniformly among all that fit the known records.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``X_p, Y_p`` | known records and their copies, as rows | (p, N) | liu2008, section 4.1 |
 | ``V_1, V_2`` | orthonormal bases of the known records' span and of the rest | (N, r), (N, c) | SVD of ``X_p`` |
-| ``W_1, W_2`` | the same for the copies; ``W_1 = M V_1`` | (N, r), (N, c) | |
+| ``W_1, W_2`` | bases for the copies; ``W_1 = M V_1`` | (N, r), (N, c) | |
 | ``M̂`` | ``W_1 V_1ᵀ + W_2 Q V_2ᵀ``, Q Haar on O(c) | (N, N) | liu2006 |
 | ``x̂`` | ``M̂ᵀ y`` | (N,) | (12.5) |
 | ``d`` | distance of x from the span, ``‖W_2ᵀ y‖`` | scalar | |
 | ``θ`` | ``2 arcsin(‖x‖ε / 2d)``; the angle within which a guess is a hit | scalar | |
 | ``ρ(x, ε)`` | share of the sphere ``S^{c−1}`` within θ of a point: ``½ I_{sin²θ}((c−1)/2, ½)``, or one minus that for θ > π/2 | scalar | |
 
-The printed (12.6) is ``θ/π``, which is right for c = 2 alone. For c = 1 there are two maps and the chance is ½ until θ = π. A record in
-the span, or any record once ``‖x‖ε ≥ 2d``, is hit for certain. Lengths and distances survive a rotation, so the adversary knows d, ‖x‖ and
-with them every record's chance.
+The printed (12.6) is ``θ/π``, which is right for c = 2 only. For c = 1 the probability is ½ until θ = π. A record in the
+span, or any record with ``‖x‖ε ≥ 2d``, is a certain hit. A rotation preserves lengths and distances, so the adversary knows
+every record's probability.
 
-A guess is off by ``2d²`` on average, the centre of all guesses (``estimate: centre``) by ``d²``. With a translation all is about the known
-records' mean, a rank less is known, and the chances are not, as lengths do not survive.
+The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``). With a
+translation records are centred, the rank is one less, and the probabilities are unknown.
 
-Pooled copies say what one says, and the first is used. Fails with few known records: all that lies outside their span is a blind guess.
+Only the first copy is used: the others add no information. Fails with few known records.
 """
 
 from __future__ import annotations
@@ -36,12 +34,12 @@ from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction
 from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
-"""A direction in which the known records reach less than this share of their farthest counts as not known."""
+"""Directions with less than this share of the known records' largest singular value count as unknown."""
 
 
 @register
 class KnownInputOutputRotation(RowAttack):
-    """Guesses uniformly among the rotations that fit some known records; exact where those records span."""
+    """Random rotation that fits known records, exact in their span."""
 
     name = "known-io-rotation"
     attack_kind = "with records"
@@ -52,7 +50,7 @@ class KnownInputOutputRotation(RowAttack):
     wins = "Exact for every record in the known records' span, so for all once N independent ones are known; else a blind guess outside it."
 
     class Parameters(PluginParameters):
-        """What to take of the matrices that fit, and how often to guess when hits are counted."""
+        """Choice among fitting matrices, and number of guesses for hit rates."""
 
         estimate: Literal["guess", "centre"] = Field("guess", description="one matrix that fits, or the mean over all of them")
         guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(100, description="guesses that records-within averages over")
@@ -70,7 +68,9 @@ class KnownInputOutputRotation(RowAttack):
 
 @dataclass(frozen=True, eq=False)
 class FittingRotations:
-    """The orthogonal matrices that turn known records into their copies, less their centres if the map may translate.
+    """All orthogonal matrices that map known records to their copies.
+
+    If the map may translate, records are centred.
 
     Attributes
     ----------
@@ -91,56 +91,56 @@ class FittingRotations:
 
     @classmethod
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
-        """Return them for known records and copies of shape (p, N); repeated and dependent records are no trouble.
+        """Return the matrices for known records and copies of shape (p, N).
 
-        That ``Y_p`` is ``X_p`` rotated is *not checked*.
+        Records may be repeated or dependent. That ``Y_p`` is a rotation of ``X_p`` is *not checked*.
         """
         N = X_p.shape[1]
         centre, copied = (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
         U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
-        # Orthonormal but for rounding, which is the larger the less the records reach in a direction. QR goes from the farthest to the
-        # nearest and leaves those before as they are; the nearest orthonormal basis would share out the rounding, and records far
-        # from the origin would be off by it times their distance. It also gives the rest of the space.
+        # Orthonormal up to rounding, which is largest in directions of small singular values. QR keeps the
+        # leading columns unchanged. The nearest orthonormal basis would spread the rounding, and distant
+        # records would suffer. QR also gives a basis of the rest.
         Q, R = np.linalg.qr(W, mode="complete")
         transformed = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
         return cls(Vt[:r].T, Vt[r:].T, transformed, Q[:, r:], centre, copied)
 
     @property
     def unknown(self) -> int:
-        """``c = N − r``: dimensions in which nothing is known."""
+        """``c = N − r``, the unknown dimensions."""
         return int(self.rest.shape[1])
 
     def inside(self, y: Array) -> Array:
-        """Return the part of the records that is known, shape (b, N)."""
+        """Return the known part of the records, shape (b, N)."""
         return np.asarray(self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T)
 
     def outside(self, y: Array) -> Array:
-        """Return coordinates of the part that is not, up to a rotation, shape (b, c)."""
+        """Return coordinates of the unknown part, up to a rotation, shape (b, c)."""
         return np.asarray((y - self.copied_centre) @ self.rest_transformed)
 
 
 class RotationGuess(Reconstruction):
-    """One rotation that fits, and others that might as well have been guessed."""
+    """One fitting rotation, and alternatives of equal probability."""
 
     def __init__(self, fitting: FittingRotations, turns: Array, centre: bool, moved: bool) -> None:
         self._fitting, self._turns, self._centre, self._moved = fitting, turns, centre, moved
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return ``M̂ᵀ y`` for the first guess, or the centre of all."""
+        """Return ``M̂ᵀ y`` for the first guess, or the mean of all."""
         if self._centre:
             return self._fitting.inside(copies[0])
         return next(self.guesses(copies))
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array]:
-        """Yield ``M̂ᵀ y`` for each matrix guessed."""
+        """Yield ``M̂ᵀ y`` for each guessed matrix."""
         inside, outside = self._fitting.inside(copies[0]), self._fitting.outside(copies[0])
         for Q in [np.zeros((self._fitting.unknown,) * 2)] if self._centre else self._turns:
             yield inside + outside @ Q @ self._fitting.rest.T
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        """Return ``ρ(x, ε)`` from lengths and distances in the copy; None under a translation."""
+        """Return ``ρ(x, ε)`` from lengths and distances; None under translation."""
         if self._moved or self._centre:
             return None
         length = np.linalg.norm(copies[0], axis=1)
@@ -148,13 +148,15 @@ class RotationGuess(Reconstruction):
         return success_probability(length, distance, tolerance, self._fitting.unknown)
 
     def expected(self, x: Array) -> Array:
-        """Return ``2 d²``, or ``d²`` for the centre of all guesses."""
+        """Return ``2 d²``, or ``d²`` for the mean of all guesses."""
         d2 = ((x - self._fitting.centre) @ self._fitting.rest) ** 2
         return np.asarray(d2.sum(axis=1) * (1.0 if self._centre else 2.0))
 
 
 def success_probability(length: Array, distance: Array, tolerance: float, unknown: int) -> Array:
-    """Return ``ρ(x, ε)``: the chance that a random rotation that fits brings a record within ``ε‖x‖``; ERRATA to (12.6).
+    """Return ``ρ(x, ε)``, the probability of a guess within ``ε‖x‖``.
+
+    A guess is a random fitting rotation. Source: ERRATA to (12.6).
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def success_probability(length: Array, distance: Array, tolerance: float, unknow
     [0.5, 0.3333, 0.25]
     """
     certain = length * tolerance >= 2.0 * distance
-    # A distance that is nothing but rounding is none.
+    # A distance below rounding error counts as 0.
     certain |= distance <= 1e-9 * length
     if unknown == 0:
         return np.ones(len(length))

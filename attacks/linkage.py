@@ -1,13 +1,13 @@
-"""Linkage: match a target to its row by quasi-identifiers, as with a voter list; a row without doubles is found.
+"""Linkage: match a target to its row by quasi-identifiers.
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``|E|`` | rows that share the target's generalised quasi-identifiers in every copy held | samarati2001 |
-| ``linkage`` | ``mean 1/|E|``, the chance of naming the right row; 0 for a record of which none is released | |
-| claim | the sensitive value of a row that is the only one of its class | |
+| ``|E|`` | rows that share the target's generalised quasi-identifiers in every held copy | samarati2001 |
+| ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
+| claim | the sensitive value of the only row of a class | |
 
-What k-anonymity is made against: no copy gives a chance above 1/k. Wins on raw tables and on pooled copies whose classes cross; fails on
-one k-anonymous copy, and tells nothing of what the records of a class have in common.
+k-anonymity bounds the probability by 1/k for one copy. Wins on raw tables and on pooled copies whose classes cross. It
+ignores values that a class has in common.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ._anonymous import ClassAttack
 
 @register
 class Linkage(ClassAttack):
-    """Names a target's row by its quasi-identifiers; claims its sensitive value where there is one such row only."""
+    """Name a target's row by its quasi-identifiers."""
 
     name = "linkage"
     attack_kind = "naming"
@@ -29,5 +29,5 @@ class Linkage(ClassAttack):
     wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the value of the only row of a class."""
+        """Return the value of classes with one row."""
         return np.where(sizes == 1, P_E.argmax(axis=1), -1)

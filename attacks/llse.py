@@ -1,6 +1,4 @@
-"""Joint linear least squares: the best linear guess of the original from all copies pooled.
-
-Weighs each copy by what the others do not say already, and shrinks to the mean as far as the noise deserves.
+"""Joint linear least squares estimate from all pooled copies.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -11,11 +9,11 @@ Weighs each copy by what the others do not say already, and shrinks to the mean 
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
-For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a kN×kN solve.
-The first form of (7) holds for singular ``K_X`` and ``K_Z``, where its second form and every inverse fail.
+For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a
+kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and ``K_Z``.
 
-Reference: li2012, section 3.2. Optimal among all attacks for Gaussian data, among linear ones for any. Fails under corner-wave noise to
-gain anything from a second copy; with moments estimated from few rows, its unstructured form gets *worse* with copies.
+Reference: li2012, section 3.2. Optimal for Gaussian data, and the best linear estimate for any data. Gains nothing from a second
+corner-wave copy. With moments estimated from few rows, the unstructured form gets *worse* with more copies.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ from auditor.plugin import (
 
 @register
 class JointLLSE(LinearAttack):
-    """The best linear guess of the original from all copies pooled (joint linear least squares error estimation)."""
+    """Joint linear least squares error estimate from all pooled copies."""
 
     name = "llse"
     best_linear = any_size = True
@@ -70,7 +68,7 @@ class JointLLSE(LinearAttack):
         return self.affine_draws([view], coalitions)[0]
 
     def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
-        """Return equation 6 for many coalitions and several draws at once, from what each knows of the data."""
+        """Return equation 6 for many coalitions and several draws at once."""
         view, law = views[0], views[0].law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
             return [[self.affine(view.coalition(copies)) for copies in coalitions] for view in views]
@@ -78,29 +76,28 @@ class JointLLSE(LinearAttack):
         known = known_together(views, law, levels)
         W = weights_by_attribute(levels, known.grain, known.pencil.gain)
         offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
-        if W.ndim == 3:  # all know the same in every draw
+        if W.ndim == 3:  # the same knowledge in every draw
             return [AffineStack(W, offsets, fixed, levels.coalitions)] * len(views)
         return [AffineStack(*maps, fixed, levels.coalitions) for maps in zip(W, offsets, strict=True)]
 
     def _unstructured(self, view: View) -> Affine:
-        """Equation 6 with the sample covariance of all copies in place of ``K_Y``: no structure is assumed of it."""
+        """Equation 6 with the copies' sample covariance as ``K_Y``."""
         sample, (mu_X, K_X) = view.held, view.data_moments
         W = regression(np.tile(K_X, len(view.copies)), view.held_covariance)
         return Affine(W, mu_X - view.centre - W @ sample.mean, fixed=False)
 
 
 def _assumes_nothing(knowledge: Knowledge) -> bool:
-    """Whether moments are estimated without structure: of every copy with every other."""
     return isinstance(knowledge, Estimated) and knowledge.structure == "none"
 
 
 def _offset(W: Array, mu: Array) -> Array:
-    """Return ``mu − W H mu``, shape (..., N): what centring on ``mu`` adds to ``W y``, with mu taken about the view's centre."""
+    """Return ``mu − W H mu``, shape (..., N), with mu about the view's centre."""
     return np.asarray(mu - (W @ np.tile(mu, W.shape[-1] // mu.shape[-1])[..., None])[..., 0])
 
 
 def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array:
-    """Return ``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN) (li2012 (6)).
+    """Return ``W = K_X Hᵀ (H K_X Hᵀ + K_Z)⁺``, shape (N, kN), li2012 (6).
 
     Parameters
     ----------
@@ -109,7 +106,7 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
     law : KroneckerNoise or DenseNoise
         The noise of the coalition's k copies; may be singular.
     grain : ndarray of shape (N,), optional
-        What the copies are rounded to (``View.grain``); the last bit of the noise unless given.
+        Rounding of the copies (``View.grain``); by default the noise's last bit.
     """
     if isinstance(law, KroneckerNoise):
         grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain

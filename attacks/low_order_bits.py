@@ -1,25 +1,24 @@
-"""Last digits of released doubles: which originals of a public lattice can have been rounded to them, and which are ruled out.
+"""Exclude originals by the last digits of released floating-point values.
 
-Of a value that is a whole number, a number of cents or one of a known list few originals are possible, and fewer still once the last digits
-have been looked at. What is left is weighed by Bayes' rule, and copies of a coalition together leave less than each alone.
+Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits exclude some of these, and
+Bayes' rule weights the rest.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``c`` | candidates: multiples of ``step``, or values of a known sample | (C,) | |
-| ``p_c`` | their prior: normal with the data's moments, or the sample's shares; learnt from the copies by 5 steps of EM | (C,) | |
+| ``p_c`` | their prior: normal with the data's moments, or the sample's shares; refitted by 5 EM steps | (C,) | |
 | ``f_c`` | density of the copies at c by the law of their noise | (b, C) | |
-| ``r_ic`` | what copy i's last digits say of c: 0 if no noise of the generator's makes ``y_i`` of it | (b, C) | ``ratio`` |
+| ``r_ic`` | likelihood ratio of copy i's last digits: 0 if no noise of the generator leads from c to ``y_i`` | (b, C) | ``ratio`` |
 | ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012 |
 | ``x̂`` | ``Σ q_c c`` | (b,) | |
 
-Which generator made each copy's noise is found out: the one under which the released values are likeliest, and none where a smooth law,
-rounded to doubles or to a public grid, explains them as well; ``r`` is 1 then, and the estimate that of the law alone. Attributes are taken
-one at a time. An attribute with more than 4,096 candidates is given its best linear estimate. *Not checked*: that a copy is ``x + z`` by
-one addition; of one that was drawn from another copy last digits tell of that one, and to read them of x misleads.
+The generator of each copy's noise is the most likely one. ``r`` is 1 if a smooth law rounded to doubles or to a public grid
+is as likely. Attributes are treated one at a time. With more than 4,096 candidates the estimate is linear. *Not checked*:
+that a copy is ``x + z`` by one addition; for a copy drawn from another copy the digits mislead.
 
-Reference: mironov2012; jin2022. Wins on columns of few values whose noise was added in floating point, as ``x + rng.laplace(0, b)``,
-and the more the more copies have noise of their own. Finds nothing where copies lie on a grid of their own, as those of ``auditor
-perturb`` do. What step originals are multiples of must be stated, so that ``attacks: all`` leaves this one out.
+Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point, as in
+``x + rng.laplace(0, b)``. Finds nothing in copies on a public grid, as from ``auditor perturb``. The step must be given, so
+``attacks: all`` omits this attack.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from ._fastica import some_rows
 from ._posterior import by_attribute, channels
 
 FITTED_CELLS, TRIED_CELLS = 2**18, 2**16
-"""Rows times candidates that the prior and each copy's generator are learnt from."""
+"""Rows times candidates used to fit the prior, and to identify each copy's generator."""
 Copies = Array
 Step = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @register
 class LowOrderBits(RowAttack):
-    """Rules originals out that no noise of the generator's can have turned into the released double, and weighs those left."""
+    """Exclude originals by last digits, and weight the remaining candidates."""
 
     name = "low-order-bits"
     attack_kind = "last digits"
@@ -63,7 +62,7 @@ class LowOrderBits(RowAttack):
     trial = MappingProxyType({"step": 1.0})
 
     class Parameters(PluginParameters):
-        """What is public of the originals."""
+        """Public properties of the originals."""
 
         step: Step | dict[str, Step] = Field(
             description="what originals are whole multiples of: one number, or one by attribute, else 1; not asked of a known sample"
@@ -71,7 +70,7 @@ class LowOrderBits(RowAttack):
         digits: bool = Field(True, description="false: by the law alone, for comparison")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return Bayes' rule over the candidates, each copy's generator found out and the prior learnt from the coalition's copies."""
+        """Return Bayes' rule over candidates, fitted to the coalition's copies."""
         found, counting = channels(view), [view.copies.index(copy) for copy in view.counting]
         alone = {place: channels(view.coalition((view.copies[place],))) for place in counting}
         steps = [self._step(name) for name in view.attributes]
@@ -92,7 +91,7 @@ class LowOrderBits(RowAttack):
 
 
 def _fitted(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
-    """Return one attribute's column, learnt from rows of its copies, shape (m, k), the last digits of some of which are read."""
+    """Return one attribute's estimator, fitted to copies of shape (m, k)."""
     some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS))
     made = [_found_out(prior, place, alone, some) for place, alone in read.items()]
     posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(many)
@@ -108,7 +107,7 @@ def _fitted(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: 
 
 
 def _found_out(prior: tuple[Array, Array], place: int, alone: Channel, copies: Copies) -> tuple[int, Generator, float] | None:
-    """Return the place of a copy, its generator and its grid; None where its last digits say nothing."""
+    """Return a copy's index, generator and grid; None if not identified."""
     if alone.exact or alone.noise.on_lattice:
         return None
     y, tried = copies[:, place], generators(alone.noise.distribution, alone.noise.std)
@@ -118,11 +117,10 @@ def _found_out(prior: tuple[Array, Array], place: int, alone: Channel, copies: C
 
 
 Column = Callable[[Copies], tuple[Array, Array]]
-"""From one attribute's copies, shape (b, k), to estimates and numbers of candidates left, shapes (b,); NaN: not known."""
+"""Map one attribute's copies, shape (b, k), to estimates and numbers of candidates, shapes (b,); NaN: unknown."""
 
 
 def _linear(view: View, channel: Channel, j: int) -> Column:
-    """Return the best linear estimate of an attribute whose candidates are not gone through."""
     if isinstance(view.given, UnpairedRecords):
         mu, variance = float(view.given.original[:, j].mean()), float(view.given.original[:, j].var())
     else:

@@ -1,7 +1,6 @@
-"""Posterior mode and mean when the data are not Gaussian: Bayes' rule with a prior of any shape, record by record.
+"""Posterior mode or mean of each record, for a prior of any shape.
 
-A Gaussian prior gives the linear Bayes estimate; a flat one takes the released value; a prior reconstructed from the copies themselves
-knows where records are and where none is, which no linear attack does.
+A Gaussian prior gives the linear Bayes estimate, a flat prior the released value.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -10,18 +9,15 @@ knows where records are and where none is, which no linear attack does.
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact for it, bin by bin. ``kde``: the
-same
-smoothed by a normal kernel one bin wide; the mode is found by Newton's method from the best of a grid. Both take attributes one at a
-time, so with strong correlations the Gaussian prior, which uses them, wins; on skewed or clustered attributes they do. ``histogram`` with
-``estimate: mean`` is the univariate reconstruction (UDR) of huang2005, section 4, with a prior that was estimated. ``known``: the table's
-own values and how often it has each, which ``perfect`` knowledge gives; mode and mean are then of the exact posterior, for any law.
+``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact. ``kde``: the
+histogram smoothed by a normal kernel one bin wide; Newton's method finds the mode from the best grid point. ``known``: the
+table's own value shares, with ``perfect`` knowledge; the posterior is exact for any law. These three treat attributes one at
+a time, and so does the Gaussian prior under other noise. ``histogram`` with ``estimate: mean`` is the univariate
+reconstruction (UDR) of huang2005, section 4.
 
-Several copies say what ``_channel`` has: under Gaussian noise their combination of least noise, under uniform noise the overlap
-of what each leaves possible, of one process its least perturbed copy, and of other noise all of them. Under any noise that is not
-Gaussian the Gaussian prior, too, goes attribute by attribute. ``kde`` is then in bins a quarter as wide, on a lattice as wide.
+Several copies are combined by ``_channel``.
 
-Reference: liu2008, section 3.5. The mean has the least squared error of all estimates from the right prior; the mode does not.
+Reference: liu2008, section 3.5. With the right prior the mean has the least squared error of all estimates.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ from .llse import llse_weights
 
 @register
 class MaximumAPosteriori(RowAttack):
-    """Posterior mode or mean under a Gaussian, flat or reconstructed prior, by Bayes' rule record by record."""
+    """Posterior mode or mean per record, under a chosen prior."""
 
     name = "map-estimate"
     attack_kind = "per attribute"
@@ -62,7 +58,7 @@ class MaximumAPosteriori(RowAttack):
     )
 
     class Parameters(PluginParameters):
-        """The prior, and what to take of the posterior."""
+        """Prior and point estimate."""
 
         prior: Literal["gaussian", "flat", "histogram", "kde", "known"] = Field(
             "histogram", description="shape of the prior f_X; known: the table's own distribution, with perfect knowledge"
@@ -72,7 +68,7 @@ class MaximumAPosteriori(RowAttack):
         bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return Bayes' rule with the prior known or estimated from the coalition's copies."""
+        """Return Bayes' rule with a known or reconstructed prior."""
         p, found = self.parameters, channels(view)
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])
@@ -85,9 +81,9 @@ class MaximumAPosteriori(RowAttack):
 
 
 def _with_normal_prior(view: View, found: Sequence[Channel], estimate: Literal["mode", "mean"]) -> Reconstruction:
-    """Return Bayes' rule with a Gaussian prior: all attributes together under Gaussian noise, else one at a time."""
+    """Bayes' rule with a Gaussian prior, joint only under Gaussian noise."""
     (mu_X, K_X), law = view.data_moments, view.known_law
-    std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))  # estimated ones may be rounded below 0
+    std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))  # estimated variances may be rounded below 0
     if law.distribution == "gaussian":
         return _Linear(llse_weights(K_X, law, view.grain), mu_X)
     if law.distribution == "uniform":
@@ -107,7 +103,7 @@ class _Linear(Reconstruction):
 
 
 class _Cut(Reconstruction):
-    """Gaussian prior, uniform noise: a normal cut to what the copies leave possible, attribute by attribute."""
+    """Gaussian prior, uniform noise: a truncated normal per attribute."""
 
     def __init__(self, found: Sequence[Overlap], mu: Array, std: Array, estimate: str) -> None:
         self._found, self._mu, self._std, self._mode = found, mu, std, estimate == "mode"
@@ -122,14 +118,14 @@ class _Cut(Reconstruction):
 
 
 def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mean under a prior that is flat in every bin, shape (b,): exact, by the mean within each bin.
+    """Return the exact posterior mean under a prior flat in every bin, (b,).
 
     Parameters
     ----------
     prior : Histogram
     channel : Channel
     copies : ndarray of shape (b, k)
-        One attribute's released values. Where the prior explains none of them, what the copies say alone.
+        One attribute's released values. A row that the prior cannot explain gets the estimate from its copies alone.
     """
     likelihood, inside = channel.within(copies, prior.edges)
     mass, explained = posterior_mass(prior, likelihood)
@@ -137,10 +133,10 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mode under a prior that is flat in every bin, shape (b,).
+    """Return the posterior mode under a prior flat in every bin, shape (b,).
 
-    Gaussian noise: in each bin the point nearest to ``ȳ``; the bin whose density there is largest wins. Uniform noise: the middle of the
-    densest bin's possible part. Other noise: as Gaussian, with its own best point of each bin.
+    Gaussian noise: the point nearest to ``ȳ`` in the bin of largest density there. Uniform noise: the midpoint of the densest
+    bin's possible part. Other noise: each bin's most likely point.
     """
     log_prior = np.log(np.maximum(prior.density, 1e-300))
     if isinstance(channel, Product):
@@ -159,9 +155,9 @@ def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def kde_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mean under a mixture of normals at the bins' middles, one bin wide, shape (b,).
+    """Return the posterior mean under normals at the bins' midpoints, (b,).
 
-    Closed form under Gaussian and uniform noise; else of the mixture in finer bins.
+    Each normal is one bin wide. Closed form under Gaussian and uniform noise; else by finer bins.
     """
     if isinstance(channel, Product):
         return histogram_mean(smoothed(prior, channel.noise), channel, copies)
@@ -184,10 +180,11 @@ NEWTON_STEPS = 12
 
 
 def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
-    """Return the posterior mode under the mixture of ``kde_mean``, shape (b,): Newton's method from the best of a grid, kept uphill.
+    """Return the posterior mode under the mixture of ``kde_mean``, shape (b,).
 
-    A step that leaves the neighbouring grid points, or heads for a minimum, is replaced by half the way the slope points. Under uniform
-    noise the ends of what is possible are candidates too; under other noise the mode is of the mixture in finer bins.
+    Newton's method from the best grid point. A step that leaves the neighbouring grid points or approaches a minimum is
+    replaced by bisection. Under uniform noise the ends of the possible interval are candidates too. Other noise uses finer
+    bins.
     """
     if isinstance(channel, Product):
         return histogram_mode(smoothed(prior, channel.noise), channel, copies)
@@ -212,7 +209,7 @@ def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
 
 
 def _climb(prior: Histogram, x: Array, low: Array, high: Array, y: Array, precision: float) -> Array:
-    """Return where ``log f(x) − precision·(y − x)²/2`` peaks between low and high, shape (b,)."""
+    """Maximise ``log f(x) − precision·(y − x)²/2`` between low and high, (b,)."""
     for _ in range(NEWTON_STEPS):
         _, slope, bend = _log_mixture(prior, x)
         slope, bend = slope + precision * (y - x), bend - precision
@@ -223,7 +220,7 @@ def _climb(prior: Histogram, x: Array, low: Array, high: Array, y: Array, precis
 
 
 def _log_mixture(prior: Histogram, x: Array) -> tuple[Array, Array, Array]:
-    """Return ``log f``, its first and its second derivative at points of shape (b,)."""
+    """``log f`` and its first two derivatives at points of shape (b,)."""
     c, h = prior.midpoints, np.diff(prior.edges)
     z = (x[:, None] - c) / h
     log_parts = np.log(np.maximum(prior.mass / h, 1e-300)) - 0.5 * z * z
@@ -241,4 +238,4 @@ ESTIMATES = {
     ("kde", "mode"): kde_mode,
     ("kde", "mean"): kde_mean,
 }
-"""By prior and estimate; a flat prior needs neither, as all that the copies say is ``Channel.value``."""
+"""By prior and estimate. A flat prior uses ``Channel.value`` for both."""

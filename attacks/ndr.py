@@ -1,6 +1,6 @@
-"""Noise-distribution reconstruction: take what was released for the original, ``x̂ = y``.
+"""Noise-distribution reconstruction: the released value, ``x̂ = y``.
 
-The baseline that every other attack must beat. Several copies are averaged with the weights of least noise.
+The baseline of all attacks. Several copies are averaged with minimum-variance weights.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -8,7 +8,7 @@ The baseline that every other attack must beat. Several copies are averaged with
 | ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
 | ``x̂`` | ``Σ w_i y_i``: y itself of one copy | (N,) | huang2005, section 4.1 |
 
-Fails when noise is larger than the data: its error is the noise's, without bound, where guessing the mean costs 1.
+Fails if the noise is larger than the data: the normalized error then exceeds 1, the error of the mean.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from auditor.plugin import Affine, KroneckerNoise, LinearAttack, View, register
 
 @register
 class NoiseDistributionReconstruction(LinearAttack):
-    """Takes the released value for the original; pooled copies are averaged with the weights of least noise."""
+    """Released value as the estimate; pooled copies are averaged."""
 
     name = "ndr"
     reference = "huang2005, section 4.1"
@@ -29,7 +29,7 @@ class NoiseDistributionReconstruction(LinearAttack):
     wins = "Wins when noise is small beside the data; loses to every attack that knows the data's moments."
 
     def affine(self, view: View) -> Affine:
-        """Return ``W = w ⊗ I`` and no offset: the estimate is unbiased."""
+        """Return ``W = w ⊗ I`` without offset; the estimate is unbiased."""
         if not isinstance(view.law, KroneckerNoise):
             return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
         W = weights_by_attribute(Levels.all(view.law.level_covariance), view.grain, lambda v: np.eye(view.width)[None])

@@ -1,23 +1,21 @@
-"""Partial disclosure: true values of some attributes, known from elsewhere, sharpen the guess of the others.
+"""Partial disclosure: LLSE given the true values of some attributes.
 
-What is known of a record moves its prior: a conditional mean and a smaller conditional covariance take the place of ``mu_X`` and ``K_X``
-in the joint LLSE.
+The conditional mean and covariance given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``K`` | the known attributes | | |
-| ``B`` | ``K_{X,K} K_{K,K}⁺``: regression of all attributes on the known; their own rows are the identity | (N, |K|) | |
+| ``B`` | ``K_{X,K} K_{K,K}⁺``: regression of all attributes on the known; rows of known ones are the identity | (N, |K|) | |
 | ``m`` | ``mu_X + B (x_K − mu_K)`` | (N,) | |
 | ``K_{X|K}`` | ``K_X − B K_{K,X}``: 0 in the known rows and columns | (N, N) | |
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G`` | ``K_{X|K} (K_{X|K} + v K_0)⁺`` | (N, N) | li2012 (6) |
 | ``x̂`` | ``m + G·Σ w_i (y_i − m)`` | (N,) | |
 
-So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, its error a closed form like any other's. It is the best linear
-guess from both, and for Gaussian data the best of all.
+So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, with a closed-form error. It is the best linear estimate
+from both, and optimal for Gaussian data.
 
-Reference: the partial value disclosure of huang2005, section 3, which its section 9 leaves to future work, with li2012 (6). Fails to help
-when attributes are uncorrelated.
+Reference: partial value disclosure of huang2005, sections 3 and 9, with li2012 (6). No gain if attributes are uncorrelated.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from .llse import llse_weights
 
 @register
 class PartialDisclosure(LinearAttack):
-    """The joint LLSE of the unknown attributes, given the true values of others."""
+    """Joint LLSE of unknown attributes, given true values of others."""
 
     name = "partial-disclosure"
     attack_kind = "with attributes"
@@ -46,7 +44,7 @@ class PartialDisclosure(LinearAttack):
     wins = "Wins over llse wherever a known attribute is correlated with an unknown one; equals it where none is."
 
     def affine(self, view: View) -> Affine:
-        """Return the conditional LLSE for one coalition: where the true mean is known, with no offset beyond centring on it."""
+        """Return the conditional LLSE for one coalition."""
         if not view.known_columns.size:
             raise NotApplicable("needs the true values of some attributes of every record")
         mu_X, K_X = view.data_moments
@@ -60,10 +58,11 @@ class PartialDisclosure(LinearAttack):
 
 
 def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:
-    """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N), for the places of the known attributes.
+    """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
-    ``K_X`` may be singular: a total is then known with its parts. What is known may have noise of its own, of these variances, shape
-    (|K|,): then ``B = K_XK (K_KK + diag(noise))⁻¹``, and ``K_{X|K} = K_X − B K_KX`` is of no attribute 0.
+    ``known`` holds the indices of the known attributes. ``K_X`` may be singular: known parts determine a total. Known values
+    may have noise of variances ``noise``, shape (|K|,). Then ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of
+    ``K_{X|K} = K_X − B K_KX`` is 0.
     """
     if noise is not None and noise.any():
         B = regression(K_X[:, known], K_X[np.ix_(known, known)] + np.diag(noise))

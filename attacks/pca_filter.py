@@ -1,6 +1,6 @@
-"""PCA filtering: keep the data's principal components and let the noise of all the other directions go.
+"""PCA filtering: project the copy on the data's principal components.
 
-White noise spreads evenly over the directions while correlated data do not: p of N directions hold p/N of the noise.
+p of N directions hold p/N of white noise, and most of the variance of correlated data.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -11,13 +11,12 @@ White noise spreads evenly over the directions while correlated data do not: p o
 | error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, (7) and Theorem 5.2 |
 | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
 
-p is a number, the fewest components with a share of the variance, or the place of the largest gap between eigenvalues, the one from
-``λ_N`` to 0 included: without it p = N is impossible. A coalition's copies are first combined with the weights of least noise that the law
-of the noise gives (``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies each component kept by Gavish and Donoho's
-factor; with the
-covariance known that is ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along it.
+p is a number, the fewest components with a share of the variance, or the index of the largest gap between eigenvalues. The
+gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first averaged with minimum-variance weights
+(``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's factor, with
+known covariance ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
 
-Reference: huang2005, section 5. Fails when the components dropped hold more variance than the noise they carry: ``udr`` is then better.
+Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance than their noise.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ from auditor.numerics.linear_algebra import descending_eigen
 from auditor.plugin import Affine, Array, Estimated, LinearAttack, NotApplicable, Perfect, PluginParameters, View, register
 
 ROUNDING = 1e-12
-"""Share of the total variance that is rounding, and no component."""
+"""Share of the total variance that counts as rounding error."""
 
 
 class VarianceShare(PluginParameters):
-    """As many components as hold a share of the data's variance."""
+    """Fewest components that hold a share of the data's variance."""
 
     variance_share: Annotated[float, Field(gt=0, le=1)]
 
@@ -55,7 +54,7 @@ Components = Annotated[int, Field(ge=1)] | Literal["largest-gap"] | VarianceShar
 
 @register
 class PCAFilter(LinearAttack):
-    """Projects the copy on the data's principal components, known or estimated (Huang, Du and Chen's PCA-DR)."""
+    """Projection on the data's principal components (PCA-DR)."""
 
     name = "pca-filter"
     reference = "huang2005, section 5.2; liu2008, section 3.4"
@@ -67,7 +66,7 @@ class PCAFilter(LinearAttack):
     )
 
     class Parameters(FilterParameters):
-        """Which components are kept, where the covariance comes from, and the filters' options."""
+        """Components kept, source of the covariance, and filter options."""
 
         components: Components = Field(
             "largest-gap", description="how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included"
@@ -81,7 +80,7 @@ class PCAFilter(LinearAttack):
         p, moments = self.parameters, view.held
         known = isinstance(view.knowledge, Perfect) and p.covariance == "knowledge"
         exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
-        # Whoever knows all that the map depends on need not look at the copies' moments.
+        # A map that depends on known quantities alone needs no moments of the copies.
         mean, covariance = view.data_moments if exact else view.combined(moments)
         noise = None if known and p.shrinkage == "none" else self._noise(view, covariance, 0 if exact else moments.count)
         if known:
@@ -96,7 +95,7 @@ class PCAFilter(LinearAttack):
         return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
 
     def _noise(self, view: View, covariance: Array, rows: int) -> Array:
-        """``Sigma_r``: by the law, or white with a variance estimated from the copies."""
+        """Return ``Sigma_r`` by the law, or white noise of estimated variance."""
         if self.parameters.noise_variance == "known":
             return combined_noise(view, covariance)
         return np.eye(view.width) * white_variance(view, covariance, descending_eigen(covariance)[0], self.parameters, rows)
@@ -108,13 +107,13 @@ def components_kept(values: Array, components: int | str | VarianceShare) -> int
     Parameters
     ----------
     values : ndarray of shape (N,)
-        ``λ_i``, largest first; those below 0 count as 0.
+        ``λ_i``, largest first; negative ones count as 0.
     components : int, 'largest-gap' or VarianceShare
 
     Raises
     ------
     NotApplicable
-        More components are asked for than there are attributes.
+        ``components`` exceeds the number of attributes.
 
     Examples
     --------

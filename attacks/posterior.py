@@ -1,21 +1,21 @@
-r"""Exact Bayes for categorical copies: what is the chance of every value, given all that a coalition holds?
+r"""Exact posterior of every record given a coalition's categorical copies.
 
-Of multilevel copies it computes the joint posterior along the chain, from the most perturbed copy back to the original; of fresh ones
-the likelihoods multiply. Nothing about a best copy is assumed: that the others do not matter is what comes out.
+For multilevel copies the joint posterior is computed along the chain, from the most perturbed copy back to the original. For
+fresh copies the likelihoods multiply. That only the best multilevel copy counts is a result, not an assumption.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``q`` | the adversary's prior | (s,) | |
 | ``T(p)`` | ``p·I + (1 − p)·1πᵀ``, π uniform unless the scheme says otherwise | (s, s) | xiao2009, eq. 1 |
-| ``b_i`` | backward message: chance of everything perturbed further than copy i, given it | (b,) | |
+| ``b_i`` | backward message: probability of all copies perturbed further than copy i, given it | (b,) | |
 | ``P(x\|y)`` | ``∝ q(x)·T(p_1)[x, y_1]·b_1``, ``b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i]·b_i`` | (b, s) | xiao2009, Lemma 1 |
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
-| ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds that copy i showing x lends to x | scalar | |
+| ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds of x if copy i shows it | scalar | |
 
-Work is ``O(n·(k + s))`` for k copies. Optimal where prior and channel are right; fails to gain from a second multilevel copy, and with a
-prior estimated from few rows it is as wrong as the estimate. Not checked: that tuples are independent.
+Work is ``O(n·(k + s))`` for k copies. Optimal if prior and channel are right. Gains nothing from a second multilevel copy. A prior
+estimated from few rows limits it. Not checked: that tuples are independent.
 
-Reference: xiao2009, Appendix 2; agrawal2001, for the prior by expectation-maximisation.
+Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ from auditor.plugin import (
 from auditor.schemes.replacement.law import fresh_chances, step
 
 MOST_LOG = 600.0
-"""Products of odds beyond ``e^600`` leave double precision: they are taken in logarithms then."""
+"""Larger products of odds are computed in logarithms."""
 SMALLEST = 1e-150
-"""Floor of a possible backward message: 10,000 unlikely copies must not round to impossible ones."""
+"""Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to impossible."""
 
 MOST_STEPS, SMALL_STEP = 2_000, 1e-7
-"""Of expectation–maximisation: steps, and the change of a share that ends them."""
+"""EM stops after so many steps, or when no share changes by more."""
 
 
 @register
 class Posterior(CategoricalAttack):
-    """The exact posterior of every record given a coalition's categorical copies, and the best guess by it."""
+    """Exact posterior of every record given its categorical copies."""
 
     name = "posterior"
     reference = "xiao2009, Appendix 2"
@@ -70,7 +70,7 @@ class Posterior(CategoricalAttack):
     wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
 
     class Parameters(PluginParameters):
-        """How the prior is estimated, and statements to measure."""
+        """Estimation of the prior, and predicates to measure."""
 
         prior: Literal["em", "inversion"] = Field("em", description="with estimated knowledge: maximum likelihood, or matrix inversion")
         predicates: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
@@ -88,23 +88,23 @@ class Posterior(CategoricalAttack):
         return Bayes(view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect))
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
-        """Return the statements asked for."""
+        """Return the masks of the stated predicates."""
         return {name: mask(labels, values, name) for name, values in self.parameters.predicates.items()}
 
     def _estimated(self, view: CategoricalView) -> Array:
-        """The prior from the least perturbed copy, which holds most of what is known of it."""
+        """Estimate the prior from the least perturbed copy, the most informative."""
         best = view.law.best - 1
         if not view.law.by_retention:
             T = view.law.transition_matrix(None, best + 1)
             return prior_of_chances(view.need(SampleCounts).counts[best], T, self.parameters.prior == "em")
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
-            return np.full(view.size, 1.0 / view.size)  # the copy says nothing of the prior
+            return np.full(view.size, 1.0 / view.size)  # the copy carries no information
         found = prior_by_likelihood if self.parameters.prior == "em" else prior_by_inversion
         return found(counts, level, view.law.pi)
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
-        """Channel and prior from known records: how often each copy shows the truth."""
+        """Estimate channel and prior from known records."""
         from auditor.schemes.replacement.estimated_law import estimated, estimated_retention  # for start-up: few audits have pairs
 
         pairs = view.need(KnownPairs)
@@ -119,7 +119,10 @@ class Posterior(CategoricalAttack):
 
 @dataclass
 class Bayes(Inference):
-    """Bayes' rule under a prior and a law; ``own_prior``, ``exact``: whether these are the table's, so that no copy contradicts them."""
+    """Bayes' rule under a prior and a law.
+
+    ``own_prior`` and ``exact`` say whether these are the table's own, so no copies contradict them.
+    """
 
     prior: Array = field(repr=False)
     law: UniformLaw
@@ -133,12 +136,12 @@ class Bayes(Inference):
         Raises
         ------
         AuditorError
-            Copies are impossible under the law that is stated of them.
+            Copies are impossible under the stated law.
         """
         joint = self._joint(self.prior, copies)
         evidence = joint.sum(axis=1, keepdims=True)
         lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
-        if len(lost):  # a prior that was estimated or published has ruled out what these copies show: it was wrong there, and says nothing
+        if len(lost):  # an estimated or published prior excludes these copies: use a uniform prior
             joint[lost] = self._joint(np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies])
             evidence = joint.sum(axis=1, keepdims=True)
         if not (evidence > 0).all():
@@ -154,7 +157,7 @@ class Bayes(Inference):
 
 
 def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True) -> Array:
-    """Return ``P(x, y_1 … y_k)`` up to a factor for each record, shape (b, s), of copies that form a chain.
+    """Return ``P(x, y_1 … y_k)`` of a chain up to a factor per record, (b, s).
 
     Parameters
     ----------
@@ -163,12 +166,12 @@ def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: b
         Of k multilevel copies.
     copies : k ndarrays of shape (b,)
     exact : bool
-        Whether copies that the law makes impossible get 0; otherwise the law is an estimate, and they are taken as they are.
+        Whether impossible copies get 0. If not, the law is an estimate and they get a floor.
     """
     order = law.descending
     message = np.ones(copies[0].size)
     for before, after in zip(reversed(order[:-1]), reversed(order[1:]), strict=True):
-        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, over its larger case: a factor common to all x may be rescaled
+        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, divided by its larger case: a factor common to all x is free
         rho = step(law.levels[before], law.levels[after])
         other = law.redrawn_as(rho, copies[after])
         message *= np.where(copies[before] == copies[after], 1.0, other / np.maximum(rho + other, SMALLEST))
@@ -182,7 +185,10 @@ def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: b
 
 
 def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor for each record, shape (b, s): each copy lends odds to the value it shows."""
+    """Return ``q(x)·Π T(p_i)[x, y_i]`` up to a factor per record, (b, s).
+
+    Each copy multiplies the odds of the value it shows.
+    """
     odds = [law.odds_of(level) for level in law.levels]
     rows = np.arange(copies[0].size)
     if law.epsilon() <= MOST_LOG:
@@ -193,7 +199,7 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
     scores = np.zeros((rows.size, law.size))
     allowed = np.ones((rows.size, law.size), dtype=bool)
     for ratio, y in zip(odds, copies, strict=True):
-        sure = np.isinf(ratio)[y]  # kept for certain, at retention 1 or as a value that is never drawn: the copy is the original
+        sure = np.isinf(ratio)[y]  # certain, at retention 1 or for a value that is never drawn: the copy is the original
         scores[rows, y] += np.log(np.where(np.isinf(ratio), 1.0, ratio))[y]
         if sure.any():
             shown = allowed[rows, y]
@@ -206,33 +212,37 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
 
 
 def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None) -> Array:
-    """Return the prior by inverting ``T(p)``: ``(f − (1 − p)π) / p``, negative values put to 0 and the rest scaled; shape (s,)."""
+    """Return the prior ``(f − (1 − p)π) / p``, shape (s,), by inversion.
+
+    Negative values are set to 0 and the rest normalised.
+    """
     frequency = counts / counts.sum()
     estimate = np.clip((frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None)
     return np.asarray(estimate / estimate.sum())
 
 
 def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
-    """Return the maximum-likelihood prior, shape (s,): where expectation-maximisation ends, without its thousands of steps.
+    """Return the maximum-likelihood prior, shape (s,), the limit of EM.
 
-    ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where ``e_y = max(t c_y, a_y)``, t such that e
-    sums to 1 (Kuhn–Tucker): values that are shown too seldom for ``a_y`` have ``q = 0``, the others are shown as often as expected.
+    ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where ``e_y = max(t c_y, a_y)``,
+    with t such that e sums to 1 (Kuhn–Tucker). Values shown less often than ``a_y`` have ``q = 0``.
 
     Source: agrawal2001, for the estimate and the iteration.
     """
     a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
     order = np.argsort(-np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable")
     c, noise = counts[order], a[order]
-    # t, were the k values shown most often for their a those with q > 0
+    # t, if q > 0 for the k values of largest counts over a
     possible = (retention + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))) / np.cumsum(c)
     t = possible[np.flatnonzero(possible * c > noise)[-1]]
     return np.asarray(np.maximum(t * counts - a, 0.0) / retention)
 
 
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
-    """Return the prior under any transition matrix T, shape (s, s), row x: by expectation–maximisation, or least squares of ``Tᵀ q = f``.
+    """Return the prior under a transition matrix T, shape (s, s), row x.
 
-    Source: agrawal2001, for the iteration; negative values of least squares are put to 0 and the rest scaled.
+    By EM, or least squares of ``Tᵀ q = f`` with negative values set to 0 and the rest normalised. Source: agrawal2001, for
+    the iteration.
     """
     frequency = counts / counts.sum()
     if not by_likelihood:
@@ -240,7 +250,7 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
         return np.asarray(estimate / estimate.sum())
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
-        shown = q @ T  # 0 where nothing that is left makes a value, which then was not shown either
+        shown = q @ T  # 0 for a value that no remaining x leads to; its frequency is 0 too
         before, q = q, q * (T @ np.divide(frequency, shown, out=np.zeros_like(shown), where=shown > 0))
         if np.abs(q - before).max() <= SMALL_STEP:
             break

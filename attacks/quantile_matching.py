@@ -1,20 +1,17 @@
-"""Quantiles of a copy matched to a sample's: a copy whose law nobody states may be the table in other units, or its ranks.
+"""Match the quantiles of a copy to a population sample's.
 
-Whatever keeps the order of an attribute's values keeps each value's place among them, and whoever has a sample of the population knows
-which value that place belongs to. What turns the order round keeps it, too.
+Any monotone recoding keeps each value's rank, known law or not. The sample has the value at that rank.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``G(y)`` | share of the copy's values below y, and half of those that equal it | scalar | |
+| ``G(y)`` | share of the copy's values below y, plus half of the share equal to y | scalar | |
 | ``Q(u)`` | u-quantile of the sample | scalar | |
-| ``o`` | 1, or −1 of an attribute that a copy has the other way up (``_orientation``) | scalar | |
-| ``x̂`` | ``Q(G(o·y))``, the map in order from one distribution to another; over several copies their mean | (N,) | villani2003 |
+| ``o`` | 1, or −1 if the copy reverses the attribute (``_orientation``) | scalar | |
+| ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
-A copy's quantiles are those of at most ``MOST_ROWS`` of its rows. Copies are taken to be the right way up unless the sample says clearly
-otherwise: of symmetric attributes without any other that goes with them nobody can tell.
-
-A noisy value is at another place than its own: of noisy copies this is no better than taking them for the original. That the sample is of
-the same population is *not checked*.
+A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly disagrees. *Not
+identifiable*: the orientation of symmetric attributes without correlations. Noise changes ranks: for noisy copies the result
+is no better than the released value. That the sample is of this population is *not checked*.
 """
 
 from __future__ import annotations
@@ -43,20 +40,23 @@ from ._orientation import orientation
 
 
 class Match(NamedTuple):
-    """The values that a copy shows of one attribute, turned round if need be, sorted, shape (q,), and what each is taken for."""
+    """Sorted values of one attribute in a copy, and their estimates.
+
+    ``turned`` is −1 if the copy reverses the attribute.
+    """
 
     shown: Array
     meant: Array
     turned: float = 1.0
 
     def __call__(self, y: Array) -> Array:
-        """Return what values stand for, those between two that were looked at being between what these stand for."""
+        """Return the interpolated estimates of values."""
         return np.asarray(np.interp(self.turned * y, self.shown, self.meant))
 
 
 @register
 class QuantileMatching(RowAttack):
-    """Takes each value of a copy for the value of a population sample at the same quantile; pooled copies are averaged."""
+    """Match quantiles of a copy to those of a population sample."""
 
     name = "quantile-matching"
     reference = "villani2003"
@@ -66,7 +66,7 @@ class QuantileMatching(RowAttack):
     wins = "Wins on copies in other units, of ranks, or otherwise changed but for the order of values; fails where that changes."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the map of each attribute of each copy; copies count by their noise, where its law is known."""
+        """Return the map of each attribute of each copy."""
         known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
@@ -74,26 +74,25 @@ class QuantileMatching(RowAttack):
 
 
 class _Matched(Reconstruction):
-    """``x̂`` row by row; ``weights`` by copy, shape (k,), and ``matches`` by copy and attribute."""
+    """``weights`` by copy, shape (k,), and ``matches`` by copy and attribute."""
 
     def __init__(self, weights: Array, matches: Sequence[Sequence[Match]]) -> None:
         self._weights, self._matches = weights, matches
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the mean of what the copies' values are taken for."""
         meant = [[of(y) for of, y in zip(each, copy.T, strict=True)] for each, copy in zip(self._matches, copies, strict=True)]
         return np.asarray(np.tensordot(self._weights, meant, axes=1).T)
 
 
 def match(y: Array, x: Array, o: float = 1.0) -> Match:
-    """Return what a copy's values of one attribute stand for, by a sample of its values.
+    """Return the quantile map of one attribute from copy values to a sample.
 
     Parameters
     ----------
     y : ndarray of shape (n,)
     x : ndarray of shape (m,)
     o : float
-        1, or −1 if the copy has them the other way up.
+        1, or −1 if the copy reverses the attribute.
     """
     shown, counts = np.unique(o * y, return_counts=True)
     place = (np.cumsum(counts) - 0.5 * counts) / len(y)

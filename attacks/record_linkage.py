@@ -1,36 +1,26 @@
-"""Record linkage for perturbed numbers: whoever knows some of a person's values looks for the row of the copies that is theirs.
+"""Record linkage: find a target's row in perturbed copies by known values.
 
-The odds of a row weigh how likely it is as this person's copy against how likely it is as anybody's (Fellegi and Sunter). The noise of
-attributes that are not known helps as well, where it is correlated with that of the known ones, and so does what known values foretell.
+The odds of a row compare its likelihood as the target's copy with its likelihood as any person's (Fellegi and Sunter).
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``x_K`` | a target's known values | (|K|,) | |
-| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
+| ``ȳ, Sigma_r`` | the copies' least noisy combination, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
 | ``m, K_{X|K}`` | ``mu_X + B (x_K − mu_K)`` and its covariance, given the known | (N,), (N, N) | ``partial_disclosure`` |
 | odds | ``N(ȳ; m, K_{X|K} + Sigma_r) / N(ȳ; mu_X, K_X + Sigma_r)`` | scalar | fellegi1969 |
 | distance | ``(ȳ_K − x_K)ᵀ (Sigma_r,KK + D)⁻¹ (ȳ_K − x_K)``: Mahalanobis, on the known attributes alone | scalar | |
-| ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then the true ones with that noise; diagonal | (|K|, |K|) | |
-| assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all ways to give each target a row of its own | | |
+| ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
+| assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
-On normal data the row of highest odds is the one most likely to be the target's, so no rule names more rows rightly; a distance knows
-nothing of how common a row is. Under noise that hides all, every row is as good a guess as any: one of n. Without noise a record is named
-unless another has the same known values. The estimate beside it is ``llse``'s of the row named, when it is named rightly; a row that is
-named tells all of its other attributes as well as its copies do.
+On normal data no rule names more rows correctly than the odds. Distance ignores how common a row is. The assignment names all
+targets at once, on normal data by the maximum-likelihood pairing. The estimate is ``llse``'s of the named row.
 
-Who knows all people of a table need not name them one by one: two of them are never one row. On normal data the assignment of largest total
-log odds is the likeliest way to pair all people with all rows, as what rows are likely as anybody's cancels. With few targets among many
-rows it is next to nothing better than the odds.
+Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the
+others the odds. The known attributes' denominator has no closed form and is omitted, which does not affect an assignment.
+Copies without a law need ``distance``: Euclidean to the copies' mean, in deviations of each attribute.
 
-Under noise of another law the known attributes count by their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the others by the
-odds above. How likely a row's known attributes are as anybody's has no closed form then and is left out, which an assignment does not feel.
-
-Of copies without a law, as most of official statistics', a distance is all there is: the Euclidean one in deviations of each attribute,
-to the copies' mean (the usual measure of what such copies disclose).
-
-Wins with little noise on several known attributes; fails under noise as large as the data, be it the copies' or the adversary's own. The
-adversary's values are exact, as ``known-attributes`` has it, unless ``noise`` says otherwise; that noise is normal and independent, as the
-audit draws it.
+Wins with little noise on several known attributes. Fails under noise as large as the data, in the copies or in the
+adversary's values. These are exact unless ``noise`` is set; their noise is normal and independent.
 """
 
 from __future__ import annotations
@@ -66,18 +56,18 @@ from .mixture_estimate import least_noise
 from .partial_disclosure import given
 
 FINEST = 1e-14
-"""Least variance of a difference, in the data's own: a ten-millionth of a deviation, as far as covariances in doubles tell."""
+"""Least variance of a difference relative to the data's: the resolution of covariances in doubles."""
 
 ASSIGNMENT = Cost(4e-4, 2e-7, memory=64 * 2**20)
-"""Of naming all targets at once: likenesses of up to four million pairs, twice over, and the solver's."""
+"""Cost of an assignment: up to four million odds, twice, and the solver."""
 MOST_ROWS = 20_000
-"""Rows of a table whose people an assignment names: of the largest, every hundredth is a target."""
+"""Most rows of a table for an assignment; every hundredth is a target in the largest."""
 Share = Annotated[float, Field(ge=0, le=1e6)]
 
 
 @register
 class RecordLinkage(RowAttack):
-    """Names the row of each target in the pooled copies by what is known of it; the estimate is the best linear one of that row."""
+    """Name each target's row by known attributes."""
 
     name = "record-linkage"
     attack_kind = "naming"
@@ -90,7 +80,7 @@ class RecordLinkage(RowAttack):
     )
 
     class Parameters(PluginParameters):
-        """How rows are compared."""
+        """Comparison of rows."""
 
         by: Literal["odds", "distance"] = Field("odds", description="posterior odds, or Mahalanobis distance on the known attributes alone")
         noise: Share | dict[str, Share] = Field(
@@ -99,7 +89,7 @@ class RecordLinkage(RowAttack):
         assignment: bool = Field(False, description="name all targets at once, each row once at most; tables of at most 20,000 rows")
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return what a fit takes, more where all targets are named at once."""
+        """Return the cost of a fit, higher for an assignment."""
         return ASSIGNMENT if self.parameters.assignment else self.cost
 
     def check_table(self, table: Table) -> None:
@@ -110,7 +100,7 @@ class RecordLinkage(RowAttack):
             raise AuditorError(f"noise: the table has no attribute {unknown[0]!r}; it has {', '.join(table.attributes)}")
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the comparison of targets with rows; it needs no row of the copies, only the law."""
+        """Return the comparison of targets with rows, from the law alone."""
         if self.parameters.assignment and view.released.count > MOST_ROWS:
             raise NotApplicable("an assignment weighs all rows against all targets at once, at most 20,000 rows of them")
         known, (mu, K_X) = view.known_columns, view.data_moments
@@ -130,9 +120,9 @@ class RecordLinkage(RowAttack):
         return comparison
 
     def _least_noise(self, view: View, K_X: Array) -> tuple[Array, Array, Array]:
-        """Return ``W``, ``Sigma_r`` and the gain of the best linear estimate; by distance a law can be done without.
+        """Return ``W``, ``Sigma_r`` and the gain of the best linear estimate.
 
-        Copies then count alike, an error is as likely in any attribute, in its deviations, and a row's values are taken as they are.
+        Distance without a law uses equal weights, the data's variances, and the released values as the estimate.
         """
         if view.law is None and self.parameters.by == "distance":
             N = view.width
@@ -142,7 +132,7 @@ class RecordLinkage(RowAttack):
         return W, Sigma_r, regression(K_X, K_X + Sigma_r)
 
     def _by_likelihood(self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array) -> Comparison:
-        """Return the comparison under noise that is not Gaussian: exact densities of the known attributes, odds of the others."""
+        """Compare by exact densities of known attributes and odds of others."""
         if own.any():
             reason = "normal noise in what is known has no closed density beside"
             raise NotApplicable(f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed")
@@ -151,22 +141,22 @@ class RecordLinkage(RowAttack):
         found, least = channels(view), np.sqrt(FINEST * np.diag(K_X))
         seen = [
             Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights) if found[j].exact else found[j] for j in known
-        ]  # what has no noise is told apart as far as covariances are
+        ]  # exact attributes get the least noise that covariances resolve
         U = np.ix_(others, others)
         pick = np.eye(view.width)[others]
         R, R_0 = (whitening((K + Sigma_r)[U], K_X[U]) @ pick for K in (conditional, K_X))
         return Comparison(combination, known, B, R, R_0, seen)
 
     def _own_noise(self, names: Sequence[str]) -> Array:
-        """Return the noise in what is known, as shares of the attributes' variances, shape (|K|,)."""
+        """Noise of known values relative to the attributes' variances, (|K|,)."""
         noise = self.parameters.noise
         return np.array([noise.get(name, 0.0) if isinstance(noise, dict) else noise for name in names], dtype=np.float64)
 
 
 def whitening(M: Array, K_X: Array) -> Array:
-    """Return ``R`` with ``RᵀR = M⁻¹``, shape (N, N), directions of (nearly) no variance given the least that is told apart.
+    """Return ``R`` with ``RᵀR = M⁻¹``, shape (N, N), with a least variance.
 
-    In units of the data's deviations: attributes may differ in size by any factor.
+    Computed in units of the data's deviations, so scales of attributes do not matter.
     """
     _, std = in_own_units(K_X)
     unit = np.where(std > 0, std, 1.0)
@@ -175,7 +165,7 @@ def whitening(M: Array, K_X: Array) -> Array:
 
 
 class Combination:
-    """``ȳ − mu`` of rows of copies, and what the best linear estimate makes of it."""
+    """``ȳ − mu`` of rows of copies, and the best linear estimate from it."""
 
     def __init__(self, W: Array, centre: Array, mu: Array, gain: Array) -> None:
         self._W, self._centre, self.mu, self._gain = W, centre, mu, gain
@@ -190,9 +180,9 @@ class Combination:
 
 
 class Comparison(Reconstruction):
-    """Log odds of rows for targets: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²``, but for a constant.
+    """Log odds of rows: ``½‖R_0(ȳ − mu)‖² − ½‖R(ȳ − m)‖²`` plus a constant.
 
-    To these is added the log-likelihood of what ``seen`` are channels of: each known attribute, or none.
+    The log-likelihood of the channels ``seen`` is added: one for each known attribute, or none.
     """
 
     def __init__(self, combination: Combination, known: Indices, B: Array, R: Array, R_0: Array, seen: Sequence[Channel] = ()) -> None:
@@ -206,7 +196,7 @@ class Comparison(Reconstruction):
         """Return the log odds, shape (t, b)."""
         combined = self._combination.of(copies)
         m = (known - self._combination.mu[self._known]) @ self._B.T
-        # Distances from differences: squares written out would lose, under little noise, the digits that tell rows apart.
+        # Distances from differences: expanded squares would lose the decisive digits under little noise.
         apart = scipy.spatial.distance.cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
         odds = np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)
         for j, channel in enumerate(self._seen):

@@ -1,33 +1,23 @@
-"""Posterior mean of all attributes together, with a sample of the population for a prior: which of the people I know could this copy be of?
-
-Whoever has other draws from the population, or some of the table's records in clear, needs no model of it: every record of the sample is a
-guess, weighed by how likely the noise is that would make the copies of it.
+"""Joint posterior mean with a population sample as the prior.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``ȳ, Sigma_r`` | the copies' combination of least noise, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
+| ``ȳ, Sigma_r`` | the copies' least noisy combination, and the covariance of its noise | (N,), (N, N) | ``mixture_estimate`` |
 | ``x_j`` | records of the sample, m of them | (m, N) | robbins1956, with a sample for its prior |
 | ``h² K`` | covariance of a normal kernel about each: ``K`` of the data, from records and copies, h the bandwidth | (N, N) | |
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
 | ``x̂`` | ``Σ_j q_j (x_j + h² K (h² K + Sigma_r)⁻¹ (ȳ − x_j))`` | (N,) | |
 
-In coordinates in which ``K`` and ``Sigma_r`` are diagonal (``Pencil``) the kernel is so, too, and all rows against all records of the
-sample are two matrix products and an exponential, block by block: linear in rows and in the sample. With no bandwidth the posterior is over
-the sample's records themselves, which is right where values are few; between the points of a small sample there is nothing then. So the
-bandwidth is chosen under which the copies are most likely, on at most 2,000 of their rows.
+In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is linear in rows and in the sample. Bandwidth 0
+suits discrete values but leaves gaps in a small sample. So the bandwidth maximises the likelihood of at most 2,000 rows of
+the copies. ``K`` combines the records' covariance and the copies' less their noise (``weighed_covariance``).
 
-``K`` is the records' covariance and the copies' less their noise, each weighed as far as it is known (``weighed_covariance``). So strong
-noise leaves the sample's mean; without a bandwidth weak noise leaves the nearest of its records, with one the value itself; and a large
-sample of normal data is ``llse``.
+Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes and copies. The kernels are
+replaced by random points: 2,000 in all, or one per record of a larger sample.
 
-Under noise of another law the weights are products of its densities over attributes and copies, ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)``, of any
-number of copies. A normal kernel has no closed density behind such noise, so points are drawn from it instead: 2,000 in all, or one for
-each record of a larger sample. Weak noise then needs more of them than strong noise does.
-
-Best of all attacks, in squared error, as the sample grows, whatever the distribution: with ever more records it is the exact posterior
-mean. Wins with a sample that fills the space that the data do; fails with few records or many attributes, as distances between records are
-then larger than the noise: ``mixture-estimate`` learns a prior from all the copies' rows. That the sample is of the same population is
-*not checked*.
+As the sample grows this tends to the exact posterior mean, optimal in squared error for any distribution. Fails with few
+records or many attributes, where distances between records exceed the noise. That the sample is of this population is *not
+checked*.
 """
 
 from __future__ import annotations
@@ -63,18 +53,18 @@ from ._sample_points import OverRecords, kernel_points
 from .mixture_estimate import Seen, least_noise, normal_prior
 
 CHUNK_VALUES = 2**18
-"""Pairs of a row and a record of the sample that are weighed at once: two megabytes, which stay in the cache."""
+"""Pairs of a row and a record per piece: two megabytes, which stay in the cache."""
 JUDGING_ROWS = 2_000
-"""Rows of the copies that choose the bandwidth."""
+"""Rows of the copies used to choose the bandwidth."""
 JUDGING_POINTS = 200
-"""The same where points are drawn from the kernels, which takes longer."""
+"""Rows used if points are drawn from the kernels, which is slower."""
 BANDWIDTHS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0)
 """In standard deviations of the data; the likelihood changes little between neighbours."""
 
 
 @register
 class SampleEstimate(RowAttack):
-    """Posterior mean of all attributes together, over the records of a population sample, or of records known in clear."""
+    """Joint posterior mean over a population sample or known records."""
 
     name = "sample-estimate"
     attack_kind = "with a sample"
@@ -89,7 +79,7 @@ class SampleEstimate(RowAttack):
     )
 
     class Parameters(PluginParameters):
-        """How far each record of the sample stands for others."""
+        """Width of the kernels."""
 
         bandwidth: Annotated[float, Field(ge=0, le=10)] | None = Field(
             None,
@@ -125,7 +115,9 @@ class SampleEstimate(RowAttack):
 
 
 def seen_with(view: View, known: Array) -> Seen:
-    """Return what a coalition sees, its estimate of the data's covariance sharpened by records in clear, shape (m, N).
+    """Return a coalition's combination, with ``K`` improved by known records.
+
+    ``known`` has shape (m, N).
 
     Raises
     ------
@@ -139,30 +131,31 @@ def seen_with(view: View, known: Array) -> Seen:
 
 
 def weighed_covariance(from_records: Array, m: int, from_copies: Array, n: int, Sigma_r: Array) -> Array:
-    """Return the data's covariance, shape (N, N), from m records in clear and n copies less their noise, each as far as it is known.
+    """Return the data's covariance from m records and n copies, shape (N, N).
 
-    Variances are estimated to ``2K²/m`` and to ``2(K + Sigma_r)²/n``: where noise is strong a few records in clear tell more than all of
-    the copies, whose covariance is a small difference of large numbers. Every attribute has its own weights; roots of them on both sides
-    keep the sum positive semi-definite.
+    Both estimates are weighted by precision. The variances are ``2K²/m``, and ``2(K + Sigma_r)²/n`` for the copies less their
+    noise. Weights are per attribute; their roots on both sides keep the sum positive semi-definite.
     """
-    own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))  # of few records all may be the same
+    own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))  # a few records may all be equal
     total = own + np.diag(Sigma_r)
     precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2  # of the copies, in units of 1/2K²
-    records = m - 1  # added as one number: a sum that rounding left below precision would be a share above 1
+    records = m - 1  # one number: rounding of a sum could leave a share above 1
     share = np.divide(precision, precision + records, out=np.ones_like(total), where=precision + records > 0)
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
     return np.asarray(np.outer(a, a) * from_records + np.outer(b, b) * from_copies)
 
 
 class Kernel:
-    """A normal about each record of a sample, seen through noise of variances ``1 − c``, in coordinates where both are diagonal.
+    """Normal kernels at records, with noise of variances ``1 − c``.
+
+    Both are diagonal in these coordinates.
 
     Parameters
     ----------
     records : ndarray of shape (m, r)
         ``x_j``.
     share : ndarray of shape (r,)
-        ``c``, the data's variance in each direction, where data and noise together have 1.
+        ``c``, the data's variance per direction; data and noise have 1 together.
     bandwidth : float
         ``h``.
     """
@@ -176,7 +169,7 @@ class Kernel:
         self._half_squares = 0.5 * np.einsum("mr,mr->m", self._points, self._points)
 
     def _weigh(self, u: Array) -> tuple[Array, Array]:
-        """Return ``q`` up to each row's own factor, shape (b, m), and the largest exponent, less what is the row's own, shape (b,)."""
+        """Return ``q`` up to a factor per row, (b, m), and the largest log, (b,)."""
         q = (u * self._scale) @ self._points.T
         q -= self._half_squares
         top = q.max(axis=1, keepdims=True)
@@ -185,7 +178,7 @@ class Kernel:
         return q, top[:, 0]
 
     def log_likelihood(self, u: Array) -> float:
-        """Return the log-likelihood of rows, up to a constant that is the same for every kernel."""
+        """Return the log-likelihood of rows, up to a constant of all kernels."""
         found = len(u) * float(np.log(self._scale).sum())
         for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
             q, top = self._weigh(u[start:stop])
@@ -193,7 +186,10 @@ class Kernel:
         return found - 0.5 * float(((u * self._scale) ** 2).sum())
 
     def mean(self, u: Array) -> Array:
-        """Return ``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r), with ``g`` the kernel's share of kernel and noise."""
+        """Return ``Σ_j q_j (x_j + g (u − x_j))``, shape (b, r).
+
+        ``g`` is the kernel's share of the variance of kernel and noise.
+        """
         out = np.empty_like(u)
         for start, stop in evenly(0, len(u), len(self._records), CHUNK_VALUES):
             q, _ = self._weigh(u[start:stop])
@@ -202,11 +198,8 @@ class Kernel:
 
 
 class _OverSample(Reconstruction):
-    """``x̂`` row by row."""
-
     def __init__(self, seen: Seen, kernel: Kernel) -> None:
         self._seen, self._kernel = seen, kernel
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the posterior means of one block of rows."""
         return self._seen.values(self._kernel.mean(self._seen.coordinates(copies)))

@@ -1,34 +1,28 @@
-"""A Wiener filter along the rows: where records follow one another, a record's neighbours tell of it what its own copies do not.
+"""Wiener filter along the rows, for serially dependent records.
 
-Noise that is drawn afresh for every record is spread evenly over all frequencies; data that follow one another (days, places, a sorted
-file) are not. Which frequencies are data's is learnt from the copies alone, as the law of the noise is known. Where that says that noise
-follows on from record to record (``serial:``), the filter is told how; of noise as the data's own frequencies are it has nothing to gain.
+Independent noise is equal at all frequencies; ordered data (days, places, a sorted file) are not. The data's spectrum is estimated
+from the copies, given the noise law and its autocorrelation (``serial:``).
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``y_t`` | row t of the coalition's copies, combined with the weights of least noise | (N,) | ``auditor.adversary.single_copy`` |
+| ``y_t`` | row t of the coalition's copies, averaged with minimum-variance weights | (N,) | ``auditor.adversary.single_copy`` |
 | ``K_X, K_Z`` | covariance of the data, as known or estimated, and of the noise in ``y_t`` | (N, N) | |
 | ``A``, ``ν`` | ``K_X = A diag(1 − ν) Aᵀ``, ``K_Z = A diag(ν) Aᵀ``: coordinates ``A⁺(y − μ)`` of variance 1 with noise ν | (N, r), (r,) | |
-| ``r_h`` | autocorrelation of the noise at lag h, by its law: 0 but for ``r_0 = 1`` where it is drawn afresh for every record | | |
+| ``r_h`` | autocorrelation of the noise at lag h, by its law; only ``r_0 = 1`` if records are independent | | |
 | ``N(f)`` | spectrum of the noise: ``diag(ν)`` times the transform of r | (d,) | |
-| ``S_X(f)`` | spectrum of the data: that of the copy less N (``_spectra``) | (d, d) | |
+| ``S_X(f)`` | spectrum of the data: the copy's less N (``_spectra``) | (d, d) | |
 | ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
 | ``x̂_t`` | ``μ + A Σ_h g_h A⁺(y_{t−h} − μ)`` | (N,) | |
 
-How far back and ahead the filter looks is chosen by what it is estimated to leave on the half of the table's segments that it was not
-learnt from (Stein's unbiased estimate). It looks at neighbours only where that is smaller than without by ``SURE_OF`` standard errors:
-else it is the LLSE (``llse``) to the last digit, as it is on records in no order. Time and memory are linear in rows: spectra are taken
-over segments of at most 1,024 rows, and estimates are made of any block of rows with m neighbours on either side.
+The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not fit the filter. Neighbours are
+used only if they help by ``SURE_OF`` standard errors; otherwise the result is exactly ``llse``. Time and memory are linear in rows.
 
-Error. Of a stationary Gaussian process with spectrum S_X no estimate leaves less than ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``; what is learnt
-from 20,000 rows leaves a few per cent more. Theory is of the filter that was learnt, on this table's true rows (``Filtered.expected``),
-for ``perfect`` knowledge. It was learnt from the noise that it then filters, and passes a little more of that than of other noise: 3 to 5 %
-with 300 to 600 rows, half of the standard error, and some 1 % with 3,000 to 8,000. Error bars are the spread over other draws of the
-release, each with a filter of its own.
+Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``; a filter fitted
+to 20,000 rows leaves a few per cent more. Theory is the error of the fitted filter on this table (``Filtered.expected``), for
+``perfect`` knowledge. The filter is fitted to the noise that it filters, so it passes more of it: 3 to 5 % with 300 to 600
+rows, 1 % with 3,000 to 8,000. Error bars come from other draws of the release, each with its own filter.
 
-Wins where neighbours are alike. Assumed, *not checked*: noise hangs together from row to row as its law says; the data are stationary, and
-where they are not, their average spectrum is used. The ``MOST_DIRECTIONS`` directions with least noise are filtered; of wider tables the
-others are estimated without memory.
+Assumed, *not checked*: the serial law of the noise, and stationary data. Beyond ``MOST_DIRECTIONS`` directions there is no memory.
 
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
@@ -50,24 +44,24 @@ from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruct
 from ._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
 
 MOST_DIRECTIONS = 24
-"""Directions whose cross-spectra are learnt: each frequency takes a decomposition of a matrix of this size."""
+"""Directions with cross-spectra: each frequency decomposes a matrix of this size."""
 SPECTRUM_VALUES = 2**18
-"""Numbers in a spectrum, about: frequencies times the square of directions."""
+"""Approximate size of a spectrum: frequencies times squared directions."""
 LONGEST, FEWEST_SEGMENTS = 1024, 4
-"""Rows of a segment at most, and segments at least: two halves of two."""
+"""Most rows of a segment, and fewest segments: two halves of two."""
 LEAST_NOISE = 1e-9
-"""A direction with a smaller share of noise, or of data, has nothing to filter."""
+"""A direction with a smaller share of noise, or of data, is not filtered."""
 SHORTEST = 1024
-"""Rows that are transformed at once, at least: of shorter stretches there are too many."""
+"""Fewest rows per transform: shorter stretches are too many."""
 TOGETHER = 2**17
-"""Values that are transformed at once, about: their transforms stay in the cache."""
+"""Approximate number of values per batch of transforms, so that they stay in the cache."""
 SURE_OF = 2.0
-"""Standard errors by which memory must be estimated to help: on records in no order it is taken by mistake about once in 30 tables."""
+"""Standard errors by which memory must help. Unordered records exceed this about once in 30 tables."""
 
 
 @register
 class SerialFilter(RowAttack):
-    """Wiener filter along the rows, its spectra learnt from the copies alone: finds what neighbouring records tell of one another."""
+    """Wiener filter along the rows, with spectra estimated from the copies."""
 
     name = "serial-filter"
     attack_kind = "serial"
@@ -83,7 +77,7 @@ class SerialFilter(RowAttack):
     wins = "Wins over llse wherever neighbouring records are alike; on records in no order it is llse."
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the filter learnt from the coalition's combined copy."""
+        """Return the filter fitted to the coalition's combined copy."""
         mu, K_X = view.data_moments
         _, covariance = view.combined(view.held)
         pencil = Pencil.of(K_X, combined_noise(view, covariance))
@@ -102,23 +96,29 @@ class SerialFilter(RowAttack):
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
-    """Return ``r_0 … r_{lags − 1}`` of the noise: 1 and zeros where it is drawn afresh for every record."""
+    """Return ``r_0 … r_{lags − 1}`` of the noise."""
     return np.eye(1, lags)[0] if serial is None else serial.autocorrelations(lags)
 
 
 def segment_length(rows: int, directions: int) -> int:
-    """Return how many rows a segment has, a power of two; 0 for too few rows to learn from."""
+    """Return the rows of a segment, a power of two; 0 if rows are too few."""
     most = min(LONGEST, rows // FEWEST_SEGMENTS, SPECTRUM_VALUES // max(1, directions**2))
     return 1 << (most.bit_length() - 1) if most >= 8 else 0
 
 
 def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
-    """Return ``Σ w_i y_i − μ``, shape (N, b), values of one attribute side by side: work on rows of two takes ten times as long."""
+    """Return ``Σ w_i y_i − μ``, shape (N, b), with contiguous attributes.
+
+    Work on rows of two values is ten times slower.
+    """
     return np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T) - mu[:, None]
 
 
 def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
-    """Yield stretches of so many rows that follow one another, shapes (s, length, d), wherever blocks are cut; the last rows go unused."""
+    """Yield consecutive segments of rows, shapes (s, length, d).
+
+    Block boundaries do not matter. The last incomplete segment is unused.
+    """
     left = None
     for part in parts:
         rows = part if left is None else np.concatenate([left, part])
@@ -129,7 +129,7 @@ def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
 
 
 def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
-    """Return the filter's taps, shape (2m + 1, d, d); of lag 0 alone where memory is not sure to help.
+    """Return the filter's taps, shape (2m + 1, d, d); lag 0 alone if unsure.
 
     Parameters
     ----------
@@ -159,13 +159,16 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
 
 
 def lag_choices(length: int) -> list[int]:
-    """Return the numbers of lags that are tried: powers of two up to a quarter of a segment."""
+    """Return the tried lags: powers of two up to a quarter of a segment."""
     return [2**k for k in range(1, length.bit_length() - 2)]
 
 
 @dataclass
 class Filtered(Reconstruction):
-    """``x̂ = μ + A Σ_h g_h A⁺(y_{t−h} − μ)``; directions that are not filtered keep ``1 − ν`` of themselves."""
+    """``x̂ = μ + A Σ_h g_h A⁺(y_{t−h} − μ)``.
+
+    Directions that are not filtered are scaled by ``1 − ν``.
+    """
 
     mu: Array = field(repr=False)
     pencil: Pencil = field(repr=False)
@@ -177,18 +180,17 @@ class Filtered(Reconstruction):
     serial: Autoregression | None = None
 
     def __post_init__(self) -> None:
-        """Ask for as many rows on either side as there are taps."""
         self.neighbours = len(self.taps) // 2
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates of all rows given; the first and last ``neighbours`` of them lack neighbours, and are mirrored there."""
+        """Return estimates of all rows; the ends of the table are mirrored."""
         return np.ascontiguousarray((self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T)
 
     def expected(self, x: Array) -> Array | None:
-        """Return the filter's expected squared error given its taps, shape (b,): what it takes from the rows, and the noise it passes.
+        """Return the filter's expected squared error given its taps, shape (b,).
 
-        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the coordinates of the filter; but for the first and
-        last rows, where mirrored noise counts twice. None where moments were estimated.
+        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the filter's coordinates. Not exact for
+        the first and last rows, where mirrored noise counts twice. None if moments were estimated.
         """
         if not self.known:
             return None
@@ -202,7 +204,7 @@ class Filtered(Reconstruction):
         return np.asarray(np.einsum("dt,dt->t", lost, lost) + noise)
 
     def _passed(self, y: Array) -> Array:
-        """Return what the filter makes of rows about the mean, shape (N, b) as what is given."""
+        """Apply the filter to centred rows, shape (N, b)."""
         A, alone = self.pencil.basis, self.kept.copy()
         if not self.neighbours:
             return np.asarray((A * alone) @ self.pencil.inverse @ y)
@@ -213,10 +215,10 @@ class Filtered(Reconstruction):
 
 
 def convolved(c: Array, taps: Array) -> Array:
-    """Return ``Σ_h g_h c_{t−h}`` of every row that has all its neighbours, shape (d, n − 2m), by overlap and save.
+    """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
 
-    Stretches that overlap by 2m rows are transformed once for all directions; what wraps around, the first 2m rows of each, is left out.
-    ``scipy.signal`` would transform them once for each direction, and takes half a second to import.
+    Each stretch is transformed once for all directions. ``scipy.signal`` would transform it per direction, and takes half a
+    second to import.
 
     Parameters
     ----------

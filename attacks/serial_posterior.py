@@ -1,25 +1,21 @@
-"""Bayes along the rows, for categories: where records follow one another, what a record's neighbours show tells of its own value.
+"""Posterior of categories along the rows, by a hidden Markov chain.
 
-How a value follows another is learnt from the copies alone, as a Markov chain seen through the known perturbation; then every record's
-posterior takes in the records before and after it.
+The transitions are fitted to the copies alone, given the known perturbation.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``B_t`` | ``P(y_t1 … y_tk; x_t)`` by true value: the likelihood of ``posterior`` | (s,) | xiao2009, Appendix 2 |
 | ``q`` | prior: exact or uniform, as known | (s,) | |
-| ``A`` | chance of the next value given this one, learnt by expectation–maximisation, begun at ``q_j`` and near ``I`` | (s, s) | baum1970 |
+| ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
 | ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
 
-A coalition's copies are pooled by the exact likelihood of ``posterior``, so that of multilevel copies the best alone counts. The chain is
-believed only where, learnt from half of some windows of records, it foretells the other half better than independent records do, by
-``SURE_OF`` standard errors; else the outcome is that of ``posterior``. It is fitted anew to the first ``FITTED_ROWS`` records of a block
-of 65,536, whose records are a series of their own: time and memory are linear in records, and whatever else is in the table is not kept.
+The chain is used only if, fitted to half of the windows, it predicts the other half better than independence does, by
+``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is fitted to the first ``FITTED_ROWS`` records of each
+block of 65,536 records. Blocks are separate series, so time and memory are linear in records.
 
-The posterior is the exact one of a Markov chain if the chain learnt is the data's. There is no theory beside the figure, as nobody states
-the table's chain; error bars are the spread over other draws of the release, each with a chain of its own.
-
-Wins where neighbours are alike, or foretell one another otherwise. Assumed, *not checked*: coins are independent from record to record; a
-record depends on the one before it and on no other; the chain is the same throughout a block.
+The posterior is exact if the fitted chain is the data's. The table's chain is unknown, so no theory is given. Error bars use
+other draws of the release, each with its own chain. Assumed, *not checked*: perturbation is independent between records; the
+chain has order 1 and is constant within a block.
 
 Reference: baum1970; rabiner1989.
 """
@@ -51,24 +47,24 @@ from ._chains import both_ways, expected_moves, forward, posteriors, windows
 from .posterior import Bayes, chain_joint, fresh_joint
 
 MOST_VALUES = 128
-"""Values of a domain whose chain is learnt: a step takes the square of them."""
+"""Most values of a domain; a step costs their square."""
 FITTED_ROWS, WINDOW, FEWEST_WINDOWS = 2**14, 64, 8
-"""Records that a chain is learnt from at most, in windows of so many; and windows at least."""
+"""Most records used to fit a chain, rows of a window, and fewest windows."""
 MOST_STEPS, ENOUGH = 30, 1e-4
-"""Steps of expectation–maximisation, and the gain in log-likelihood a record that is not worth another one."""
+"""Most EM steps, and the gain in log-likelihood per record below which EM stops."""
 STARTS, FIRST_STEPS = (0.0, 0.9), 6
-"""Chances to stay, beyond those by the prior, that it begins with; and steps after which the more likely of the two goes on."""
+"""Extra probability to stay at the start, and steps before the more likely start is chosen."""
 PSEUDO_MOVES = 1.0
-"""Moves by the prior that every value counts beside those expected of it: a value hardly ever met keeps the prior."""
+"""Prior transitions added to each value's expected ones, for rare values."""
 ROUNDING = 1e-9
-"""Gain in log-likelihood a record that is none."""
+"""Gain in log-likelihood per record that counts as rounding error."""
 SURE_OF = 2.0
-"""Standard errors by which a chain must foretell better: records in no order are seldom taken for one."""
+"""Standard errors by which a chain must predict better, so that unordered records seldom pass."""
 
 
 @register
 class SerialPosterior(CategoricalAttack):
-    """Posterior of every record given its copies and its neighbours': forward–backward on a Markov chain learnt from the copies alone."""
+    """Posterior along the rows by a Markov chain fitted to the copies."""
 
     name = "serial-posterior"
     attack_kind = "serial"
@@ -89,7 +85,7 @@ class SerialPosterior(CategoricalAttack):
 
 @dataclass
 class SerialBayes(Inference):
-    """Bayes' rule for records in order, under a prior and a law; the chain is learnt from the records it is shown."""
+    """Bayes' rule for ordered records; each block fits its own chain."""
 
     prior: Array = field(repr=False)
     law: UniformLaw
@@ -97,12 +93,12 @@ class SerialBayes(Inference):
     serial: bool = True
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior of records that follow one another, shape (b, s).
+        """Return the posterior of consecutive records, shape (b, s).
 
         Raises
         ------
         AuditorError
-            Copies are impossible under the law that is stated of them.
+            Copies are impossible under the stated law.
         """
         B = likelihood(self.law, copies)
         if not (B @ self.prior > 0).all():
@@ -112,7 +108,10 @@ class SerialBayes(Inference):
 
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
-    """Return ``B``, shape (b, s): the chance of each record's copies by its true value, over the largest; 0 for impossible copies."""
+    """Return ``B``, shape (b, s), scaled to a row maximum of 1.
+
+    Impossible copies have 0.
+    """
     if not law.by_retention:
         joint = law.likelihood(copies)
     else:
@@ -122,7 +121,10 @@ def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
 
 
 def fitted_chain(B: Array, prior: Array) -> Array | None:
-    """Return ``A``, shape (s, s); None where what is learnt from half of the windows does not surely foretell the others better."""
+    """Return ``A``, shape (s, s), or None if independence predicts as well.
+
+    Prediction is out of sample, on the other half of the windows.
+    """
     count = len(B) // WINDOW
     if count < FEWEST_WINDOWS:
         return None
@@ -138,20 +140,20 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
 
 
 def maximised(seen: Array, prior: Array) -> Array:
-    """Return ``A`` by expectation–maximisation from windows of likelihoods of shape (T, w, s), from whichever start is more likely."""
+    """Return ``A`` by EM from windows of likelihoods, shape (T, w, s).
+
+    Of several starts the more likely one is continued.
+    """
     alone = np.tile(prior, (prior.size, 1))
     starts = [(1.0 - stay) * alone + stay * np.eye(prior.size) for stay in STARTS]
-    # Independence is a plateau: where much is perturbed, hundreds of steps lead away from it. A chain that stays is then the better start.
+    # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A sticky start is better.
     ways = both_ways(seen)
     A, _ = max((_climbed(A, prior, ways, FIRST_STEPS) for A in starts), key=lambda found: found[1])
     return _climbed(A, prior, ways, MOST_STEPS)[0]
 
 
 def _climbed(A: Array, prior: Array, ways: Array, steps: int) -> tuple[Array, float]:
-    """Return ``A`` after some steps, ``PSEUDO_MOVES`` by the prior in each, and the log-likelihood of the one before.
-
-    ``ways`` are the likelihoods of ``both_ways``.
-    """
+    """Return ``A`` after EM steps, and the last log-likelihood."""
     before = -np.inf
     for _ in range(steps):
         moves, now = expected_moves(A, prior, ways)

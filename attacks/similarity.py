@@ -1,14 +1,13 @@
-"""Similarity: a class whose sensitive values differ but mean much the same gives that meaning away.
+"""Similarity: claim a group of similar values that a class shares.
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| group | sensitive values that count as one: of one node of their hierarchy, or between two neighbouring ``edges`` | li2007 |
+| group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
 | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
 
-Three stomach diseases, or three salaries at the low end, are 3-diverse and tell what there is to tell. ``height`` takes the nodes of the
-hierarchy declared under ``data: hierarchies:``, 1 being the lowest, and ``edges`` cut a column of numbers. Wins where ℓ-diversity does not
-look at meaning; fails on classes whose values spread over groups. t-closeness bounds how much more a class says than the table: where most
-of the table is of one group, so may be all of a class that is close to it.
+Three stomach diseases, or three low salaries, are 3-diverse but similar. ``height`` selects nodes of the hierarchy under
+``data: hierarchies:``, 1 being the lowest. ``edges`` cut a numeric column. Wins against ℓ-diversity, which ignores meaning. Fails
+on classes whose values spread over groups. t-closeness only bounds the gain over the table.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ._anonymous import ClassAttack, surest
 
 @register
 class Similarity(ClassAttack):
-    """Learns the sensitive value up to a group of like values, where a class lies within one group."""
+    """Claim the group of similar values that a class lies within."""
 
     name = "similarity"
     attack_kind = "attribute disclosure"
@@ -36,7 +35,7 @@ class Similarity(ClassAttack):
     trial = MappingProxyType({"edges": [90.0, 100.0, 110.0]})
 
     class Parameters(PluginParameters):
-        """What counts as alike: either ``height`` or ``edges``."""
+        """Groups of similar values, by ``height`` or ``edges``."""
 
         height: Annotated[int, Field(ge=1)] | None = Field(None, description="height of the nodes in the declared hierarchy; 1 the lowest")
         edges: list[float] | None = Field(
@@ -51,7 +50,7 @@ class Similarity(ClassAttack):
             return self
 
     def check_scheme(self, public: Mapping[str, Any]) -> None:
-        """Refuse a height that the sensitive attribute's hierarchy does not have below its root."""
+        """Refuse a height that the hierarchy does not have below its root."""
         height, sensitive = self.parameters.height, public.get("sensitive")
         if height is None or sensitive is None:
             return
@@ -62,7 +61,7 @@ class Similarity(ClassAttack):
             raise AuditorError(f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}")
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
-        """Return the commonest group of classes that are sure of it."""
+        """Return the commonest group of classes that reach the confidence."""
         return surest(sizes, P_E, self.parameters.confidence)
 
     def groups(self, view: View, values: Array) -> Indices:

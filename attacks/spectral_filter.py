@@ -1,23 +1,18 @@
-"""Spectral filtering: keep the directions in which the copy varies more than noise alone ever could.
-
-Projects the released rows on those eigenvectors of their sample covariance whose eigenvalues random-matrix theory cannot explain by noise.
+"""Spectral filtering: keep directions of more variance than pure noise.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``λ̂_j, v̂_j`` | eigenvalues and eigenvectors of the copy's sample covariance | scalar, (N,) | liu2008, Protocol 2 |
 | ``Q`` | records / attributes | scalar | liu2008, section 3.2 |
-| ``λ_max`` | ``σ²(1 + 1/√Q)²`` | scalar | liu2008, section 3.2 |
+| ``λ_max`` | random-matrix bound ``σ²(1 + 1/√Q)²`` of noise | scalar | liu2008, section 3.2 |
 | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
 
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives
-(``auditor.adversary.single_copy``). Noise that
-is not white is treated as if it were, with its mean variance, as huang2005 does in Experiment 4. ``estimated`` knowledge limits
-the filter to its rows; otherwise it uses all released. ``shrinkage: optimal`` puts Gavish and Donoho's factor in place of 1 on the
-directions kept (the bounds are the same), and ``noise-variance: unknown`` estimates ``σ²`` from the spectrum.
+Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise is treated as white with
+its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge limits the filter to its rows.
 
-Reference: kargupta2003; liu2008, section 3.2. Fails when the data's small components are not small beside the noise: their
-eigenvalues then cross the bound one by one and bring their noise along, or stay below it and are lost; and under coloured noise.
+Reference: kargupta2003; liu2008, section 3.2. Fails under coloured noise, and if weak components are not small relative to the
+noise.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from auditor.plugin import Array, register
 
 @register
 class SpectralFilter(SampleFilter):
-    """Keeps the directions whose variance exceeds what random-matrix theory allows noise (Kargupta et al.)."""
+    """Keep directions above the random-matrix bound of noise."""
 
     name = "spectral-filter"
     reference = "kargupta2003; liu2008, section 3.2, Protocol 2"
@@ -39,5 +34,5 @@ class SpectralFilter(SampleFilter):
     )
 
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return the number of ``λ̂_j > λ_max``, shape of the values (N,)."""
+        """Return the number of ``λ̂_j > λ_max``, from values of shape (N,)."""
         return int((values > noise_edge(rows, len(values), variance)).sum())

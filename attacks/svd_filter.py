@@ -1,6 +1,6 @@
-"""SVD filtering: keep the directions in which the copy varies at least twice as much as the noise.
+"""SVD filtering: keep directions of at least twice the noise's variance.
 
-Keeping a direction gains the data's variance there and costs the noise's; ``λ̂ ≥ 2σ²`` says that it gains more than it costs.
+A kept direction gains the data's variance and costs the noise's; ``λ̂ ≥ 2σ²`` means a net gain.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -8,15 +8,10 @@ Keeping a direction gains the data's variance there and costs the noise's; ``λ�
 | ``k`` | ``min{j : λ̂_j < 2σ²} − 1``; N when no eigenvalue is below | scalar | liu2008, section 3.3, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
 
-The right singular vectors of the centred copy are those eigenvectors, and its singular values ``√(n λ̂_j)``: the two routes are one.
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives
-(``auditor.adversary.single_copy``). Noise that
-is not white is treated as if it were, with its mean variance. ``estimated`` knowledge limits the filter to its rows; otherwise it
-uses all released. ``shrinkage: optimal`` shrinks the directions kept (and drops those that noise alone explains), and
-``noise-variance: unknown`` estimates ``σ²`` from the spectrum.
+The eigenvectors are the centred copy's right singular vectors. Copies and noise are treated as in ``spectral-filter``.
 
-Reference: guo2006; liu2008, section 3.3. Near the best choice of k when rows are many. Fails when they are few beside the attributes: from
-``Q`` below ``1/(√2 − 1)² ≈ 5.8`` noise alone crosses ``2σ²``.
+Reference: guo2006; liu2008, section 3.3. Near the best k if rows are many. Fails for ``Q`` below ``1/(√2 − 1)² ≈ 5.8`` rows per
+attribute, where noise alone crosses ``2σ²``.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from auditor.plugin import Array, register
 
 @register
 class SVDFilter(SampleFilter):
-    """Keeps the directions whose variance is at least twice the noise's (Guo, Wu and Li)."""
+    """Keep directions of at least twice the noise's variance."""
 
     name = "svd-filter"
     reference = "guo2006; liu2008, section 3.3"
@@ -38,12 +33,12 @@ class SVDFilter(SampleFilter):
     )
 
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return how many are worth their noise, however many rows there are."""
+        """Return the number of directions of net gain, for any number of rows."""
         return worth_keeping(values, variance)
 
 
 def worth_keeping(values: Array, variance: float) -> int:
-    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N when no eigenvalue is below.
+    """Return ``k = min{j : λ̂_j < 2σ²} − 1``, or N if no eigenvalue is below.
 
     Examples
     --------

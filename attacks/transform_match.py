@@ -1,33 +1,30 @@
-"""Transform match: a public transform hides nothing but which coefficient is which; what is known of some records says that too.
+"""Identify the coefficients of a public cosine transform, and invert it.
 
-A cosine transform keeps some coefficients of each record, in a secret order. A column whose values are a known record's coefficient is
-that coefficient; once all columns are named, the transform is inverted.
+The scheme keeps some coefficients of each record in a secret order.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes: public | (N, N) | mukherjee2006 |
 | ``y`` | ``P C x``, P a choice and an order of n' coefficients: secret | (n',) | liu2008, (12.4) |
-| ``g_ji`` | how far column j is from coefficient i, below | (n', N) | |
+| ``g_ji`` | distance of column j from coefficient i, below | (n', N) | |
 | ``π`` | ``argmin Σ_j g_jπ(j)``, one coefficient a column (Hungarian method) | (n',) | |
 | ``m, K`` | mean and covariance of the coefficients, as known | (N,), (N, N) | |
-| ``ĉ_rest`` | ``m_rest + K_rest,π K_ππ⁺ (y − m_π)``: those that were dropped | (N − n',) | li2012 (6) |
+| ``ĉ_rest`` | ``m_rest + K_rest,π K_ππ⁺ (y − m_π)``: the dropped coefficients | (N − n',) | li2012 (6) |
 | ``x̂`` | ``Cᵀ ĉ`` | (N,) | |
 
 | knowledge | ``g_ji`` |
 | --- | --- |
 | ``known-records`` | mean square of ``y_j − (Cx)_i`` over the known records |
-| ``unmatched-records`` | the same to the nearest value of column j: the record is somewhere in it |
+| ``unmatched-records`` | mean square of ``(Cx)_i`` less the nearest value of column j |
 | ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
 
-Of known records one is enough, unless two of its coefficients are the same; moments of a sample may take neighbours for each other.
-Dropped coefficients are guessed from the others by least squares, of records with the ridge of known-io-regression. Theory is what that
-guess leaves of each record, given that every column has the right name; it is told where one coefficient fits each column to the last
-digits and no other does.
+One known record suffices unless two of its coefficients are equal. Sample moments may confuse similar coefficients. Dropped
+coefficients are estimated by least squares, from records with the ridge of known-io-regression. Theory is the error of that
+estimate, if exactly one coefficient fits each column to the last digits. Only the first copy is used: the others add no
+information.
 
-Several copies keep the same coefficients in other orders: pooled they say what the first says, and it is used.
-
-Reference: mukherjee2006, as liu2008, section 4, describes it. Fails on whatever the transform drops, as far as the rest does not tell it,
-and does not apply to a matrix that is secret.
+Reference: mukherjee2006, as described in liu2008, section 4. Loses dropped coefficients that the rest does not predict. Not
+applicable to a secret matrix.
 """
 
 from __future__ import annotations
@@ -60,17 +57,17 @@ from auditor.plugin import (
 from .known_io_regression import ridge_map
 
 MOST_COMPARED = 20
-"""Known records that are looked for in the columns: one is enough but for coincidences."""
+"""Known records compared with the columns: one suffices but for coincidences."""
 
 SAME = 1e-16
-"""Mean square distance, in units of the coefficients' own, up to which a column is a coefficient."""
+"""Largest mean square distance, relative to the coefficients', at which a column is a coefficient."""
 
 SECRET = "undoes a public transform (matrix: dct); the matrix of this scheme is secret, and has to be learnt first"
 
 
 @register
 class TransformMatch(RowAttack):
-    """Names the coefficients of a public transform by what is known of some records, and inverts it."""
+    """Identify the coefficients of a public transform, and invert it."""
 
     name = "transform-match"
     attack_kind = "with records"
@@ -85,16 +82,16 @@ class TransformMatch(RowAttack):
     )
 
     def check(self, family: str, knowledge: Knowledge) -> None:
-        """Refuse rotations, whose matrices are always secret, with that reason."""
+        """Refuse rotations, whose matrices are always secret."""
         if family.startswith("rotation"):
             raise NotApplicable(SECRET)
         super().check(family, knowledge)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the transform with its columns named."""
+        """Return the transform with identified columns."""
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
-        from auditor.schemes.random_projection import cosine_transform  # for start-up: a scheme, which checking another need not import
+        from auditor.schemes.random_projection import cosine_transform  # imported here for start-up time
 
         C, given = cosine_transform(view.width), view.given
         if isinstance(given, ExactMoments):
@@ -114,20 +111,20 @@ class TransformMatch(RowAttack):
 
 @dataclass(frozen=True, eq=False)
 class Named(Reconstruction):
-    """The transform, with its columns named.
+    """The transform with identified columns.
 
     Attributes
     ----------
     transform : ndarray of shape (N, N)
         ``C``.
     kept, rest : ndarrays of shape (n',), (N − n',)
-        ``π``, and the coefficients that no column is.
+        ``π``, and the dropped coefficients.
     mean : ndarray of shape (N,)
         ``m``.
     guess : ndarray of shape (N − n', n')
         ``K_rest,π K_ππ⁺``.
     certain : bool
-        Whether one coefficient fits each column, and no other.
+        Whether exactly one coefficient fits each column.
     """
 
     transform: Array = field(repr=False)
@@ -139,7 +136,10 @@ class Named(Reconstruction):
 
     @classmethod
     def of(cls, C: Array, m: Array, K: Array, records: int | None, gaps: Array) -> Named:
-        """Return it for distances of shape (n', N), and moments that are of so many records, or exact."""
+        """Return the best assignment for distances of shape (n', N).
+
+        ``records`` is the size of the sample behind the moments, None for exact ones.
+        """
         kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=np.intp)
         rest = np.setdiff1d(np.arange(len(C)), kept)
         ridge = 0.0 if records is None else "gcv"
@@ -155,7 +155,7 @@ class Named(Reconstruction):
         return np.asarray(c @ self.transform)
 
     def expected(self, x: Array) -> Array | None:
-        """Return ``‖c_rest − ĉ_rest‖²`` of true records, where names are certain."""
+        """Return ``‖c_rest − ĉ_rest‖²`` of true records, if certain."""
         if not self.certain:
             return None
         c = x @ self.transform.T
@@ -166,11 +166,14 @@ class Named(Reconstruction):
 
 
 def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
-    """Return ``g``, shape (n', N): mean square distance of known coefficients, shape (p, N), to the nearest value of each column."""
+    """Return ``g``, shape (n', N), by the nearest value of each column.
+
+    ``c`` has the known coefficients, shape (p, N).
+    """
     nearest: Array = np.array(np.inf)
     for copies in blocks:
         columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
-        above = [np.searchsorted(column, c) for column in columns]  # at least 1, as −∞ is first
+        above = [np.searchsorted(column, c) for column in columns]  # at least 1, since −∞ is first
         gaps = [np.minimum(column[i] - c, c - column[i - 1]) for column, i in zip(columns, above, strict=True)]
         nearest = np.minimum(nearest, np.stack(gaps))
     if not nearest.ndim:
@@ -179,14 +182,14 @@ def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
 
 
 def moment_gaps(m: Array, K: Array, columns: tuple[Array, Array]) -> Array:
-    """Return ``g``, shape (n', N), for means and variances of the columns, each of shape (n',)."""
+    """Return ``g``, shape (n', N), from the columns' means and variances."""
     mean, variance = columns
     deviations, own = (np.sqrt(np.clip(v, 0.0, None)) for v in (np.diag(K), variance))
     return np.asarray((mean[:, None] - m) ** 2 + (own[:, None] - deviations) ** 2)
 
 
 def _column_moments(blocks: Iterable[list[Array]]) -> tuple[Array, Array]:
-    """Return means and variances of the first copy's columns, taken about its first row."""
+    """Means and variances of the first copy's columns, about its first row."""
     start: Array | None = None
     parts = []
     for copies in blocks:

@@ -1,26 +1,21 @@
-"""Posterior mean with a regression tree that was published: which leaf is the record in, and where in it?
-
-A tree says where the target jumps, which no second moment does. Noisy copies of the predictors say which leaf a record is probably in,
-and the leaf what its target is like; copies of the target say which leaf it is in, too.
+"""Joint posterior mean given a published regression tree.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``ȳ, S`` | the coalition's copies combined for least noise, and the covariance of its noise | (N,), (N, N) | ``View.weights`` |
-| ``π_l, m_l, K_l, B_l`` | leaf l: its share, and the normal that is cut to its box | scalar, (N,), (N, N) | ``adversary.published_tree`` |
+| ``ȳ, S`` | the coalition's least noisy combination, and the covariance of its noise | (N,), (N, N) | ``View.weights`` |
+| ``π_l, m_l, K_l, B_l`` | leaf l: its share, and the normal truncated to its box | scalar, (N,), (N, N) | ``adversary.published_tree`` |
 | ``F_l`` | ``K_l (K_l + S)⁻¹`` | (N, N) | huang2005, (13) |
-| ``b_l, C_l`` | ``m_l + F_l (ȳ − m_l)`` and ``F_l S``: the posterior, but for the box | (N,), (N, N) | |
+| ``b_l, C_l`` | ``m_l + F_l (ȳ − m_l)`` and ``F_l S``: the posterior without the box | (N,), (N, N) | |
 | ``P_l, P⁰_l`` | probability of the box under ``N(b_l, C_l)``, and under the prior ``N(m_l, K_l)`` | scalars | |
 | ``q_l`` | ``∝ π_l N(ȳ; m_l, K_l + S) P_l / P⁰_l`` | scalar | |
 | ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
 
-This is the posterior mean of that prior: exact where a tree splits on one predictor, and otherwise as near as expectation propagation
-comes to a normal's mass in a box (``auditor.numerics.truncated_normal``). A tree of one leaf leaves ``llse``, and so does one that says
-what a normal has in each leaf anyway. Where the predictors are known, a record's leaf is too: there ``S`` and ``ȳ`` are those given the
-noise that the known values show, and ``q`` is 1 for that leaf.
+Exact if the tree splits on one predictor. Otherwise a normal's mass in a box is approximated by expectation propagation
+(``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``. Known predictors determine the leaf: ``q`` is 1,
+and ``S`` and ``ȳ`` are conditional on the noise of the known values.
 
-Reference: kantarcioglu2004 and huang2005, section 3, that results of data mining are knowledge; breiman1984 for trees. Noise
-that is not Gaussian is taken for Gaussian of its covariance. That predictors are normal within a box is *not checked*; where leaves are
-wide beside the noise, or predictors have tails, another shape would do better.
+Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge; breiman1984 for trees. Noise that is not
+Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within a box.
 """
 
 from __future__ import annotations
@@ -40,16 +35,16 @@ if TYPE_CHECKING:
     from auditor.adversary.published_tree import Leaves, RegressionTree
 
 GRAIN = 1e-12
-"""Share of its variance to which an attribute is known at best: without noise ``K_l + S`` may be singular."""
+"""Least relative noise variance: without noise ``K_l + S`` may be singular."""
 LEAST_LIKELY = -1e300
-"""Of a leaf's logarithm, which may be −∞ where a box is far from all that the estimate thinks possible."""
+"""Floor of a leaf's log-probability, which may be −∞ for a distant box."""
 CHUNK_VALUES = 2**15
-"""Numbers of the largest array that is worked on at once."""
+"""Numbers in the largest array of a piece."""
 
 
 @register
 class TreeEstimate(RowAttack):
-    """Posterior mean over the leaves of a published regression tree, each a normal cut to its box of the predictors."""
+    """Joint posterior mean over the leaves of a published regression tree."""
 
     name = "tree-estimate"
     combines = True
@@ -66,8 +61,8 @@ class TreeEstimate(RowAttack):
     )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return the posterior mean; nothing is learnt from rows but what moments say."""
-        from auditor.adversary.published_tree import TreeMoments  # for start-up: few audits have a tree that was published
+        """Return the posterior mean; rows serve only for moments."""
+        from auditor.adversary.published_tree import TreeMoments  # imported here for start-up time: few audits have a published tree
 
         found = view.need(TreeMoments)
         law = view.known_law
@@ -79,16 +74,16 @@ class TreeEstimate(RowAttack):
 
 
 class Noise(NamedTuple):
-    """What hides the record in the combined copy, where the noise of some attributes is known with their values.
+    """Noise of the combined copy, conditional on that of known attributes.
 
     Attributes
     ----------
     covariance : ndarray of shape (N, N)
-        ``S``: given the noise that is known, 0 for its attributes.
+        ``S``, conditional on the known noise; 0 for known attributes.
     known : ndarray of shape (|K|,) or None
-        Places of those.
+        Indices of the known attributes.
     told : ndarray of shape (N, |K|)
-        What a unit of it tells of the noise of each attribute.
+        Regression of all noise on the known noise.
     """
 
     covariance: Array
@@ -97,7 +92,7 @@ class Noise(NamedTuple):
 
     @classmethod
     def of(cls, S: Array, known: NDArray[np.intp] | None) -> Noise:
-        """Return the noise of a combined copy, of covariance S, shape (N, N)."""
+        """Return the noise of a combined copy of covariance S, shape (N, N)."""
         if known is None:
             return cls(S, None, np.zeros((len(S), 0)))
         told = regression(S[:, known], S[np.ix_(known, known)])
@@ -106,7 +101,10 @@ class Noise(NamedTuple):
         return cls(left, known, told)
 
     def off(self, y: Array, x: Array) -> Array:
-        """Return combined copies, shape (b, N), less what the true values of the known attributes, shape (b, |K|), tell of their noise."""
+        """Return combined copies, shape (b, N), less the predicted noise.
+
+        ``x``, shape (b, |K|), has the true values of the known attributes.
+        """
         assert self.known is not None
         y = y - (y[:, self.known] - x) @ self.told.T
         y[:, self.known] = x
@@ -114,12 +112,12 @@ class Noise(NamedTuple):
 
 
 class LeafPosterior(NamedTuple):
-    """One leaf as ``ȳ`` shows it: ``x | ȳ`` is ``N(m + F (ȳ − m), C)`` cut to the box, and ``ȳ`` is normal but for that.
+    """Posterior in one leaf: ``N(m + F (ȳ − m), C)`` truncated to the box.
 
     Attributes
     ----------
     log_weight : float
-        Logarithm of ``π_l / P⁰_l``, and what of the density of ȳ is the same for all records.
+        Logarithm of ``π_l / P⁰_l``, plus the constant of the density of ȳ.
     mean : ndarray of shape (N,)
         ``m``.
     half : ndarray of shape (N, N)
@@ -136,7 +134,7 @@ class LeafPosterior(NamedTuple):
 
 
 def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
-    """Return each leaf as a copy with noise of covariance S, shape (N, N), shows it."""
+    """Return each leaf's posterior under noise of covariance S, (N, N)."""
     with np.errstate(divide="ignore"):
         log_weight = np.log(leaves.weight) - leaves.box.log_mass
     found = []
@@ -147,19 +145,17 @@ def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
         F = np.linalg.solve(K + noise, K).T
         C = F @ noise
         log = float(log_weight[l] - np.log(np.diag(L)).sum())
-        found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))  # L is triangular, and K + S no worse than GRAIN
+        found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))  # L is triangular; GRAIN bounds the condition of K + S
     return found
 
 
 class _OverLeaves(Reconstruction):
-    """``x̂`` row by row."""
-
     def __init__(self, view: View, tree: RegressionTree, posteriors: Sequence[LeafPosterior], noise: Noise) -> None:
         self._weights, self._tree, self._leaves, self._noise = view.weights, tree, posteriors, noise
         self.in_clear = noise.known
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return the posterior means of one block of rows; the last array has what is known of them, if anything is."""
+        """Return posterior means; the last array has the known values, if any."""
         seen, known = np.einsum("k,kbn->bn", self._weights, np.stack(copies[: len(self._weights)])), self._noise.known
         out = np.empty_like(copies[0])
         for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
@@ -184,7 +180,7 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
         box = inside(b[:, O], C[np.ix_(O, O)], low, high)
         log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
         x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
-        # weighed as they come, by exp(log_q − the largest so far): of many leaves all means would not fit into memory
+        # a running sum, scaled by the largest log so far: storing all leaves' means would exceed memory
         highest = np.maximum(top, log_q)
         kept, q = np.exp(top - highest), np.exp(log_q - highest)
         found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest
@@ -192,7 +188,10 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
 
 
 def in_known_leaves(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTree) -> Array:
-    """Return ``x̂``, shape (b, N), of combined copies whose predictors are true: each record is in the leaf that they say."""
+    """Return ``x̂``, shape (b, N), of combined copies with true predictors.
+
+    The predictors determine each record's leaf.
+    """
     found, number = np.empty_like(y), tree.leaf_of(y[:, tree.on])
     for l, leaf in enumerate(leaves):  # noqa: E741 - the symbol above
         here = number == l

@@ -1,7 +1,6 @@
-"""Univariate reconstruction: the posterior mean of each attribute by itself, blind to what the others say.
+"""Univariate reconstruction: posterior mean of each attribute alone.
 
-Shrinks every attribute towards where its own distribution says values lie, as far as its own noise deserves; the benchmark that shows
-what correlations give away.
+The benchmark for the information in correlations.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,20 +11,17 @@ what correlations give away.
 | ``g_j`` | ``λ_jj / (λ_jj + σ_j²)`` | scalar | |
 | gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
 
-``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear guess from one attribute for any; it goes through
-the moment engine. An ``estimated`` adversary takes ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean from its rows.
-``prior: reconstructed`` is the paper's own: ``f_X`` is estimated from the copies (``auditor.adversary.density``: flat in every bin) and the
-integrals
-are exact for it; row by row, and it needs no moments. Noise of any law.
+``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate from one attribute for
+any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior: reconstructed`` is
+the paper's: ``f_X`` is estimated from the copies (``auditor.adversary.density``, flat in every bin) and the integrals are
+exact, for noise of any law.
 
-A coalition's copies are first combined with the weights of least noise that the law of the noise gives
-(``auditor.adversary.single_copy``); with a
-reconstructed prior only Gaussian noise is, as under any other law all copies say more than a combination (``_channel``).
+Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A reconstructed prior under noise
+that is not Gaussian uses all copies (``_channel``).
 
-Reference: huang2005, section 4. The posterior mean has the least squared error of all guesses from one attribute, if its prior is right:
-gaussian for normal data, reconstructed for skewed or clustered ones. A reconstructed prior costs some accuracy where records are few or
-noise is strong. Fails to use correlations: equal to ``bayes-estimate`` when attributes and their noise are uncorrelated and normal, worse
-else.
+Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right. A reconstructed prior
+loses accuracy with few records or strong noise. Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and
+normal, else worse.
 """
 
 from __future__ import annotations
@@ -59,7 +55,7 @@ from .map_estimate import histogram_mean
 
 @register
 class UnivariateReconstruction(LinearAttack):
-    """Posterior mean of each attribute by itself, blind to correlations between attributes; the prior Gaussian or reconstructed."""
+    """Posterior mean of each attribute alone, without correlations."""
 
     name = "udr"
     attack_kind = "per attribute"
@@ -75,7 +71,7 @@ class UnivariateReconstruction(LinearAttack):
     )
 
     class Parameters(PluginParameters):
-        """Where the prior comes from."""
+        """Source of the prior."""
 
         prior: Literal["gaussian", "reconstructed"] = Field(
             "gaussian", description="gaussian: the closed form, linear; reconstructed: f_X estimated from the copies"
@@ -88,7 +84,7 @@ class UnivariateReconstruction(LinearAttack):
         return ReconstructedPrior(self.parameters) if self.parameters.prior == "reconstructed" else self
 
     def affine(self, view: View) -> Affine:
-        """Return one gain an attribute, on the coalition's combined copies."""
+        """Return one gain per attribute, on the coalition's combined copies."""
         if isinstance(view.knowledge, Perfect):
             mean, K_X = view.data_moments
             noise = np.diag(combined_noise(view, K_X))
@@ -100,21 +96,21 @@ class UnivariateReconstruction(LinearAttack):
 
 
 class ReconstructedPrior(RowAttack):
-    """Posterior means under distributions estimated from the copies; any knowledge will do."""
+    """Posterior means under reconstructed distributions, for any knowledge."""
 
     name = UnivariateReconstruction.name
     combines = True
     cost = Cost(4e-3, 1.6e-6)
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
-        """Return posterior means with the priors estimated from the coalition's copies."""
+        """Return posterior means with priors estimated from the copies."""
         found = channels(view)
         priors = reconstructed_priors(found, blocks, self.parameters.method, self.parameters.bins, None)
         return estimated_by_attribute(histogram_mean, found, priors, view.released.count)
 
 
 def univariate_gain(variance: Array, noise: Array) -> Array:
-    """Return ``g_j = λ_jj / (λ_jj + σ_j²)``, shape (N,); 0 for an attribute that does not vary.
+    """Return ``g_j = λ_jj / (λ_jj + σ_j²)``, shape (N,); 0 for a constant.
 
     Parameters
     ----------

@@ -1,5 +1,5 @@
-"""What an attacker holds and knows, what an attack is, and the checks on what it hands back.
+"""Adversaries: copies, knowledge, the attack interface and its checks.
 
-Uses ``auditor.schemes`` for laws and what lies below it; never sees an original. The attacks themselves are
-the package ``auditor_attacks``; what they are measured by is ``auditor.audit``.
+Uses ``auditor.schemes`` for laws. Originals never enter. The package ``auditor_attacks`` holds the attacks, ``auditor.audit`` the
+measurement.
 """

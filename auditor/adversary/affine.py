@@ -1,4 +1,4 @@
-"""A linear attack's estimate: one affine map, or the maps of several coalitions solved together."""
+"""Affine maps from copies to estimates, one or stacked by coalition."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ from auditor.types import Array, Coalition
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """A linear attack's estimate ``x̂ = centre + offset + W (y − H·centre) + V (x − centre)``.
+    """The estimate ``centre + offset + W (y − H·centre) + V (x − centre)``.
 
     Attributes
     ----------
     weights : ndarray of shape (N, kN)
         ``W``, on the coalition's stacked copies.
     offset : ndarray of shape (N,)
-        ``x̂ = centre + offset + W·(y − H·centre)``; 0 for an attack that centres on the true mean.
+        0 if the attack centres on the true mean.
     fixed : bool
-        Whether W and the offset depend on the law alone and not on the noise drawn; only then is there a theory. Error bars have a
-        closed form then; else they count what another draw would have taught the attack, too.
+        Whether W and the offset depend on the law alone. Then theory and error bars have closed forms.
     known : ndarray of shape (N, N) or None
-        ``V``, on the record's own true values: 0 outside the columns the adversary knows (``View.known_columns``).
+        ``V``, on known true values: 0 outside the known columns (``View.known_columns``).
     apart : bool
-        Of a map that is not fixed: whether it was fitted to records given in clear (``Records``) and to no other row. It is
-        judged on the others, and there is a theory then, the map taken as it is (``auditor.audit.numeric.closed_form``).
+        Whether a map that is not fixed was fitted to known records alone (``Records``). It is judged on other records, with a closed
+        form for the fitted map (``auditor.audit.numeric.closed_form``).
     """
 
     weights: Array = field(repr=False)
@@ -37,7 +36,7 @@ class Affine:
     apart: bool = False
 
     def apply(self, copies: Sequence[Array], centre: Array, out: Array) -> Array:
-        """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, block by block, and return it.
+        """Write ``centre + offset + Σ W_i (y_i − centre)`` to ``out``.
 
         Parameters
         ----------
@@ -45,24 +44,24 @@ class Affine:
         centre : ndarray of shape (N,)
             The view's.
         out : ndarray of shape (n, N)
-            Overwritten; the only memory used that grows with n.
+            Overwritten and returned. No other memory grows with n.
         """
         return write_estimates(self.weights, self.offset, centre, copies, out)
 
 
 @dataclass(frozen=True, eq=False)
 class AffineStack(Sequence[Affine]):
-    """Maps of several coalitions, solved together and kept together: unpacked only for who asks for one of them.
+    """Maps of several coalitions in one array, unpacked on access.
 
     Attributes
     ----------
     weights : ndarray of shape (B, N, kN), or (B, N, MN)
-        Of coalitions of one size; or, of any, on all M copies that the view holds, 0 for those outside the coalition.
+        For coalitions of one size; or for any, on all M copies of the view, with 0 outside the coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
-        As for each ``Affine``; none uses true values.
+        As for ``Affine``. No map uses true values.
     held : sequence of B tuples of int, or None
-        Places from 0 of each coalition's copies, where weights are on all.
+        Indices from 0 of each coalition's copies, if weights are on all.
     """
 
     weights: Array = field(repr=False)

@@ -1,4 +1,4 @@
-"""What an attack is: an adversary's view in, an estimate of the original out. The engine measures; the attack estimates."""
+"""Attack interface: estimate the original from an adversary's view."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from auditor.types import Array
 
 
 class Cost(NamedTuple):
-    """What an attack takes, as measured once.
+    """Measured cost of an attack.
 
     Attributes
     ----------
     fit, row : float
-        Seconds of a core for an attribute: to be fitted to one coalition's copies, and for each row learnt from.
+        Core-seconds per attribute: for a fit to one coalition, and for each row used.
     memory : int
-        Bytes beside its numbers, as of a library that it imports.
+        Bytes besides the data, for instance of an imported library.
     """
 
     fit: float
@@ -37,47 +37,46 @@ class Cost(NamedTuple):
 
 
 class Attack(Plugin):
-    """A way of rebuilding ``X`` from a coalition's copies."""
+    """A method that estimates ``X`` from a coalition's copies."""
 
     kind = "attack"
     attack_kind: ClassVar[str] = "joint"
-    """What it is built on, in a few words of the field: reports compare the strongest attack of each kind, and name the kinds not tried.
-
-    Those that ship are ``linear``; not linear, ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``,
-    for what they cannot do without; ``serial``; ``last digits``; ``naming`` and ``attribute disclosure``, which estimate no numbers.
-    """
+    """Kind of attack: reports compare the strongest attack of each kind, and name kinds that were not tried.
+    
+    Built-in kinds are ``linear``; nonlinear ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``, by
+    necessary knowledge; ``serial``; ``last digits``; ``naming`` and ``attribute disclosure``, without numeric estimates."""
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
-    """Families of schemes it applies to."""
+    """Families of schemes that it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
-    """Names of the states of knowledge it can use; empty: it needs none, and any will do."""
+    """Usable states of knowledge; empty: any."""
     serial: ClassVar[bool] = False
-    """Whether it looks at a record's neighbours in the table: the order of the rows counts then."""
+    """Whether it uses a record's neighbours, so that row order matters."""
     cost: ClassVar[Cost] = Cost(4e-4, 2e-7)
-    """What one fit takes in tables of up to some 20,000 rows, estimates included; `auditor check` adds it up. Not of linear attacks."""
+    """Cost of one fit in tables of up to some 20,000 rows, with estimates, for `auditor check`. Unused for linear attacks."""
     best_linear: ClassVar[bool] = False
-    """Whether no linear attack has a smaller error where the law is known: theorems on pooling are about it."""
+    """Whether it is the best linear attack under a known law, as theorems on pooling assume."""
     wins: ClassVar[str] = ""
-    """When it succeeds and when it fails, for `auditor show`."""
+    """Conditions of success and failure, for `auditor show`."""
 
     def cost_under(self, distribution: str | None) -> Cost:
-        """Return what a fit takes under noise of this distribution, as a scheme names it; None where nobody stated one."""
+        """Return the cost under a noise distribution; None if unknown."""
         return self.cost
 
     def form(self) -> Attack:
-        """Return the attack that runs: itself, unless its parameters choose between a linear and a row-level form.
+        """Return the attack that runs, by default itself.
 
-        A class that is both is registered as one of them and overrides this to return the other, made from the same parameters. What it
-        returns states its own ``name``, ``families`` and ``knowledge``.
+        An attack with a linear and a row-level form is registered as one of them. It overrides this method to return the
+        other, made from equal parameters. The returned attack states its own ``name``, ``families`` and ``knowledge``.
         """
         return self
 
     def check(self, family: str, knowledge: Knowledge) -> None:
-        """Refuse a pairing that makes no sense.
+        """Refuse an inapplicable scheme family or knowledge.
 
         Raises
         ------
         NotApplicable
-            With the reason that reports show.
+            With the reason for reports.
         """
         if family not in self.families:
             raise NotApplicable(f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}")
@@ -85,37 +84,37 @@ class Attack(Plugin):
             raise NotApplicable(f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}")
 
     def check_table(self, table: Table) -> None:
-        """Refuse parameters that this table makes impossible, before anything runs.
+        """Refuse parameters that do not fit the table, before anything runs.
 
         Raises
         ------
         AuditorError
-            Saying which.
+            With the parameter at fault.
         """
         return
 
     def check_scheme(self, public: Mapping[str, Any]) -> None:
-        """Refuse parameters that do not fit what is public of a scheme it attacks, before anything runs.
+        """Refuse parameters that do not fit a scheme's public parameters.
 
         Raises
         ------
         AuditorError
-            Saying what was expected.
+            With the expected value.
         """
         return
 
 
 class LinearAttack(Attack):
-    """An attack whose estimate is an affine map of the copies: its error needs only second moments, never a row."""
+    """An attack by an affine map; its error needs only second moments."""
 
     attack_kind = "linear"
     inverts: ClassVar[bool] = False
-    """Whether it inverts a matrix that it learnt under noise. The inverse of what may be singular has no mean square, so that one
-    release gives its errors no interval unless other draws of the release show them to be steady."""
+    """Whether it inverts an estimated matrix. The inverse has no mean square, so errors get an interval only if other draws of the release
+    show them to be stable."""
 
     any_size: ClassVar[bool] = False
-    """Whether ``affine_draws`` takes coalitions of several sizes at once, as with an ``AffineStack`` on all copies: prefixes of a thousand
-    copies are as many sizes. Without it those of each size are asked for by themselves."""
+    """Whether ``affine_draws`` takes coalitions of several sizes at once, for instance as an ``AffineStack`` on all copies. Otherwise it is
+    called once per size."""
 
     @abstractmethod
     def affine(self, view: View) -> Affine:
@@ -124,60 +123,62 @@ class LinearAttack(Attack):
         Raises
         ------
         NotApplicable
-            The view lacks what the attack needs; the message is the reason.
+            The view lacks necessary data; the message is the reason.
         """
 
     def affine_batch(self, view: View, coalitions: Sequence[tuple[int, ...]]) -> Sequence[Affine]:
-        """Return the maps for several coalitions of one size; override where many can be solved at once, with an ``AffineStack``."""
+        """Return the maps for several coalitions of one size.
+
+        Override to solve many at once, with an ``AffineStack``.
+        """
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
     def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
-        """Return those maps for each of several draws of one release, whose views differ in moments and records alone.
+        """Return the maps for several draws of one release.
 
-        Of coalitions of several sizes, too, if ``any_size`` says so.
-
-        The audit asks it for the spread of what was estimated; override where all draws can be solved at once, too.
+        The views differ only in moments and records. Coalitions may have several sizes if ``any_size``. Override to solve all
+        draws at once.
         """
         return [self.affine_batch(view, coalitions) for view in views]
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return what theorems say its squared error, summed over attributes, is at least and at most; None where there is none.
+        """Return theoretical bounds on the squared error; None if unknown.
 
-        For the audit alone, once the map is fitted: ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the rows that it is judged on.
+        Summed over attributes. For the audit alone: ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the judged rows.
         """
         return None
 
     def over_rows(self) -> RowAttack:
-        """Return the attack for copies with other columns than the original, of which there are no joint moments.
+        """Return the attack for copies of another width than the original.
 
         Raises
         ------
         NotApplicable
-            There is none: an attack that adds and subtracts copies and originals cannot be.
+            The attack needs moments, and these do not exist.
         """
         raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
 
 
 @dataclass(frozen=True, eq=False)
 class Inferred:
-    """What an attack thinks of one attribute's values, record by record.
+    """Posterior of one attribute's values for each record.
 
     Attributes
     ----------
     attribute : int
-        Its place in the original.
+        Its index in the original.
     values : ndarray of shape (V,)
-        Sorted; a true value that is not among them was not thought possible.
+        Sorted; other values have probability 0.
     groups : ndarray of shape (V,)
-        Group of each value, 0 … G − 1; every value its own unless the attack is after less.
+        Group of each value, 0 … G − 1; by default its own.
     posterior : ndarray of shape (b, G)
         Probability of each group.
     prior : ndarray of shape (G,)
-        The same without looking at the record.
+        Without the record's copies.
     claims : ndarray of shape (b,)
-        The group that the attack claims to have found; −1 where it claims none.
+        The claimed group; −1 for none.
     linked : ndarray of shape (b,)
-        Chance of naming the record's own row among those it cannot be distinguished from.
+        Probability of naming the record's own row among indistinguishable ones.
     """
 
     attribute: int
@@ -191,16 +192,16 @@ class Inferred:
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Where an attack claims to have found records whose like are few: ``low ≤ T x ≤ high``.
+    """Claimed regions of rare records: ``low ≤ T x ≤ high``.
 
     Attributes
     ----------
     directions : ndarray of shape (N, N)
-        ``T``, what bounds are of: the identity, for bounds of attributes.
+        ``T``; the identity for bounds on attributes.
     low, high : ndarrays of shape (b, N)
-        Bounds, record by record; infinite where there are none.
+        Bounds per record, possibly infinite.
     claims : ndarray of bool, shape (b,)
-        Of which records one is claimed; bounds of the others are not looked at.
+        Records with a claim; other bounds are ignored.
     """
 
     directions: Array = field(repr=False)
@@ -210,21 +211,19 @@ class Regions:
 
 
 class Reconstruction:
-    """A non-linear attack, fitted to one coalition: rows of copies in, rows of estimates out.
+    """A nonlinear attack fitted to one coalition: copies in, estimates out.
 
     Attributes
     ----------
     neighbours : int
-        How many rows before and after a record its estimate depends on. ``rows``, ``expected`` and their like are then given
-        neighbouring rows in the table's order, as many on either side of the rows wanted, and fewer where the table begins and ends;
-        what they return for those is not used. Nothing else of the order may be relied on. ``inferred`` sees a record's own row only.
+        Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and similar methods get these rows too,
+        fewer at the ends of the table; their results are ignored. No other order may be used. ``inferred`` gets only the record's own row.
     known_noise : ndarray of shape (|K|,) or None
-        Standard deviations of normal noise in what the adversary knows of its targets; the audit draws it before ``likeness`` is asked.
+        Standard deviations of normal noise in known values; the audit draws it before ``likeness``.
     in_clear : ndarray of shape (|K|,) or None
-        Places of attributes whose true values it goes by, as its knowledge gives them of every record: where copies are asked for, one
-        more array, of shape (b, |K|), then follows the last of them.
+        Indices of attributes with known true values. An array of these, shape (b, |K|), then follows the copies.
     assigns : bool
-        Whether it names all targets at once, no two of them one row, such that the sum of their likenesses is largest.
+        Whether it names all targets at once, by a one-to-one map of largest total likeness.
     """
 
     neighbours: int = 0
@@ -233,67 +232,74 @@ class Reconstruction:
     assigns: bool = False
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        """Return estimates, shape (b, N), for one block of the coalition's copies, each of shape (b, N)."""
+        """Return estimates, shape (b, N), for a block of copies, each (b, N)."""
         raise NotImplementedError
 
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array] | None:
-        """Return both ends of intervals that hold each value with that posterior probability, shapes (b, N); None if it has none."""
+        """Return both ends of posterior intervals, shapes (b, N), or None."""
         return None
 
     def guesses(self, copies: Sequence[Array]) -> Iterator[Array] | None:
-        """Return estimates, shape (b, N), any of which it might as well have made, the same for every block; None: its one alone."""
+        """Return equally likely alternative estimates, shapes (b, N), or None.
+
+        The sequence of guesses is equal for every block.
+        """
         return None
 
     def chances(self, copies: Sequence[Array], tolerance: float) -> Array | None:
-        """Return each record's exact chance, shape (b,), of ``‖x̂ − x‖ ≤ tolerance·‖x‖``, as the adversary computes it; None: unknown."""
+        """Return each record's probability of a hit, shape (b,), or None.
+
+        A hit is ``‖x̂ − x‖ ≤ tolerance·‖x‖``. The adversary computes the probability exactly.
+        """
         return None
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
-        """Return what the attack thinks of one attribute's values; None for an attack that only estimates."""
+        """Return the posterior of one attribute's values, or None."""
         return None
 
     def candidates(self, copies: Sequence[Array]) -> Array | None:
-        """Return how many equally likely values would leave as much doubt, ``e^H`` of the posterior, shape (b, N); NaN where unknown."""
+        """Return the effective number of values, ``e^H`` of the posterior, (b, N).
+
+        NaN if unknown; None if the attack has no candidates.
+        """
         return None
 
     def regions(self, copies: Sequence[Array]) -> Regions | None:
-        """Return where it claims to have found records whose like are few; None for an attack that claims no such thing."""
+        """Return claimed regions of rare records, or None."""
         return None
 
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
-        """Return how likely each row of the copies seems to be each target's, shape (t, b), on any rising scale; None: names no rows.
+        """Return the likeness of each row to each target, shape (t, b), or None.
 
-        ``known`` has the targets' values of the attributes that the adversary knows, shape (t, |K|), in the order of
-        ``view.known_columns``; which row is whose is for the audit to know. A row's likeness must not depend on the rows beside it.
+        Any increasing scale. ``known`` has the targets' known values, shape (t, |K|), in the order of ``view.known_columns``.
+        A row's likeness must not depend on other rows.
         """
         return None
 
     def expected(self, x: Array) -> Array | None:
-        """Return theory's expected ``‖x̂ − x‖²``, shape (b,), over the draws of scheme and attack; None where there is none.
+        """Return the theoretical mean of ``‖x̂ − x‖²``, shape (b,), or None.
 
-        For the audit alone, once the estimates are in: ``x`` are the true records, shape (b, N).
+        Over draws of scheme and attack. For the audit alone: ``x`` are true records, shape (b, N).
         """
         return None
 
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
-        """Return what gives ``expected`` of true records, for theory that must first see the true rows the attack was fitted to.
+        """Return a function for ``expected`` that depends on the fitted rows.
 
-        For the audit alone, once all estimates are in: ``seen`` yields the original's rows whose copies were given to ``fit``, in
-        blocks of shape (b, N) and as often as wanted. They are read only if gone through. None where ``expected`` says all there is.
+        For the audit alone: ``seen`` yields the true rows of the copies given to ``fit``, in blocks of shape (b, N), as often
+        as needed. None if ``expected`` suffices.
         """
         return None
 
 
 class RowAttack(Attack):
-    """An attack that needs the rows themselves; it is fitted once to a view and then run block by block."""
+    """An attack that needs rows, fitted once and run block by block."""
 
     jumps: ClassVar[bool] = False
-    """Whether one draw in twenty of what it was given may change its error by orders of magnitude, as where columns are taken for one
-    another. Its error bars then come from more other releases, for that to be seen among them."""
+    """Whether one draw in twenty may change its error by orders of magnitude, as by confused columns. Error bars then use more draws."""
     combines: ClassVar[bool] = False
-    """Whether it sees Gaussian noise of one shape through the best combination of the copies alone, and a process with independent
-    increments through its least perturbed copy: a coalition is then attacked with the copies that count in it, once for all coalitions
-    that have these in common (corner-wave: the best copy)."""
+    """Whether it uses only the best combination under Gaussian noise of one shape, or the least perturbed copy of a
+    process with independent increments. Coalitions with equal relevant copies are then attacked once."""
 
     @abstractmethod
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
@@ -304,5 +310,5 @@ class RowAttack(Attack):
         view : View
             The adversary's view.
         blocks : iterable of lists of k ndarrays of shape (b, N)
-            The coalition's copies, block by block; may be gone through as often as wanted.
+            The coalition's copies, block by block, iterable repeatedly.
         """

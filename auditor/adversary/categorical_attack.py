@@ -1,4 +1,4 @@
-"""What an attack on categorical copies is: an adversary's view in, posteriors out. The engine measures; the attack infers."""
+"""Categorical attack interface: posteriors from an adversary's view."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class CategoricalView(Informed):
-    """Everything an adversary has besides the rows of its copies. Never the original.
+    """An adversary's law, knowledge and domain; never the original.
 
     Attributes
     ----------
     copies : tuple of int
-        The coalition, by copy number, ascending.
+        The coalition's copy numbers, ascending.
     law : UniformLaw
         The law of its copies, in that order.
     knowledge : Knowledge
     labels : tuple
-        The domain: one value, or one tuple of values, for each code.
+        The domain: one value, or a tuple of values, per code.
     given : Given
-        What its knowledge gives: a prior, counts of a sample, or records; see ``need`` and ``auditor.adversary.given``.
+        Data from its knowledge; see ``need`` and ``auditor.adversary.given``.
     """
 
     copies: tuple[int, ...]
@@ -51,18 +51,18 @@ class CategoricalView(Informed):
         return self.law.size
 
     def coalition(self, copies: Sequence[int]) -> CategoricalView:
-        """Return the view of a smaller coalition; copy numbers must be among this view's."""
+        """Return the view of a smaller coalition of this view's copies."""
         places = [self.copies.index(copy) + 1 for copy in copies]
         return replace(self, copies=tuple(copies), law=self.law.of(places), given=self.given.of(places, 1))
 
 
 def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return what a plugin says are probabilities after a check: nobody's word is taken.
+    """Return a plugin's probabilities after a check.
 
     Raises
     ------
     PluginError
-        No array of real numbers, the wrong shape, not finite, below 0, or rows that do not sum to 1.
+        Not real, wrong shape, not finite, negative, or rows that do not sum to 1.
     """
     check_real(found)
     P = np.asarray(found, dtype=np.float64)
@@ -74,17 +74,17 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 class Inference:
-    """An attack fitted to one coalition.
+    """A categorical attack fitted to one coalition.
 
     Attributes
     ----------
     prior : ndarray of shape (s,)
-        What the adversary believes before it sees a record's copies.
+        The adversary's prior.
     fixed : bool
-        Whether prior and channel depend on no noise drawn: only then are there closed forms.
+        Whether prior and channel are independent of the drawn noise; only then are there closed forms.
     serial : bool
-        Whether a record's posterior depends on its neighbours. ``posterior`` is then given all records of a block, in the table's order
-        (blocks are cut by the table's length alone), where else it is given each outcome once; and it must not be ``fixed``.
+        Whether a record's posterior depends on its neighbours. ``posterior`` then gets all records of a block in order, else each distinct
+        outcome once. Blocks depend on the table's length alone. Must not be ``fixed``.
     """
 
     prior: Array
@@ -92,22 +92,22 @@ class Inference:
     serial: bool = False
 
     def posterior(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(x | y_1 … y_k)``, shape (b, s), for b records of the coalition's copies, each of shape (b,)."""
+        """Return ``P(x | y_1 … y_k)``, shape (b, s), for copies of shape (b,)."""
         raise NotImplementedError
 
     def checked(self, copies: Sequence[Codes]) -> Array:
-        """Return the posterior after a check: nobody's word is taken.
+        """Return the posterior after a check.
 
         Raises
         ------
         PluginError
-            No array of real numbers, the wrong shape, not finite, below 0, or rows that do not sum to 1.
+            Not real, wrong shape, not finite, negative, or rows that do not sum to 1.
         """
         return probabilities(self.posterior(copies), (copies[0].size, self.prior.size), "a posterior")
 
 
 class CategoricalAttack(Attack):
-    """An attack whose outcome is a posterior over the values of each record."""
+    """An attack that infers a posterior of each record's value."""
 
     families: ClassVar[frozenset[str]] = frozenset({"uniform"})
 
@@ -118,15 +118,15 @@ class CategoricalAttack(Attack):
         Raises
         ------
         NotApplicable
-            The view lacks what the attack needs; the message is the reason.
+            The view lacks necessary data; the message is the reason.
         """
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
-        """Return statements ``Q(X)`` to be measured besides single values, as masks of shape (s,) by name; ``labels`` are the domain."""
+        """Return predicates ``Q(X)`` to measure, as masks of shape (s,) by name."""
         return {}
 
     def check_table(self, table: Table) -> None:
-        """Refuse statements about values that are not in the table's domain."""
+        """Refuse predicates on values outside the table's domain."""
         data = table.categorical
         if data is None:
             return
@@ -139,12 +139,14 @@ class CategoricalAttack(Attack):
 
 
 def _text(value: Any) -> Any:
-    """A value as YAML may spell it: of several attributes a list, of numbers whatever type they have here."""
+    """Normalise a value as YAML may spell it: a list, or text of a number."""
     return tuple(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)
 
 
 def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.bool_]:
-    """Return which values of a domain a statement names; of several attributes each is a list of one value for each.
+    """Return the domain values that a predicate names.
+
+    For several attributes a value is a list with one entry each.
 
     Raises
     ------

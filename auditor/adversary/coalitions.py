@@ -1,4 +1,4 @@
-"""Which copies one adversary holds: coalitions as a scenario writes them, and the sets they stand for."""
+"""Coalitions: sets of copies that one adversary holds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Coalitions:
     Attributes
     ----------
     kind : str
-        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all`` (everybody together), ``subsets`` (every one that
-        is not empty), ``copies`` (the ones listed), ``first`` (copies 1 … m) or ``random`` (so many different subsets).
+        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets`` (every nonempty subset), ``copies`` (a list),
+        ``first`` (copies 1 … m) or ``random`` (distinct subsets).
     copies : tuple of int
         For ``copies``.
     count : int
@@ -37,7 +37,7 @@ class Coalitions:
     count: int = 0
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         if self.kind in NAMED:
             return self.kind
         return {self.kind: list(self.copies) if self.kind == "copies" else self.count}
@@ -48,7 +48,7 @@ class Coalitions:
         Raises
         ------
         AuditorError
-            A copy is named that does not exist, or there would be too many coalitions.
+            A copy does not exist, or the coalitions are too many.
         """
         everybody = tuple(range(1, M + 1))
         if self.kind == "singles":
@@ -68,7 +68,7 @@ class Coalitions:
             yield self._named_copies(M)
 
     def size(self, M: int) -> int:
-        """Return how many coalitions among M copies ``expand`` yields, without naming one."""
+        """Return the number of coalitions among M copies."""
         subsets = int(2**M) - 1
         sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets, "random": min(self.count, subsets)}
         return sizes.get(self.kind, 1)
@@ -81,7 +81,7 @@ class Coalitions:
         return copies
 
     def matches(self, coalition: Coalition, M: int) -> bool:
-        """Whether a coalition is one of these, for filters; ``random`` matches any."""
+        """Whether a coalition is included; ``random`` matches any."""
         if self.kind in ("singles", "pairs"):
             return len(coalition) == (1 if self.kind == "singles" else 2)
         if self.kind == "copies":
@@ -98,7 +98,7 @@ def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> 
 
 
 def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
-    """Yield ``count`` different subsets that are not empty, uniformly, or all there are; the same for every scheme."""
+    """Yield uniform distinct nonempty subsets, equal for every scheme."""
     if M <= 20 and count >= 2**M - 1:
         yield from Coalitions("subsets").expand(M, seed)
         return
@@ -113,12 +113,12 @@ def _random_subsets(M: int, count: int, seed: int) -> Iterator[Coalition]:
 
 
 def expand_all(entries: Iterable[Coalitions], M: int, seed: int) -> list[Coalition]:
-    """Return every coalition that some entry names, once, by size and then by copy number."""
+    """Return all distinct coalitions, by size and then by copy number."""
     return list(_expanded(tuple(entries), M, seed))
 
 
 @lru_cache(maxsize=2)
 def _expanded(entries: tuple[Coalitions, ...], M: int, seed: int) -> tuple[Coalition, ...]:
-    """Kept, as half a million subsets take a second, and a check asks for the same ones ten times."""
+    """Cached: half a million subsets take a second, needed ten times."""
     found = {coalition for entry in entries for coalition in entry.expand(M, seed)}
     return tuple(sorted(found, key=lambda coalition: (len(coalition), coalition)))

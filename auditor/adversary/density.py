@@ -1,4 +1,4 @@
-"""The distribution of one attribute, reconstructed from perturbed values: Agrawal–Srikant's iteration and Agrawal–Aggarwal's EM.
+"""Reconstruct the distribution of one attribute from perturbed values.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -8,8 +8,8 @@
 | ``L_mb`` | likelihood of cell m given bin b: ``f_R(y_m − x_b)`` at midpoints (iteration), averaged over the bin (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-The two are one fixed-point iteration with two likelihoods. EM's step never lowers the likelihood; the iteration's is its approximation.
-Both are stopped when what a step gains means nothing statistically: run to convergence, deconvolution puts the data in spikes.
+Agrawal and Srikant's iteration approximates EM, which never lowers the likelihood. Both stop at statistically insignificant gains:
+run to convergence, deconvolution makes spikes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Method = Literal["em", "iteration"]
 
 MOST_STEPS = 2000
 LEAST_LIKELIHOOD = 1e-250
-"""A cell that is less likely than this under every bin is one that no bin can have led to; dividing by less would overflow."""
+"""Likelihood below which a cell is impossible under every bin; division would overflow."""
 GAIN = 0.1
-"""EM stops when a step gains less log-likelihood than this, in nats over all records."""
+"""EM stops when a step gains less log-likelihood, in nats over all records."""
 CHI_SQUARE_SHARE = 0.01
 """The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000)."""
 
@@ -45,7 +45,7 @@ class Histogram:
     mass : ndarray of shape (B,)
         Probabilities, sum 1.
     steps : int
-        Steps it took to find.
+        Steps of the reconstruction.
     """
 
     edges: Array = field(repr=False)
@@ -54,7 +54,7 @@ class Histogram:
 
     @property
     def midpoints(self) -> Array:
-        """Middles of the bins, shape (B,)."""
+        """Midpoints of the bins, shape (B,)."""
         return np.asarray((self.edges[:-1] + self.edges[1:]) / 2.0)
 
     @property
@@ -64,26 +64,25 @@ class Histogram:
 
 
 def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, method: Method = "em", steps: int = MOST_STEPS) -> Histogram:
-    """Return the distribution of the original values, from counts of perturbed ones.
+    """Return the distribution of original values, given perturbed counts.
 
     Parameters
     ----------
     y : ndarray of shape (m,)
-        Middles of the cells in which perturbed values were counted; cells should be narrow beside the noise, *not checked*.
+        Midpoints of the cells; cells should be narrow relative to the noise, *not checked*.
     counts : ndarray of shape (m,)
         ``c_m``.
     edges : ndarray of shape (B + 1,)
         Bins of the original values.
     noise : NoiseDensity
-        Added independently of the original.
+        Independent of the original.
     method : 'em' or 'iteration'
     steps : int
         Most steps.
 
     Notes
     -----
-    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Cells that no bin can have led to are left out;
-    all of them left out, the distribution is flat.
+    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Impossible cells are omitted. If all are, the distribution is flat.
     """
     y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")

@@ -1,16 +1,16 @@
-"""What an adversary was given beside its copies: one class for each kind, and a view holds one of them.
+"""Data given to an adversary besides its copies, one class per kind.
 
 | knowledge | given |
 | --- | --- |
 | ``perfect``, ``known-attributes`` | ``ExactMoments`` of the table, and each attribute's distribution |
 | ``estimated`` | ``SampleMoments`` of the copies |
-| ``model`` | these and the regression that was published: ``ModelledMoments`` of ``auditor.adversary.published_model`` |
-| ``model`` of a tree | these and the tree: ``TreeMoments`` of ``auditor.adversary.published_tree`` |
-| ``known-records`` | ``Records`` in clear with their copies' rows |
-| ``unmatched-records``, ``known-sample`` | ``UnpairedRecords`` in clear |
+| ``model`` | with the published regression: ``ModelledMoments`` of ``auditor.adversary.published_model`` |
+| ``model`` of a tree | with the tree: ``TreeMoments`` of ``auditor.adversary.published_tree`` |
+| ``known-records`` | original ``Records`` with their copies' rows |
+| ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 
-Of categories: the ``Prior``, exact or with ``rules`` what was published makes of it; ``SampleCounts`` of the copies' values, or
-``KnownPairs`` of codes; nothing with ``uniform-prior``.
+For categories: a ``Prior`` (exact, or by published ``rules``), ``SampleCounts`` of the copies' values, or ``KnownPairs``.
+``uniform-prior`` gives none.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from auditor.types import Array, Codes
 
 @dataclass(frozen=True)
 class Given:
-    """Base, and what an adversary has that was given nothing."""
+    """Base class, and the data of an uninformed adversary."""
 
     what: ClassVar[str] = "nothing"
-    """What messages call it where an attack needs it."""
+    """Name in messages if an attack needs it."""
 
     def __post_init__(self) -> None:
-        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        # read-only: attacks must not change each other's data
         for part in vars(self).values():
-            # Moments that are awaited are nobody else's.
+            # Pending moments are private.
             seal(*(vars(part).values() if type(part) is Moments else part if isinstance(part, tuple) else (part,)))
 
     def of(self, places: Sequence[int], width: int) -> Given:
-        """Return what a smaller coalition has of it, its copies numbered from 1 among those held; all, unless copies are in it."""
+        """Restrict to some copies, numbered from 1 among the held copies."""
         return self
 
 
@@ -48,17 +48,17 @@ G = TypeVar("G", bound=Given)
 
 
 class Informed:
-    """A view in which there is something given."""
+    """A view with given data."""
 
     given: Given
 
     def need(self, kind: type[G]) -> G:
-        """Return what the adversary was given, of the kind that an attack needs.
+        """Return the given data of the required kind.
 
         Raises
         ------
         NotApplicable
-            It was given something else.
+            The data are of another kind.
         """
         if not isinstance(self.given, kind):
             raise NotApplicable(f"needs {kind.what}")
@@ -76,7 +76,7 @@ class ExactMoments(Given):
     covariance : ndarray of shape (N, N)
         ``K_X``, divisor n.
     distribution : callable or None
-        Of an attribute's place, returns the distinct values that the table has, ascending, and their shares, of one shape.
+        Map an attribute's index to its distinct values, ascending, and their shares.
     """
 
     what = "the data's exact mean and covariance"
@@ -87,32 +87,32 @@ class ExactMoments(Given):
 
 @dataclass(frozen=True)
 class SampleMoments(Given):
-    """Moments of the coalition's stacked copies over the rows that are estimated from, about the view's centre, d = kN."""
+    """Moments of the stacked copies in a sample, about the view's centre, kN."""
 
     what = "released rows to estimate from"
     copies: Moments = field(repr=False)
 
     def of(self, places: Sequence[int], width: int) -> SampleMoments:
-        """Return those of some of the copies."""
+        """Restrict to some copies."""
         return replace(self, copies=self.copies.parts(places, width))
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
-        """Return the data's moments as estimated from these, with what else is known of the data put into them; nothing is here."""
+        """Add published knowledge to the estimated moments; none here."""
         return mean, covariance
 
 
 @dataclass(frozen=True, eq=False)
 class Records(Given):
-    """Records in clear, matched to their copies' rows.
+    """Original records, matched to their copies' rows.
 
     Attributes
     ----------
     original : ndarray of shape (p, N)
         True values, in data units.
     copies : tuple of k ndarrays of shape (p, N)
-        The same rows of the coalition's copies.
+        The corresponding rows of the copies.
     moments : Moments or None
-        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None where copies have other columns than the table.
+        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None for copies of another width.
     """
 
     what = "records in clear with their copies' rows"
@@ -121,19 +121,19 @@ class Records(Given):
     moments: Moments | None = field(repr=False, default=None)
 
     def of(self, places: Sequence[int], width: int) -> Records:
-        """Return the same records with some of their copies' rows."""
+        """Restrict to some copies."""
         moments = None if self.moments is None else self.moments.parts([1, *(place + 1 for place in places)], width)
         return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
 
 
 @dataclass(frozen=True, eq=False)
 class UnpairedRecords(Given):
-    """Records in clear without rows of copies: released ones, in no order, or other draws from the population; knowledge says which.
+    """Original records without their rows in the copies.
 
     Attributes
     ----------
     original : ndarray of shape (p, N)
-        True values, in data units.
+        True values, in data units; from the table in random order, or other draws from the population.
     """
 
     what = "records of the population"
@@ -142,7 +142,10 @@ class UnpairedRecords(Given):
 
 @dataclass(frozen=True, eq=False)
 class Prior(Given):
-    """The prior of the domain's values, shape (s,): the table's own, or the one of most entropy under what was published of it."""
+    """The prior of the domain's values, shape (s,).
+
+    The table's own, or the maximum-entropy one given published results.
+    """
 
     what = "the prior, which this knowledge does not give"
     probabilities: Array = field(repr=False)
@@ -150,24 +153,24 @@ class Prior(Given):
 
 @dataclass(frozen=True, eq=False)
 class SampleCounts(Given):
-    """For each copy how often each value occurs among the rows that are estimated from, each of shape (s,)."""
+    """Counts of each value in a sample of each copy, shapes (s,)."""
 
     what = "released rows to estimate the prior from"
     counts: tuple[Array, ...] = field(repr=False)
 
     def of(self, places: Sequence[int], width: int) -> SampleCounts:
-        """Return those of some of the copies."""
+        """Restrict to some copies."""
         return SampleCounts(tuple(self.counts[place - 1] for place in places))
 
 
 @dataclass(frozen=True, eq=False)
 class KnownPairs(Given):
-    """Records in clear with their copies: originals of shape (r,), copies of shape (k, r)."""
+    """Original records, shape (r,), with their copies, shapes (r,)."""
 
     what = "known records"
     original: Codes = field(repr=False)
     copies: tuple[Codes, ...] = field(repr=False)
 
     def of(self, places: Sequence[int], width: int) -> KnownPairs:
-        """Return the same records with some of their copies."""
+        """Restrict to some copies."""
         return KnownPairs(self.original, tuple(self.copies[place - 1] for place in places))

@@ -1,4 +1,4 @@
-"""What an attack hands back, checked before anybody computes with it: real, finite, shaped right, and from what it may know."""
+"""Check an attack's results: real, finite, of the right shape, permitted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from auditor.types import Array
 
 
 def check_real(*values: Any) -> None:
-    """Refuse what numpy would make numbers of with a warning, or without: complex values, text, objects.
+    """Refuse complex values, text and objects.
 
     Raises
     ------
     PluginError
-        The harness does not trust what a plugin returns.
+        A value is not real.
     """
     for value in values:
         kind = np.asarray(value).dtype
@@ -28,12 +28,12 @@ def check_real(*values: Any) -> None:
 
 
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
-    """Return finite numbers of a shape; the harness does not trust what a plugin returns.
+    """Return finite numbers of a shape.
 
     Raises
     ------
     PluginError
-        Saying what was expected.
+        With the expectation that failed.
     """
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=np.float64)
@@ -45,16 +45,16 @@ def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
 
 
 MOST_WEIGHT = 1e100
-"""Its square, times any variance that is taken, is still a double."""
+"""Its square times any accepted variance is still a double."""
 
 
 def check_finite_maps(weights: Array, offsets: Array) -> None:
-    """Refuse maps that are not finite: one, or those of all coalitions at once.
+    """Refuse one map or stacked maps that are not finite.
 
     Raises
     ------
     PluginError
-        The harness does not trust what a plugin returns.
+        A weight or offset is not finite, or too large.
     """
     if not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
         raise PluginError("the attack returned weights that are not finite")
@@ -68,19 +68,19 @@ def check_affine(affine: Affine, view: View) -> None:
     Raises
     ------
     PluginError
-        The harness does not trust what a plugin returns.
+        The map is invalid.
     """
     check_shape(affine, view)
     check_finite_maps(affine.weights, affine.offset)
 
 
 def check_shape(affine: Affine, view: View) -> None:
-    """Refuse a map of the wrong shape, or one that uses true values its adversary does not have.
+    """Refuse a map of the wrong shape, or one that uses unknown true values.
 
     Raises
     ------
     PluginError
-        The harness does not trust what a plugin returns.
+        The map is invalid.
     """
     if not isinstance(affine, Affine):
         raise PluginError(f"the attack returned a {known(type(affine)).__name__} where an Affine is expected")

@@ -1,4 +1,4 @@
-"""What knowledge a table can give to an adversary."""
+"""Check that a table can provide the stated knowledge."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from auditor.errors import AuditorError, DataError, did_you_mean
 
 
 def check_knowledge(knowledge: Knowledge, table: Table) -> None:
-    """Refuse knowledge that the table cannot give.
+    """Refuse knowledge that the table cannot provide.
 
     Raises
     ------
     AuditorError
-        It asks for more rows than there are, leaves nothing to attack, or names an attribute that does not exist. A ``DataError`` has the
-        path of the field at fault below the state of knowledge.
+        Too many rows, nothing left to attack, or an unknown attribute. A ``DataError`` has the path of the field below the knowledge.
     """
     if isinstance(knowledge, Estimated) and knowledge.rows > table.rows:
         raise DataError(f"needs {knowledge.rows:,} released rows; the table has {table.rows:,}", ("rows",))

@@ -1,4 +1,4 @@
-"""What an adversary knows besides the copies it holds."""
+"""An adversary's knowledge besides its copies."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from typing import Any, ClassVar, Literal
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Base: a state of knowledge has a name, as in YAML, and a label that tells two uses apart in results."""
+    """Base of states of knowledge."""
 
     name: ClassVar[str]
 
     @property
     def label(self) -> str:
-        """How results, reports and filters write it."""
+        """Unique text in results, reports and filters."""
         return self.name
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """Attributes whose true values it gives, of every record."""
+        """Attributes whose true values are known for every record."""
         return ()
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         return self.name
 
 
 class Perfect(Knowledge):
-    """Exact mean and covariance of the table, and the exact law of the noise; for categorical data the exact prior."""
+    """Exact mean and covariance, or prior, and the exact noise law."""
 
     name = "perfect"
 
 
 class UniformPrior(Knowledge):
-    """Nothing about categorical data: every value is as likely."""
+    """A uniform prior of categorical data."""
 
     name = "uniform-prior"
 
 
 @dataclass(frozen=True)
 class Estimated(Knowledge):
-    """The law of the noise, and moments of the data estimated from some released rows (li2012, section 6.1).
+    """The noise law, and moments estimated from released rows (li2012, 6.1).
 
     Attributes
     ----------
     rows : int
-        How many rows, drawn from the seed, ≥ 2.
+        Number of rows, drawn from the seed, ≥ 2.
     structure : 'scheme' or 'none'
-        ``scheme``: one estimate of ``K_X`` and the known levels give every block of the copies' covariance. ``none``: the
-        unstructured NM×NM sample covariance of the copies stands for it, as ERRATA says the paper's Fig. 2 must have done.
+        ``scheme``: the copies' covariance follows from an estimate of ``K_X`` and the levels. ``none``: their unstructured NM×NM sample
+        covariance, as the paper's Fig. 2 must have used (ERRATA).
     """
 
     name = "estimated"
@@ -62,15 +62,15 @@ class Estimated(Knowledge):
         return f"estimated(rows={self.rows}{', structure=none' if self.structure == 'none' else ''})"
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         return {"estimated": {"rows": self.rows, "structure": self.structure}}
 
 
 @dataclass(frozen=True)
 class KnownRecords(Knowledge):
-    """Some records in clear, matched to their copies, drawn from the seed; and the law of the noise.
+    """Some original records, matched to their copies, and the noise law.
 
-    What the adversary was given is no discovery: its errors are measured on the other records only.
+    They are drawn from the seed. Errors are measured on the other records only.
     """
 
     name = "known-records"
@@ -82,27 +82,27 @@ class KnownRecords(Knowledge):
         return f"{self.name}({self.count})"
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         return {self.name: self.count}
 
 
 class UnmatchedRecords(KnownRecords):
-    """Some records in clear, without knowing which released rows are theirs."""
+    """Some original records, not matched to released rows."""
 
     name = "unmatched-records"
 
 
 class KnownSample(KnownRecords):
-    """Other draws from the population that the table was drawn from."""
+    """Other draws from the table's population."""
 
     name = "known-sample"
 
 
 @dataclass(frozen=True)
 class KnownAttributes(Knowledge):
-    """True values of some attributes of every record under attack, beside all that ``perfect`` knowledge gives.
+    """``perfect`` knowledge and true values of some attributes of all records.
 
-    Errors of the known attributes are 0, and count as such in the figures over all attributes.
+    Errors of known attributes are 0 and count in totals.
     """
 
     name = "known-attributes"
@@ -110,7 +110,7 @@ class KnownAttributes(Knowledge):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """Those attributes."""
+        """The known attributes."""
         return self.attributes
 
     @property
@@ -119,13 +119,13 @@ class KnownAttributes(Knowledge):
         return f"{self.name}({', '.join(self.attributes)})"
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         return {self.name: list(self.attributes)}
 
 
 @dataclass(frozen=True)
 class Regression:
-    """The figures of a linear regression as they were published: coefficients by attribute, intercept and residual variance (≥ 0)."""
+    """Published coefficients, intercept and residual variance (≥ 0)."""
 
     coefficients: tuple[float, ...]
     intercept: float
@@ -134,20 +134,19 @@ class Regression:
 
 @dataclass(frozen=True)
 class Leaf:
-    """What a regression tree says of the records in a leaf: the target's mean and variance (≥ 0), and their share of all if stated."""
+    """A leaf's mean and variance (≥ 0) of the target, and share of records."""
 
     mean: float
     variance: float
     share: float | None = None
 
     def __str__(self) -> str:
-        """``(-0.2, 0.1)``, with the share as a third number."""
         return f"({', '.join(f'{number:g}' for number in (self.mean, self.variance, self.share) if number is not None)})"
 
 
 @dataclass(frozen=True)
 class Split:
-    """A node of a regression tree: records with at most ``at`` of attribute ``on`` go to ``below``, the others to ``above``."""
+    """A tree node: ``on ≤ at`` leads to ``below``, else ``above``."""
 
     on: str
     at: float
@@ -155,13 +154,12 @@ class Split:
     above: Leaf | Split
 
     def __str__(self) -> str:
-        """``[pay ≤ 3: (-0.2, 0.1), else (1, 0.5)]``."""
         return f"[{self.on} ≤ {self.at:g}: {self.below}, else {self.above}]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PublishedModel(Estimated):
-    """What ``estimated`` knowledge gives, and a regression of one attribute on others, or a tree, that was published beside the copies.
+    """``estimated`` knowledge and a published regression or regression tree.
 
     Attributes
     ----------
@@ -169,13 +167,13 @@ class PublishedModel(Estimated):
     on : tuple of str
         The predictors.
     known : bool
-        Whether the adversary has the predictors' true values, of every record.
+        Whether the predictors' true values are known for every record.
     regression : Regression or None
-        The figures published; None: those of the table itself, which the audit works out.
+        Published figures; None: computed from the table.
     depth : int or None
-        Splits (≥ 1) on the way to each leaf of a regression tree that is grown from the table; None: a linear regression was published.
+        Most splits (≥ 1) above a leaf of a tree grown from the table; None: a linear regression.
     tree : Split, Leaf or None
-        A regression tree whose figures are stated.
+        A regression tree with stated figures.
     """
 
     name = "model"
@@ -193,14 +191,15 @@ class PublishedModel(Estimated):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """The predictors, where they are known."""
+        """The predictors, if known."""
         return self.on if self.known else ()
 
     @property
     def label(self) -> str:
-        """``model(salary on age, years, rows=50)``; with ``by 2, 3, 10, 0.5`` where figures are stated, and ``; known: age, years``.
+        """``model(salary on age, years, rows=50)``, with stated figures.
 
-        Of a tree ``by a tree to depth 2``, or ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``.
+        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``,
+        ``; known: age, years``.
         """
         figures = f" by a tree to depth {self.depth}" if self.depth is not None else "" if self.tree is None else f" by {self.tree}"
         if self.regression is not None:
@@ -211,7 +210,7 @@ class PublishedModel(Estimated):
         return f"{self.name}({self.target}{on}{figures}, rows={self.rows}{known})"
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         spec: dict[str, Any] = {"target": self.target, "predictors": list(self.on), "rows": self.rows, "known": self.known}
         if self.regression is not None:
             del spec["predictors"]
@@ -233,16 +232,16 @@ def _node_spec(node: Split | Leaf) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Rule:
-    """An association rule, ``when ⇒ then``: both some attributes with a value each.
+    """An association rule, ``when ⇒ then``, of attributes with values.
 
     Attributes
     ----------
     when, then : tuples of (str, value)
-        ``when`` may be empty: the rule then states how many have ``then``.
+        ``when`` may be empty.
     confidence : float or None
-        Share of those with ``when`` that have ``then``, in (0, 1]; None, as support: the table's own.
+        ``P(then | when)``, in (0, 1]; None: the table's own, as for support.
     support : float or None
-        Share of all records that have both, in (0, confidence].
+        ``P(when, then)``, in (0, confidence].
     """
 
     when: tuple[tuple[str, Any], ...]
@@ -251,7 +250,6 @@ class Rule:
     support: float | None = None
 
     def __str__(self) -> str:
-        """``if age = old then pay = high``, with ``(0.9, 0.1)`` where its figures are stated."""
         when, then = (" and ".join(f"{name} = {value}" for name, value in part) for part in (self.when, self.then))
         figures = "" if self.confidence is None else f" ({self.confidence:g}, {self.support:g})"
         return f"{f'if {when} then ' if when else ''}{then}{figures}"
@@ -259,7 +257,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Tree:
-    """A decision tree of one attribute's values, by up to ``depth`` (≥ 1) of the attributes ``on`` on the way to each leaf."""
+    """A decision tree of ``target`` on attributes ``on``, of ``depth`` ≥ 1."""
 
     target: str
     on: tuple[str, ...]
@@ -268,17 +266,17 @@ class Tree:
 
 @dataclass(frozen=True)
 class PublishedRules(Knowledge):
-    """Marginal tables, association rules and a decision tree of categories that were published beside the copies; nothing else of the data.
+    """Published marginal tables, association rules and a decision tree.
 
     Attributes
     ----------
     margins : tuple of tuples of str
-        The attributes of each marginal table of the table's own shares.
+        The attributes of each marginal table.
     rules : tuple of Rule
     tree : Tree or None
-        Grown from the table, each leaf with its share of the records and theirs of the target's values.
+        Grown from the table, with leaf shares and the target's distribution.
     known : tuple of str
-        Attributes whose true values the adversary has, of every record.
+        Attributes whose true values are known for every record.
     """
 
     name = "rules"
@@ -289,7 +287,7 @@ class PublishedRules(Knowledge):
 
     @property
     def in_clear(self) -> tuple[str, ...]:
-        """Those that are known."""
+        """The known attributes."""
         return self.known
 
     @property
@@ -301,7 +299,7 @@ class PublishedRules(Knowledge):
         return f"{self.name}({published}{known})"
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the scenario's spelling."""
         spec: dict[str, Any] = {}
         if self.margins:
             spec["margins"] = [list(names) for names in self.margins]

@@ -1,7 +1,7 @@
-"""A regression that was published of the data, and what it makes of an adversary's moments.
+"""Moments of the data given a published linear regression.
 
-The adversary's own estimate says that ``x_t = â + b̂·x_O + ê``. It puts the published figures in the place of its own, and leaves the rest
-as it was estimated: the moments of all other attributes, and how the residual is correlated with them.
+The adversary's estimate is ``x_t = â + b̂·x_O + ê``. The published figures replace its own. The other attributes' moments and the
+residual's correlations stay as estimated.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -10,14 +10,12 @@ as it was estimated: the moments of all other attributes, and how the residual i
 | ``mu_t`` | ``a + b·mu_O`` | scalar |
 | ``K_tO, K_tt`` | ``bᵀK_OO``, ``bᵀK_OO b + s²`` | (m,), scalar |
 | ``K_tU`` | ``bᵀK_OU + (s/ŝ) Cov(ê, x_U)``, ``Cov(ê, x_U) = K̂_tU − b̂ᵀK̂_OU`` | (u,) |
-| ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: of predictors that are known ``K_UO = K̂_UO Mᵀ``, as ``M x̂_O`` has their covariance | (m, m) |
+| ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ``, as ``M x̂_O`` has their covariance | (m, m) |
 
-These are moments of linear functions of the estimate's own variables, and of independent ones where the estimate is singular: so they are
-positive semi-definite, and of the size of what was published however poor the estimate is. Keeping ``p(x_U | x_O, x_t)`` as estimated, the
-likeliest choice, is not: where ŝ² was put to almost 0, coefficients on x_t are huge.
+These are moments of linear functions of random variables, so they are positive semi-definite and bounded by the published figures.
 
-Source: that results of data mining may breach privacy, huang2005 section 3 and kantarcioglu2004. Not checked: that the attributes are
-normal. Of others a regression still gives the best linear guess, with the mean squared error that it states.
+Source: huang2005 section 3 and kantarcioglu2004. Not checked: normal attributes. For others the regression is still the best linear
+estimate, with the stated error.
 """
 
 from __future__ import annotations
@@ -34,16 +32,16 @@ from auditor.types import Array
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """``x_t = a + b·x_O + residual``, attributes by their places in the table.
+    """``x_t = a + b·x_O + residual``, with attributes by index.
 
     Attributes
     ----------
     target : int
     on : ndarray of shape (m,)
-        Places of the predictors.
+        Indices of the predictors.
     coefficients : ndarray of shape (m,)
     intercept, variance : float
-        ``a`` in the target's units, and the residual's variance ``s²`` in their square, ≥ 0.
+        ``a`` in the target's units, and ``s²`` in their square, ≥ 0.
     """
 
     target: int
@@ -54,7 +52,7 @@ class LinearModel:
 
 
 def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.intp]) -> LinearModel:
-    """Return the linear regression of one attribute on others, from their moments, shapes (N,) and (N, N)."""
+    """Return the regression of an attribute on others, from their moments."""
     b = regression(covariance[[target]][:, on], covariance[np.ix_(on, on)])[0]
     s2 = max(0.0, float(covariance[target, target] - b @ covariance[on, target]))
     return LinearModel(target, on, b, float(mean[target] - b @ mean[on]), s2)
@@ -62,33 +60,33 @@ def least_squares(mean: Array, covariance: Array, target: int, on: NDArray[np.in
 
 @dataclass(frozen=True, eq=False)
 class ModelledMoments(SampleMoments):
-    """Moments of the copies that are estimated from, a regression that was published, and the predictors' own moments if they are known.
+    """Sample moments and a published regression.
 
     Attributes
     ----------
     model : LinearModel
     predictors : tuple of ndarrays of shapes (m,) and (m, m), or None
-        Mean and covariance of the predictors, exact where their true values are known; None: as estimated.
+        Exact mean and covariance of the predictors, if known.
     """
 
     model: LinearModel
     predictors: tuple[Array, Array] | None = field(default=None, repr=False)
 
     def completed(self, mean: Array, covariance: Array) -> tuple[Array, Array]:
-        """Return moments with the published regression in the place of the one that was estimated."""
+        """Return moments with the published regression."""
         return with_model(mean, covariance, self.model, self.predictors)
 
 
 def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-    """Return mean, shape (N,), and covariance, shape (N, N), under a published regression.
+    """Return mean, (N,), and covariance, (N, N), under a published regression.
 
     Parameters
     ----------
     mean, covariance : ndarrays of shapes (N,) and (N, N)
-        As the adversary estimates them; the covariance positive semi-definite, maybe singular.
+        As estimated; the covariance may be singular.
     model : LinearModel
     predictors : tuple of ndarrays, optional
-        Mean and covariance of the predictors, to be taken instead of the estimates.
+        Mean and covariance of the predictors, in place of the estimates.
     """
     O, t, b = model.on, model.target, model.coefficients  # noqa: E741 - the symbols above
     own = least_squares(mean, covariance, t, O)
@@ -101,7 +99,7 @@ def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: t
         K[np.ix_(O, O)] = predictors[1]
     mu[t] = model.intercept + b @ mu[O]
     K[t] = b @ K[O] + (np.sqrt(model.variance / own.variance) if own.variance > 0 else 0.0) * residual
-    K[t, O] = b @ K[np.ix_(O, O)]  # where ê has none, to the last bit
+    K[t, O] = b @ K[np.ix_(O, O)]  # exact where ê is uncorrelated with x_O
     K[t, t] = b @ K[t, O] + model.variance
     K[:, t] = K[t]
     return mu, K

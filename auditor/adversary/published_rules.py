@@ -1,21 +1,19 @@
-"""Margins, association rules and decision trees that were published of categories, and the prior that they make.
+"""Maximum-entropy prior given published margins, rules and a tree.
 
-Each says what share of the records is in each cell of some partition of the domain. Of all priors that agree with them the adversary takes
-the one of most entropy, which assumes nothing else. Iterative proportional fitting finds it: it starts from alike chances, and scales them
-to one published table after the other.
+Each published result states the cell shares of a partition of the domain. The prior has maximum entropy among all that agree.
+Iterative proportional fitting finds it from a uniform start.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``q`` | the prior | (s,) |
-| ``c_j(x), m_j`` | the cell that value x is in, in the j-th table, and the published shares of its cells | (s,), (cells,) |
+| ``c_j(x), m_j`` | the cell of value x in the j-th table, and the published shares of its cells | (s,), (cells,) |
 | | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
 
-A marginal table has a cell for each combination of its attributes' values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
-``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has one for each of the target's values in each
-leaf; it splits a leaf by the attribute that leaves least entropy of the target, into as many as that has values.
+A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
+``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has a cell per leaf and target
+value. It splits by the attribute of least conditional entropy, into all of its values.
 
-Source: deming1940 for the iteration; csiszar1975, that it ends at the I-projection of where it began, whose entropy is largest here;
-quinlan1986 for the tree.
+Source: deming1940 for the iteration; csiszar1975 for its limit, the I-projection; quinlan1986 for the tree.
 """
 
 from __future__ import annotations
@@ -32,21 +30,21 @@ from auditor.errors import DataError, did_you_mean
 from auditor.types import Array
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
-"""Shares are met to the first, which ends the iteration; after so many sweeps to the second, as figures are published with three digits."""
+"""The iteration stops at the first error of shares; after the most sweeps the second is allowed, for figures of three digits."""
 
 NO_GAIN = 1e-12
-"""A split that takes off less entropy than this is none."""
+"""Least reduction of entropy by a split."""
 
 
 class PublishedTable(NamedTuple):
-    """The cell of each value of the domain, shape (s,), and the share of each cell; NaN: the table's own."""
+    """Cell of each domain value, shape (s,), and shares; NaN: the table's own."""
 
     cells: NDArray[np.intp]
     shares: Array
 
 
 def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], own: Array) -> Array:
-    """Return the prior of most entropy under what was published, shape (s,).
+    """Return the maximum-entropy prior given published results, shape (s,).
 
     Parameters
     ----------
@@ -54,12 +52,12 @@ def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], 
     attributes : sequence of Attribute
         Of the product domain.
     own : ndarray of shape (s,)
-        The table's shares, of which figures are taken that are not stated.
+        The table's shares, for figures that are not stated.
 
     Raises
     ------
     DataError
-        It names what the table does not have, or what is stated cannot all be true; with the path of the field at fault.
+        Unknown names or contradictory figures; with the path of the field at fault.
     """
     tables = [marginal(names, attributes, ("margins", place)) for place, names in enumerate(knowledge.margins)]
     tables += [ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)]
@@ -71,19 +69,19 @@ def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], 
 
 
 def filled(table: PublishedTable, own: Array) -> PublishedTable:
-    """Return a published table with the table's own shares where none are stated."""
+    """Fill in shares that are not stated from the table's own."""
     if np.isfinite(table.shares).all():
         return table
     return table._replace(shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64))
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
-    """Return the chances of s values of most entropy that agree with published tables, shape (s,).
+    """Return the maximum-entropy distribution given published tables, (s,).
 
     Raises
     ------
     DataError
-        No chances agree with all of them.
+        No distribution agrees with all tables.
     """
     q, off = np.full(size, 1.0 / size), np.inf
     for _ in range(MOST_SWEEPS):
@@ -99,13 +97,13 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
 
 
 def marginal(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
-    """Return the marginal table of some attributes, its shares the table's own."""
+    """Return the marginal table of some attributes, shares not stated."""
     cells = cells_of(names, attributes, path)
     return PublishedTable(cells, np.full(int(cells.max()) + 1, np.nan))
 
 
 def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
-    """Return a rule's three cells: antecedent and consequent, antecedent alone, neither."""
+    """Return a rule's cells: antecedent with and without consequent, rest."""
     when, then = (_holds(dict(part), attributes, (*path, key)) for key, part in (("if", rule.when), ("then", rule.then)))
     shares = np.full(3, np.nan)
     if rule.support is not None and rule.confidence is not None:
@@ -115,7 +113,7 @@ def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ..
 
 
 def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]) -> PublishedTable:
-    """Return the cells of a tree grown from the table's shares, a cell for each of the target's values in each leaf."""
+    """Return the cells of a tree grown from the table's shares."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
     cells_of(tree.on, attributes, (*path, "predictors"))
@@ -123,7 +121,6 @@ def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[s
     leaf = np.zeros(own.size, dtype=np.intp)
 
     def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
-        """Split a node, the values of the domain in it, or number it as a leaf."""
         entropies = {name: conditional_entropy(own[inside], splits[name][inside], y[inside]) for name in tree.on if name in left}
         name = min(entropies, key=lambda name: entropies[name], default="")
         if not depth or not name or entropies[name] >= conditional_entropy(own[inside], np.zeros_like(inside), y[inside]) - NO_GAIN:
@@ -137,7 +134,7 @@ def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[s
 
 
 def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) -> float:
-    """Return ``−Σ P(x, y) ln P(y | x)`` of places with shares P; all arguments of one shape."""
+    """Return ``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
     given = np.divide(joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0)
@@ -145,12 +142,12 @@ def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) 
 
 
 def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()) -> NDArray[np.intp]:
-    """Return which combination of values of some attributes each value of the product domain has, shape (s,).
+    """Return each domain value's combination of some attributes, shape (s,).
 
     Raises
     ------
     DataError
-        There is no such attribute.
+        An attribute does not exist.
     """
     places = [_place(name, attributes, (*path, number)) for number, name in enumerate(names)]
     sizes = tuple(attribute.size for attribute in attributes)
@@ -169,7 +166,7 @@ def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ..
 
 
 def _holds(values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> NDArray[np.bool_]:
-    """Return which values of the product domain have some attributes' values, shape (s,)."""
+    """Mask of domain values with the given attribute values, shape (s,)."""
     holds: NDArray[np.bool_] = np.ones(int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool)
     for name, value in values.items():
         labels = [str(label) for label in attributes[_place(name, attributes, (*path, name))].labels]

@@ -1,32 +1,27 @@
-"""A regression tree that was published of the data, and what it makes of an adversary's moments and of its idea of where records lie.
+"""Moments and leaf distributions given a published regression tree.
 
-Each leaf says of the records in a box of the predictors what mean and variance the target has there, and perhaps what share of all they
-are. The adversary's own estimate is a normal ``q``. It leaves ``q``'s predictors in each box as they are, and puts a regression in the
-place of its own there, which gives the target the mean and variance that were published and is less steep than the estimate by as much as
-it varies less:
+A leaf states the target's mean and variance in a box of the predictors, and perhaps its share of the records. The adversary's
+estimate is a normal ``q``. In each box the predictors stay as under ``q``. The target gets a regression with the published mean and
+variance, and with slopes scaled by the ratio of variances:
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``O, t`` | predictors and target | (m,) |
 | ``π, μ, v`` | a leaf's share, and the target's mean and variance there, as published | scalars |
-| ``E, T`` | mean and covariance of the predictors in the leaf's box under ``q``; where they are known, the records' own | (m,), (m, m) |
+| ``E, T`` | mean and covariance of the predictors in the leaf's box under ``q``; if known, the records' own | (m,), (m, m) |
 | ``b̂, ŝ²`` | coefficients and residual variance of the target on the predictors, as estimated | (m,), scalar |
 | ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1: published over estimated variance in the leaf | scalar |
-| ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression, of which ``with_model`` makes moments of all attributes | |
+| ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression; ``with_model`` gives moments of all attributes | |
 
-In a leaf the data are then ``N(m_l, K_l)`` cut to its box, and together a mixture of these, of weights π or, where shares are not stated,
-of what ``q`` has in each box. How steep the target is between leaves the tree says itself: so the regression of that mixture takes the
-place of the estimated one, and ρ is found once more. It need not be found a third time (errors change by 0.001 at most).
+In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights π, or ``q``'s masses if
+shares are not stated. The mixture's regression then replaces the estimated one, and ρ is recomputed once (a third pass
+changes errors by at most 0.001).
 
-A tree that says what the estimate said already changes nothing. Of a step ρ is small, and leaves nearly flat. However poor the estimate
-is, whoever knows the predictors is left what the leaves' variances leave or little more: noise of ten variances, moments from 400 rows,
-a step, and 0.115 of the variance is left where leaves have 0.104. The law nearest to ``q`` in relative entropy that has the leaf's mean
-and variance is another: by ``ρ² b̂ᵀTb̂ + ρ ŝ² = v`` it is steepest where ŝ² was estimated too small, and 0.156 is left.
+With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step, noise of ten variances and moments
+from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ² b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
 
-Moments of that mixture are what linear attacks go by; ``tree-estimate`` has its posterior mean.
-
-Source: that results of data mining may breach privacy, huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not
-checked: that predictors are normal within a box, or slopes within leaves those of the whole.
+Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked: predictors normal within a
+box, and equal slopes within leaves up to ρ.
 """
 
 from __future__ import annotations
@@ -46,29 +41,29 @@ from auditor.numerics.truncated_normal import Inside, inside
 from auditor.types import Array
 
 LEAST_IN_LEAF = 7
-"""Records in each leaf of a tree that is grown: what R's rpart has for a default."""
+"""Fewest records in a leaf of a grown tree: the default of R's rpart."""
 NO_GAIN = 1e-9
-"""Share of the squares about a leaf's mean that a split must take away to be one."""
+"""Least share of the sum of squares that a split must remove."""
 RIDGE = 1e-9
-"""Share of its variance that a predictor is taken to have beside the others: a box may be where an estimate of few rows leaves nothing."""
+"""Share of a predictor's variance that is independent of the others, so that no box is impossible."""
 POINT = 1e-12
-"""Of the squared distance from the mean to the furthest end of a box, what variance a predictor is taken to have at least."""
+"""Least variance of a predictor, relative to the squared distance from the mean to the furthest box end."""
 
 
 class RegressionTree(NamedTuple):
-    """A tree's leaves, attributes by their places in the table.
+    """A tree's leaves, with attributes by index.
 
     Attributes
     ----------
     target : int
     on : ndarray of shape (m,)
-        Places of the predictors.
+        Indices of the predictors.
     low, high : ndarrays of shape (L, m)
-        Each leaf's box, ``low < x_O ≤ high``; infinite where it has no end. Together they are the whole space.
+        Each leaf's box, ``low < x_O ≤ high``, possibly infinite. The boxes partition the space.
     mean, variance : ndarrays of shape (L,)
         Of the target in each leaf, in its units and their square, variances ≥ 0.
     share : ndarray of shape (L,)
-        Of all records, sum 1; NaN where no shares are stated.
+        Of all records, sum 1; NaN if not stated.
     """
 
     target: int
@@ -80,13 +75,13 @@ class RegressionTree(NamedTuple):
     share: Array
 
     def leaf_of(self, x: Array) -> NDArray[np.intp]:
-        """Return which leaf each record is in, shape (n,), by its predictors, shape (n, m)."""
+        """Return each record's leaf, shape (n,), from predictors, shape (n, m)."""
         there = ((self.low[:, None] < x) & (x <= self.high[:, None])).all(axis=2)
         return np.asarray(there.argmax(axis=0))
 
 
 def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]) -> RegressionTree:
-    """Return a tree as its figures were stated, its predictors being ``names`` at the places ``on``."""
+    """Return a tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
     def walk(node: Split | Leaf, low: Array, high: Array) -> None:
@@ -105,19 +100,18 @@ def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[s
 
 
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
-    """Return the tree that an owner would publish: split by split what takes most squares away (breiman1984).
+    """Return the tree that an owner would publish, by CART (breiman1984).
 
     Parameters
     ----------
     x, y : ndarrays of shapes (n, m) and (n,)
         Predictors and target of all records.
     depth : int
-        Splits on the way to a leaf, at most.
+        Most splits above a leaf.
     """
     leaves: list[tuple[Array, Array, Array]] = []
 
     def grow(rows: NDArray[np.intp], low: Array, high: Array, depth: int) -> None:
-        """Split a node, the records in it by number, or make a leaf of it."""
         found = best_split(x[rows], y[rows]) if depth else None
         if found is None:
             leaves.append((low, high, y[rows]))
@@ -134,9 +128,9 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
 
 
 def best_split(x: Array, y: Array) -> tuple[int, float] | None:
-    """Return which predictor to split at which value, halfway between two records; None where no split tells anything.
+    """Return the predictor and value of the best split; None without a gain.
 
-    Of predictors, shape (n, m), that do equally well it is the first.
+    The value is halfway between two records. The first of equally good predictors, shape (n, m), is taken.
     """
     n, d = len(y), y - y.mean()
     best, found = NO_GAIN * float(d @ d), None
@@ -145,7 +139,7 @@ def best_split(x: Array, y: Array) -> tuple[int, float] | None:
         order = np.argsort(x[:, j], kind="stable")
         v = x[order, j]
         possible = (v[1:] > v[:-1]) & (left >= LEAST_IN_LEAF) & (n - left >= LEAST_IN_LEAF)
-        # Σ_left d = −Σ_right d, so squares taken away are S²/n_left + S²/n_right
+        # Σ_left d = −Σ_right d, so a split removes squares S²/n_left + S²/n_right
         gain = np.where(possible, np.cumsum(d[order])[:-1] ** 2 * (1.0 / left + 1.0 / (n - left)), 0.0)
         k = int(gain.argmax()) if n > 1 else 0
         if n > 1 and gain[k] > best:
@@ -154,16 +148,16 @@ def best_split(x: Array, y: Array) -> tuple[int, float] | None:
 
 
 class Leaves(NamedTuple):
-    """What the tree makes of an estimate: in leaf l the data are ``N(mean_l, covariance_l)``, cut to its box.
+    """Leaf distributions: ``N(mean_l, covariance_l)`` truncated to the box.
 
     Attributes
     ----------
     weight : ndarray of shape (L,)
         π, sum 1.
     mean, covariance : ndarrays of shapes (L, N) and (L, N, N)
-        Before they are cut.
+        Before truncation.
     box : Inside
-        What of the predictors lies in each box: L log-masses, means and covariances.
+        L log-masses, means and covariances of the predictors in the boxes.
     """
 
     weight: Array
@@ -174,13 +168,13 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TreeMoments(SampleMoments):
-    """Moments of the copies that are estimated from, and a regression tree that was published.
+    """Sample moments and a published regression tree.
 
     Attributes
     ----------
     tree : RegressionTree
     predictors : tuple of ndarrays of shapes (L, m), (L, m, m) and (L,), or None
-        Mean and covariance of the predictors in each leaf, and its share of the records, where their true values are known; else None.
+        Mean and covariance of the predictors in each leaf, and its share of the records, if known.
     """
 
     what = "a regression tree that was published"
@@ -188,7 +182,7 @@ class TreeMoments(SampleMoments):
     predictors: tuple[Array, Array, Array] | None = field(default=None, repr=False)
 
     def leaves(self, mean: Array, covariance: Array) -> Leaves:
-        """Return the law in each leaf, from the data's moments as estimated, shapes (N,) and (N, N); the covariance may be singular."""
+        """Return leaf distributions from estimated moments, (N,) and (N, N)."""
         tree, O = self.tree, self.tree.on  # noqa: E741 - the symbols above
         covariance = wide_enough(mean, covariance, tree)
         box = in_boxes(mean[O], covariance[np.ix_(O, O)], tree)
@@ -216,7 +210,7 @@ class TreeMoments(SampleMoments):
 
 
 def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
-    """Return mean and covariance of the predictors, shape (n, m), in each leaf, and its share of the records; of none 0, and 0 of them."""
+    """Return the predictors' mean and covariance per leaf, and its share."""
     leaf, L = tree.leaf_of(x), len(tree.mean)
     share = np.bincount(leaf, minlength=L) / len(x)
     parts = [x[leaf == number] if share[number] else np.zeros((1, x.shape[1])) for number in range(L)]
@@ -224,14 +218,14 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
 
 
 def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
-    """Return mean, shape (N,), and covariance, shape (N, N), of a mixture of L laws, of weights that sum to 1."""
+    """Return mean, (N,), and covariance, (N, N), of a mixture of L laws."""
     mean = weight @ means
     d = means - mean
     return mean, np.einsum("l,lij->ij", weight, covariances) + (weight[:, None] * d).T @ d
 
 
 def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
-    """Return the covariance, shape (N, N), with some variance of each predictor beside the others: with none of it boxes have no mass."""
+    """Return the covariance with some independent variance of each predictor."""
     O = tree.on  # noqa: E741 - the symbols above
     ends = [np.where(np.isfinite(end), end - mean[O], 0.0) ** 2 for end in (*tree.low, *tree.high)]
     least = np.zeros(len(mean))
@@ -241,18 +235,18 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
 
 
 def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:
-    """Return what a normal has in each leaf's box: L log-masses, means and covariances of the predictors."""
+    """Return log-masses and moments of a normal in each leaf's box."""
     found = [inside(mean[None], covariance, low, high) for low, high in zip(tree.low, tree.high, strict=True)]
     return Inside(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
-    """Return the regression in each leaf, ``own`` being that of all records."""
+    """Return the regression in each leaf, given the overall one."""
     return [leaf_model(own, *leaf) for leaf in zip(box.mean, box.covariance, tree.mean, tree.variance, strict=True)]
 
 
 def implied(models: Sequence[LinearModel], tree: RegressionTree, weight: Array, box: Inside) -> LinearModel:
-    """Return the regression of the target on the predictors, over all records, if these are its regressions in the leaves."""
+    """Return the overall regression of the target implied by the leaves'."""
     within = np.array([T @ model.coefficients for T, model in zip(box.covariance, models, strict=True)])
     joint = np.block([[box.covariance, within[:, :, None]], [within[:, None, :], tree.variance[:, None, None]]])
     m = len(tree.on)
@@ -261,7 +255,7 @@ def implied(models: Sequence[LinearModel], tree: RegressionTree, weight: Array, 
 
 
 def leaf_model(own: LinearModel, E: Array, T: Array, mean: float, variance: float) -> LinearModel:
-    """Return a leaf's regression: as steep as the estimated one allows for the target's published mean and variance there.
+    """Return a leaf's regression with the published mean and variance.
 
     Parameters
     ----------
@@ -270,7 +264,7 @@ def leaf_model(own: LinearModel, E: Array, T: Array, mean: float, variance: floa
     E, T : ndarrays of shapes (m,) and (m, m)
         Mean and covariance of the predictors in the leaf.
     mean, variance : float
-        Of the target there.
+        Of the target in the leaf.
     """
     explained = max(0.0, float(own.coefficients @ T @ own.coefficients))
     estimated = explained + own.variance

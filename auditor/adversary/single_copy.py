@@ -1,15 +1,14 @@
-"""What the attacks made for one copy share: one copy out of a coalition's, its noise, and a map that centres, filters, adds the mean back.
+"""Combine a coalition's copies into one, and filter it about its mean.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
-| ``y`` | ``Σ w_i y_i``: the coalition's one copy | (N,) | |
-| ``Sigma_r`` | covariance of the noise in it, ``v·K_0`` | (N, N) | huang2005 (14) |
+| ``y`` | ``Σ w_i y_i``: the combined copy | (N,) | |
+| ``Sigma_r`` | covariance of its noise, ``v·K_0`` | (N, N) | huang2005 (14) |
 | ``F`` | the filter | (N, N) | |
 | ``x̂`` | ``m + F(y − m)`` | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
 
-For noise of one shape across the copies this combination says all that the copies say (``best_unbiased_combination``), so nothing is
-lost by it. Without a law the copies count alike.
+For noise of one shape the combination is sufficient (``best_unbiased_combination``). Without a law the weights are equal.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ CovarianceSource = Literal["knowledge", "copies"]
 
 
 class FilterParameters(PluginParameters):
-    """What every eigenvalue filter can be asked for."""
+    """Options of every eigenvalue filter."""
 
     shrinkage: Literal["none", "optimal"] = Field(
         "none",
@@ -50,18 +49,18 @@ class FilterParameters(PluginParameters):
 
 
 def combined_noise(view: View, covariance: Array) -> Array:
-    """Return ``Sigma_r``, shape (N, N), the covariance of the noise in ``Σ w_i y_i``.
+    """Return ``Sigma_r``, the noise covariance of ``Σ w_i y_i``, shape (N, N).
 
     Parameters
     ----------
     view : View
     covariance : ndarray of shape (N, N)
-        That of ``Σ w_i y_i`` itself. An adversary that does not know ``K_X`` and faces noise ``v·K_X`` takes ``v/(1+v)`` of it.
+        Of ``Σ w_i y_i``. With unknown ``K_X`` and noise ``v·K_X`` the result is ``v/(1+v)`` of it.
 
     Raises
     ------
     NotApplicable
-        Nobody has stated the law of the noise.
+        The law of the noise is unknown.
     """
     if view.law is None:
         raise NotApplicable("needs the law of the noise, which these copies come without")
@@ -75,14 +74,14 @@ def combined_noise(view: View, covariance: Array) -> Array:
 
 
 def white_variance(view: View, covariance: Array, values: Array, parameters: FilterParameters, rows: int) -> float:
-    """Return ``σ²``, the noise's variance averaged over attributes: the law's, or estimated from the spectrum.
+    """Return ``σ²``, the noise's mean variance, by the law or the spectrum.
 
     Parameters
     ----------
     covariance, values : ndarrays of shape (N, N) and (N,)
-        Sample covariance of the coalition's one copy, and its eigenvalues.
+        Sample covariance of the combined copy, and its eigenvalues.
     rows : int
-        Rows it was taken from.
+        Rows of the sample.
     """
     if parameters.noise_variance == "unknown":
         return noise_variance(values, rows)
@@ -90,26 +89,27 @@ def white_variance(view: View, covariance: Array, values: Array, parameters: Fil
 
 
 def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
-    """Return ``Cov(Y) − Sigma_r``, shape (N, N), made positive semi-definite: for finitely many rows it is indefinite.
+    """Return ``Cov(Y) − Sigma_r``, shape (N, N), with eigenvalues ≥ 0.
 
-    Source: huang2005, Theorems 5.1 and 8.2; with ERRATA, negative eigenvalues become 0.
+    Source: huang2005, Theorems 5.1 and 8.2; ERRATA sets negative eigenvalues to 0.
     """
     return clip_to_psd(covariance - Sigma_r, covariance)
 
 
 def direction_gains(values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters) -> Array:
-    """Return the factor of each direction, shape (N,): 0 beyond the first ``kept``; there 1, or the optimal shrinkage.
+    """Return the factor of each direction, shape (N,).
+
+    1 or the optimal shrinkage for the first ``kept``, else 0.
 
     Parameters
     ----------
     values : ndarray of shape (N,)
-        Variance of the copy in each direction, data and noise together.
+        The copy's variance in each direction.
     kept : int
-        Number of directions kept, from the first.
     variance : float or ndarray of shape (N,)
         The noise's variance in each direction.
     rows : int or None
-        Rows the directions were estimated from; None when they are known.
+        Rows used to estimate the directions; None if known.
     """
     N = len(values)
     if parameters.shrinkage == "optimal":
@@ -121,19 +121,19 @@ def direction_gains(values: Array, kept: int, variance: float | Array, rows: int
 
 
 class SampleFilter(LinearAttack):
-    """Projects the coalition's one copy on the first directions of its own spectrum; a subclass says how many of them are kept."""
+    """Project the combined copy on leading directions of its spectrum."""
 
     assumes = "Noise is white, of known variance unless `noise-variance: unknown`; nothing is known of the data."
 
     class Parameters(FilterParameters):
-        """Shrinkage of what is kept, and whether the noise's variance is known."""
+        """Shrinkage, and knowledge of the noise variance."""
 
     @abstractmethod
     def kept(self, values: Array, variance: float, rows: int) -> int:
-        """Return how many, given the eigenvalues from the largest down, the noise's variance and the number of rows."""
+        """Return the number of directions to keep; eigenvalues descend."""
 
     def affine(self, view: View) -> Affine:
-        """Return the projection on the directions kept, about the copy's own mean."""
+        """Return the projection about the copy's own mean."""
         rows = view.held.count
         mean, covariance, values, V = view.spectrum
         variance = white_variance(view, covariance, values, self.parameters, rows)
@@ -141,13 +141,11 @@ class SampleFilter(LinearAttack):
         return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
-        """Return what eigenvalues alone say of the error, summed over attributes; None where it shrinks what it keeps.
+        """Return bounds on the error by eigenvalues alone; None with shrinkage.
 
-        The upper bound is infinite where the filter was learnt from other rows than it is judged on: it knows nothing of those.
-
-        Notes
-        -----
-        Source: ``auditor.numerics.eigenvalue_bounds``; the error of the mean, ``(m − mu_X)²``, is in both where the rows are the same.
+        The error is summed over attributes. The upper bound is infinite if the filter was fitted to other rows. For the
+        fitted rows both bounds include the error of the mean, ``(m − mu_X)²``. Source:
+        ``auditor.numerics.eigenvalue_bounds``.
         """
         if self.parameters.shrinkage == "optimal":
             return None
@@ -170,7 +168,7 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
     ----------
     F : ndarray of shape (N, N)
     mean : ndarray of shape (N,)
-        ``m``, what the adversary takes for the data's mean, in data units.
+        ``m``, in data units.
     fixed : bool
         Whether F and m depend on the law alone.
     """

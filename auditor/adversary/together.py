@@ -1,12 +1,12 @@
-"""What several coalitions, of any size, know of the data, each from its own copies, in several draws: stacked, in place of a view for each.
+"""Knowledge of several coalitions and draws, stacked in arrays.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``w, v`` | weights of each coalition's best combination of all M copies, and its noise multiple | (B, M), (B,) |
-| ``m, C`` | mean and covariance of the copies, over the rows that are estimated from, in each draw | (MN,), (MN, MN) |
+| ``m, C`` | mean and covariance of the copies over the adversary's rows, in each draw | (MN,), (MN, MN) |
 | ``mu_X, K_X`` | ``Σ w_i m_i``, and ``Σ w_i C_ij w_j`` less the noise | (R, B, N), (R, B, N, N) |
 
-Each is what the coalition's own view has (``View.data_moments``, ``View.grain``), worked out by the same functions.
+Each equals ``View.data_moments`` and ``View.grain`` of the coalition's own view.
 """
 
 from __future__ import annotations
@@ -25,16 +25,18 @@ from auditor.types import Array
 
 
 class Known(NamedTuple):
-    """What coalitions know of the data in each draw, stacked; without the first two axes where all know the same.
+    """Moments of the data as known by each coalition in each draw.
+
+    Without the first two axes if all know the same.
 
     Attributes
     ----------
     mean : ndarray of shape (R, B, N)
         ``mu_X``, in data units.
     pencil : Pencil
-        ``K_X`` and the noise's ``K_0``, as each knows them.
+        Of ``K_X`` and the noise's ``K_0``.
     grain : ndarray of shape (R, B, N)
-        What its copies are rounded to (``View.grain``).
+        Rounding of the copies (``View.grain``).
     """
 
     mean: Array
@@ -43,16 +45,16 @@ class Known(NamedTuple):
 
 
 def known_together(views: Sequence[View], law: KroneckerNoise, levels: Levels) -> Known:
-    """Return what coalitions know of the data.
+    """Return the moments that coalitions know.
 
     Parameters
     ----------
     views : sequence of R views
-        Of all M copies, in one draw each; they differ in moments alone.
+        Of all M copies, one per draw; only moments differ.
     law : KroneckerNoise
-        The views'.
+        The views' law.
     levels : Levels
-        Of the coalitions, by their copies' places among the views'.
+        Of the coalitions, by index in the views' copies.
 
     Raises
     ------

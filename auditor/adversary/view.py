@@ -1,4 +1,4 @@
-"""What an adversary has: its coalition's copies in moments, the law of their noise, and its knowledge. Never the original."""
+"""An adversary's view: moments of its copies, noise law and knowledge."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
 MOST_KEPT, SMALL = 32, 64
-"""Views of coalitions that a view keeps, if its copies have at most so many columns together: a megabyte."""
+"""Most cached coalition views, and most columns of their copies: a megabyte."""
 MOST_NEIGHBOURS, MOST_HALVES = 64, 2**21
-"""Combinations of copies that are worked out together, and numbers on the way to their covariances: sixteen megabytes."""
+"""Combinations per batch, and numbers of an intermediate product: sixteen megabytes."""
 FEW_COPIES = 16
-"""Of so many copies combinations are kept: each is asked for by every attack in every redraw, and takes longer than all else there."""
+"""Combinations of up to so many copies are cached: every attack needs them in every redraw."""
 
 
 @lru_cache(maxsize=4096)
 def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
-    """Return the best combination of k copies, of which many attacks and redraws ask."""
+    """Return the best combination of k copies, cached."""
     weights, variance = best_unbiased_combination(np.frombuffer(Sigma).reshape(k, k), grain)
     seal(weights)
     return weights, variance
 
 
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
-    """Return what doubles round copies to, in roots of noise multiples, shape (..., N): ε of their size over the noise's own.
+    """Return the rounding of copies in roots of noise multiples, (..., N).
 
-    Of copies up to a level, shape (...), of values with these mean squares, shape (..., N).
+    ε of the copies' size over the noise's deviation. ``loudest`` has levels, shape (...), and ``square`` mean squares, shape
+    (..., N).
     """
     noise, loudest = np.diag(law.shape), np.asarray(loudest)[..., None]
     size = np.sqrt(np.clip(square + loudest * noise, np.finfo(float).tiny, None))
@@ -49,12 +50,12 @@ def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array
 
 
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return means, shape (B, N), and covariances, shape (B, N, N), of several combinations ``Σ w_i Y_i`` of the same copies.
+    """Return means, (B, N), and covariances, (B, N, N), of ``Σ w_i Y_i``.
 
     Parameters
     ----------
     w : ndarray of shape (B, M)
-        Of neighbours that hold much the same copies, such as prefixes, those from the first to the last are read once.
+        Neighbours with similar copies, like prefixes, share one read.
     mean, covariance : ndarrays of shapes (MN,) and (MN, MN)
         Of the stacked copies.
     """
@@ -64,14 +65,17 @@ def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array
         held = np.flatnonzero(w[here].any(axis=0))
         some = w[here, held[0] : held[-1] + 1]
         k, window = some.shape[1], slice(held[0] * N, (held[-1] + 1) * N)
-        # W = wᵀ ⊗ I, never written out: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
+        # W = wᵀ ⊗ I is implicit: W m = Σ w_i m_i, and W C Wᵀ = Σ w_i C_ij w_j
         half = some @ covariance[window, window].reshape(k, N, k * N).swapaxes(0, 1)
         combined[here] = np.einsum("bj,nbjp->bnp", some, half.reshape(N, -1, k, N))
     return w @ mean.reshape(M, N), combined
 
 
 def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
-    """Return ``K_X``, shape (..., N, N), by the covariance of copies, or of combinations of them, with noise multiples v of shape (...)."""
+    """Return ``K_X``, (..., N, N), given the covariance of noisy copies.
+
+    The copies may be combinations, with noise multiples ``v`` of shape (...).
+    """
     v = v[..., None, None]
     if law.follows_data:
         return np.asarray(covariance / (1.0 + v))
@@ -80,31 +84,29 @@ def without_noise(covariance: Array, v: Array, law: KroneckerNoise) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class View(Informed):
-    """Everything an adversary has: its coalition's copies, in moments, and its knowledge. Never the original.
+    """Moments of an adversary's copies, and its knowledge; never the original.
 
     Attributes
     ----------
     attributes : tuple of str
         Column names, N of them.
     copies : tuple of int
-        The coalition, by copy number, ascending; k of them.
+        The coalition's copy numbers, ascending; k of them.
     levels : tuple of float
-        Their levels; empty when nobody has said what they are.
+        Their levels; empty if unknown.
     knowledge : Knowledge
-        What else the adversary knows.
     law : NoiseLaw or None
-        The law of the noise in the coalition's copies; None when nobody has stated it.
+        The noise law of the coalition's copies; None if unknown.
     centre : ndarray of shape (N,)
-        A point near the data that moments are taken about. An attack may use it for nothing else. Copies that were transformed are far
-        from it: their moments are about their own means, whatever those are.
+        A point near the data, the origin of moments and for no other use. Moments of transformed copies are about their own means.
     released : Moments
-        Moments of the coalition's stacked copies over all rows released, about the centre, d = kN.
+        Moments of the stacked copies over all released rows, about the centre, d = kN.
     given : Given
-        What its knowledge gives: exact moments, moments of a sample, or records; see ``need`` and ``auditor.adversary.given``.
+        Data from its knowledge; see ``need`` and ``auditor.adversary.given``.
     scheme : mapping
-        The scheme's ``name`` and parameters, which are no secret; its random numbers are.
+        The scheme's public ``name`` and parameters.
     seed : int
-        Of the guesses of an attack that guesses; says nothing of the scheme's.
+        For an attack's random guesses; unrelated to the scheme's seed.
     """
 
     attributes: tuple[str, ...]
@@ -119,9 +121,9 @@ class View(Informed):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Seal every array: an attack that wrote to one would change what the next is shown."""
+        # read-only: attacks must not change each other's data
         seal(self.centre, *(() if self.law is None else vars(self.law).values()))
-        if type(self.released) is Moments:  # those awaited are nobody else's
+        if type(self.released) is Moments:  # pending moments are private
             seal(self.released.total, self.released.products)
 
     @property
@@ -130,7 +132,7 @@ class View(Informed):
         return len(self.attributes)
 
     def coalition(self, copies: Sequence[int]) -> View:
-        """Return the view of a smaller coalition; copy numbers must be among this view's. Some are kept, as every attack asks for them."""
+        """Return the view of a smaller coalition of this view's copies, cached."""
         kept = self._kept.get(tuple(copies))
         if kept is None:
             kept = self._coalition(copies)
@@ -152,24 +154,23 @@ class View(Informed):
             released=self.released.parts(places, self.width),
             given=self.given.of(places, self.width),
         )
-        # weakly, as this view keeps that one: a circle would hold both until the collector comes
+        # weak: a reference cycle would keep both views in memory
         vars(kept)["_within"] = weakref.ref(self), neighbours(attribute_index(places, self.width))
         return kept
 
     @cached_property
     def _places(self) -> dict[int, int]:
-        """The place of each copy among those held, from 1."""
         return {copy: place for place, copy in enumerate(self.copies, start=1)}
 
     @property
     def held(self) -> Moments:
-        """Moments of the copies' rows that the adversary estimates from: its sample's with ``Estimated`` knowledge, else all released."""
+        """Moments of the adversary's rows: its sample, else all released."""
         return self.given.copies if isinstance(self.given, SampleMoments) else self.released
 
     @cached_property
     def held_covariance(self) -> Array:
-        """Covariance of these copies, divisor r − 1, shape (kN, kN): of all that are held it serves every coalition."""
-        if (within := vars(self).get("_within")) is not None:  # not a field: a view that others make of this one is within none
+        """Covariance of the held copies, divisor r − 1, shape (kN, kN)."""
+        if (within := vars(self).get("_within")) is not None:  # not a field: a view made by replace has none
             whole, places = within[0](), within[1]
             if whole is not None:
                 return np.asarray(whole.held_covariance[square(places)])
@@ -177,20 +178,23 @@ class View(Informed):
 
     @property
     def known_columns(self) -> NDArray[np.intp]:
-        """Places of the attributes whose true values the adversary has for every record."""
+        """Indices of attributes with known true values."""
         return np.flatnonzero(np.isin(self.attributes, self.knowledge.in_clear))
 
     @cached_property
     def weights(self) -> Array:
-        """Weights, shape (k,), of the unbiased combination ``Σ w_i Y_i`` of least variance that the law allows; sum 1.
+        """Weights of the least noisy unbiased combination of copies, shape (k,).
 
-        Without a law the copies count alike. Bounded so that moments still resolve the combination.
+        Sum 1; equal without a law. Bounded so that moments resolve the combination.
         """
         return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
 
     @property
     def counting(self) -> tuple[int, ...]:
-        """Copies that say all that the coalition's do by law: of one process the best, of Gaussian noise those combined, else all."""
+        """Copies that are jointly sufficient by the law.
+
+        The best copy of a process, the combined copies under Gaussian noise, else all.
+        """
         if isinstance(self.law, KroneckerNoise) and self.law.one_process:
             return (self.copies[int(np.argmin(np.diag(self.law.level_covariance)))],)
         if not isinstance(self.law, KroneckerNoise) or self.law.distribution != "gaussian":
@@ -199,7 +203,7 @@ class View(Informed):
 
     @cached_property
     def _combination(self) -> tuple[Array, Array] | None:
-        """The combination and its noise multiple, its weights bounded by the grain of second moments: ε of what they are sums of."""
+        """The combination and its noise multiple, weights bounded by the grain."""
         if not isinstance(self.law, KroneckerNoise):
             return None
         Sigma = self.law.level_covariance
@@ -210,8 +214,8 @@ class View(Informed):
 
     @cached_property
     def grain(self) -> Array:
-        """What doubles round the coalition's copies to, in roots of noise multiples, shape (N,): ε of their size over the noise's own."""
-        law = self.law  # its own shape where that is to be estimated, too: an order of magnitude is all that is asked
+        """Rounding of the copies in roots of noise multiples, shape (N,)."""
+        law = self.law  # the stated shape suffices even if it must be estimated: only the order of magnitude matters
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
         variances = np.diag(self.given.covariance) if isinstance(self.given, ExactMoments) else self.held.variances[: self.width]
@@ -219,36 +223,36 @@ class View(Informed):
 
     @cached_property
     def combined_variance(self) -> float:
-        """Noise multiple ``v`` of that combination, so that its noise has covariance ``v·K_0``.
+        """Noise multiple ``v`` of the combination, whose noise is ``v·K_0``.
 
         Raises
         ------
         NotApplicable
-            The law is not known, or mixes shapes.
+            The law is unknown, or mixes shapes.
         """
         if self._combination is None:
             raise NotApplicable("the law of the noise is not known to have one shape across the copies")
         return float(self._combination[1])
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
-        """Return mean, shape (N,), and covariance, shape (N, N), divisor r − 1, of ``Σ w_i Y_i`` over the rows of ``moments``."""
+        """Return mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
         covariance = self.held_covariance if moments is self.held else moments.covariance(max(1, moments.count - 1))
         mean, combined = combinations(self.weights[None], moments.mean, covariance)
         return self.centre + mean[0], combined[0]
 
     @cached_property
     def spectrum(self) -> tuple[Array, Array, Array, Array]:
-        """Mean and covariance of the best combination of the rows held, and its eigenvalues and vectors, the largest first."""
+        """Mean, covariance, eigenvalues and vectors of the combination."""
         mean, covariance = self.combined(self.held)
         return mean, covariance, *descending_eigen(covariance)
 
     @cached_property
     def data_moments(self) -> tuple[Array, Array]:
-        """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as this adversary knows or estimates them.
+        """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as known or estimated.
 
-        With ``Estimated`` knowledge the covariance of the copies' best combination less its noise, ``Cov − v·K_0`` (clipped to be
-        positive semi-definite), or ``Cov / (1 + v)`` when the noise follows the data (li2012, section 6.1); then with the regression
-        or tree that was published, if one was.
+        ``Estimated`` knowledge gives ``Cov − v·K_0`` of the best combination, clipped to be positive semi-definite. If the
+        noise follows the data it gives ``Cov / (1 + v)`` (li2012, section 6.1). A published regression or tree is then
+        applied.
 
         Raises
         ------
@@ -263,12 +267,12 @@ class View(Informed):
 
     @cached_property
     def estimated_moments(self) -> tuple[Array, Array]:
-        """Those moments as estimated from the rows held, without what was published.
+        """Moments of the data as estimated from the held rows alone.
 
         Raises
         ------
         NotApplicable
-            The law of the noise is not known to have one shape across the copies.
+            The law is unknown, or mixes shapes.
         """
         mean, covariance = self.combined(self.held)
         v = self.combined_variance
@@ -277,12 +281,12 @@ class View(Informed):
 
     @cached_property
     def pencil(self) -> Pencil:
-        """``K_X`` and ``K_0`` diagonalised together, as this adversary knows them: one decomposition for every coalition.
+        """``K_X`` and ``K_0`` diagonalised jointly, as known or estimated.
 
         Raises
         ------
         NotApplicable
-            This knowledge does not give moments, or the law of the noise is not known to have one shape across the copies.
+            This knowledge does not give moments, or the law is unknown or mixes shapes.
         """
         law = self.known_law
         if not isinstance(law, KroneckerNoise):
@@ -291,12 +295,12 @@ class View(Informed):
 
     @cached_property
     def known_law(self) -> NoiseLaw:
-        """The law with everything in it that the adversary must estimate put to its estimate: ``Sigma ⊗ K̂_X`` when it follows the data.
+        """The noise law; ``Sigma ⊗ K̂_X`` if it follows the data.
 
         Raises
         ------
         NotApplicable
-            Nobody has stated the law of the noise.
+            The law of the noise is unknown.
         """
         if self.law is None:
             raise NotApplicable("needs the law of the noise, which these copies come without")
