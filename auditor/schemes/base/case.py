@@ -1,4 +1,4 @@
-"""What a case of the self-test is: a scheme of which it is known beforehand whether its copies leak."""
+"""Self-test cases: schemes known in advance to leak or to be honest."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 
 
 class Case(Scheme):
-    """A scheme that ``auditor selftest`` audits, with an honest law or a planted leak.
+    """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
-    It states a law as any scheme does, and is audited by it. A scheme is put through the self-test by a class of both:
-    ``class Mine(Case, MyScheme)`` with ``honest = True``. It is of the kind ``case``, so that no scenario can name it by mistake.
+    It states a law, and the audit tests it, as for any scheme. A self-test of another scheme
+    inherits both classes:
+    ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is ``case``, so no scenario can
+    name it.
     """
 
     kind = "case"
