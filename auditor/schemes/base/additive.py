@@ -34,13 +34,15 @@ from auditor.types import Array
 
 Parents = Sequence[tuple[Array, float]]
 Normals: TypeAlias = "Rng | SerialRows"
-"""Where rows of standard normals come from."""
+"""Source of rows of standard normals."""
 
 CHUNK_VALUES = 2**15
-"""Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
+"""Values (rows × attributes) per chunk: 256 KB per copy, so that a copy and a parent fit a core's
+cache.
+"""
 
 ORIGINAL = 0
-"""The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
+"""Number of ``X`` among a step's parents (level 0)."""
 
 
 @dataclass(frozen=True)

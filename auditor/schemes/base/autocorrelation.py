@@ -10,7 +10,7 @@ from auditor.schemes.base.noise_law import undo_root
 from auditor.types import Array
 
 MOST_LAGS = 12
-"""Records back that are looked at: a year of months."""
+"""Largest lag: a year of months."""
 
 
 def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:

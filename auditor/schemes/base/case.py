@@ -20,10 +20,14 @@ class Case(Scheme):
 
     kind = "case"
     honest: ClassVar[bool] = False
-    """Whether the copies keep what they state: then an expectation that fails is a false alarm, and otherwise one that holds is a miss."""
+    """Whether the copies follow the stated law. A failing expectation is then a false alarm, else a
+    detection.
+    """
     lawful: ClassVar[bool] = False
-    """Whether the noise of a leak has the covariance that it states, and none with the records: no linear attack can show it."""
+    """Whether a leak keeps the stated covariance and is uncorrelated with the records (invisible to
+    linear attacks).
+    """
     records: ClassVar[Records] = "lognormal"
-    """The table that is perturbed: two correlated attributes, or one with six categories."""
+    """The perturbed table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
-    """Expectations that are judged. A leak is found if one of them fails, and acquitted if all of them hold."""
+    """Expectations evaluated. A leak counts as found if one of them fails."""

@@ -19,13 +19,17 @@ from auditor.numerics.moments import subtract_row
 from auditor.types import Array
 
 FINENESS = 2.0**-20
-"""Grid beside the smallest noise, where numbers have bits enough."""
+"""Grid relative to the smallest noise, for numbers with enough bits."""
 COARSEST = 2.0**-8
-"""Of numbers with few bits: ``g²/12`` is then a millionth of the variance, which changes no conclusion."""
+"""Coarsest grid, for numbers with few bits: ``g²/12`` is a millionth of the variance."""
 DOUBLE_BITS, SINGLE_BITS = 51, 23
-"""Multiples of the grid that numbers of 64 and 32 bits hold exactly, as a power of two, with room for the sum below or the sign."""
+"""Base-2 logarithm of the grid multiples that 64-bit and 32-bit numbers hold exactly, with one or
+two bits to spare.
+"""
 FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
-"""Deviations beyond which no draw lies of Gaussian and bounded noise, and of noise with exponential tails: a share of ``e^{−90}``."""
+"""Deviations beyond which no draw lies, for Gaussian and bounded noise, and for exponential tails
+(``e^{−90}``).
+"""
 
 
 def grid_of(deviations: Array, largest: Array, bits: int, units: Array | None = None, farthest: float = FARTHEST) -> Array:

@@ -54,7 +54,7 @@ APART = "infinite: some outputs tell two records apart for certain; the chance o
 FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 WHOLE = 1e-9
-"""What a change in units may lack of a whole number for rounding."""
+"""Rounding tolerance of a change in units that must be a whole number."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ class Figure:
 
 
 Guarantee = dict[str, Figure]
-"""By metric: ``gaussian_dp`` (μ), ``concentrated_dp`` (ρ), ``epsilon`` (pure), ``epsilon_at_delta`` (at the stated δ)."""
+"""By metric: ``gaussian_dp`` (μ), ``concentrated_dp`` (ρ), ``epsilon`` (pure), ``epsilon_at_delta``
+(at the stated δ).
+"""
 
 
 @dataclass(frozen=True)

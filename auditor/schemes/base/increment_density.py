@@ -23,7 +23,7 @@ from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
 PROCESSES: frozenset[Distribution] = frozenset({"laplace", "geometric", "skellam"})
-"""Distributions, other than the Gaussian, of which attributes are independent and copies are one process, or independent."""
+"""Non-Gaussian distributions with independent attributes."""
 
 
 def is_process(law: NoiseLaw) -> TypeGuard[KroneckerNoise]:

@@ -22,7 +22,7 @@ from auditor.schemes.base.noise_law import BITS
 from auditor.types import Array
 
 MOST_CORNERS = 20
-"""Attributes whose box of changes is gone through corner by corner: half a million pairs of opposite corners."""
+"""Most attributes for an exhaustive search: half a million pairs of opposite corners."""
 BOX = "an upper bound: over the corners of more than 20 attributes the largest length is bounded, not found"
 
 

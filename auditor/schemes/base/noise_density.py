@@ -30,9 +30,11 @@ from auditor.types import Array
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 EXACT_TAIL = 1e4
-"""Variance up to which Skellam tails are computed exactly, in time that grows with the deviation; beyond, to 1e-7 of each out to 20."""
+"""Variance up to which Skellam tails are exact (the cost grows with the deviation); beyond,
+relative error 1e-7 to 20 deviations.
+"""
 LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
-"""Distributions of whole multiples of a unit."""
+"""Distributions on a lattice."""
 
 
 def geometric_rate(v: float) -> float:
@@ -188,7 +190,9 @@ def _log_geometric(t: Array, s: float, unit: float) -> Array:
 
 
 FAR = 1e4
-"""Size of (k, v) from which ``I_k(v)`` is its uniform expansion, off by 0.1/(k² + v²) of it: scipy's is 0 or has no value further out."""
+"""Size of (k, v) from which ``I_k(v)`` is its uniform expansion, relative error 0.1/(k² + v²);
+scipy's fails further out.
+"""
 
 
 def _log_skellam(t: Array, s: float, unit: float) -> Array:
@@ -199,7 +203,9 @@ def _log_skellam(t: Array, s: float, unit: float) -> Array:
 MOST_TABLED = 2**21
 """Entries of the largest table: 16 megabytes."""
 WORTH_A_TABLE = 64
-"""Entries of a table for each value that is looked up in one call: who asks for many values does so in pieces, of 50,000 and more."""
+"""Most table entries per value looked up in one call; long inputs arrive in pieces of at least
+50,000.
+"""
 
 
 @lru_cache(maxsize=8)

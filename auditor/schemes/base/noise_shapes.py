@@ -150,7 +150,7 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
 
 
 ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesShape
-"""Noise that is independent between attributes: ``data`` has each attribute's own variance."""
+"""Shape with independent attributes; ``data`` has each attribute's own variance."""
 
 
 def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:

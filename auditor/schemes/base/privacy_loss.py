@@ -28,11 +28,15 @@ from auditor.schemes.base.noise_density import NoiseDensity
 from auditor.types import Array
 
 LARGEST = 1e12
-"""An ε beyond it says nothing, and exceeds what roots are sought in."""
+"""Largest ε searched for; larger values carry no information."""
 TAIL_STEPS = 40
-"""Of Skellam noise: multiples of its unit beyond twelve deviations and the change itself that are still summed; the rest is below 1e-30."""
+"""Lattice points summed beyond twelve deviations and the change, for Skellam noise; the rest is
+below 1e-30.
+"""
 MOST_SUMMED = 10**5
-"""Probabilities of Skellam noise that are summed; beyond, what μ bounds takes their place, which is then over by ``1/(3v)`` of it."""
+"""Most Skellam probabilities summed; beyond, the μ bound is used, which is larger by a share of
+``1/(3v)``.
+"""
 
 
 def root(f: Callable[[float], float], low: float, high: float) -> float:

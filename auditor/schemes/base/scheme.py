@@ -54,13 +54,13 @@ class TableMoments:
     rows: int
     spans: Array | None = None
     steps: Callable[[], Recorded] | None = field(default=None, repr=False)
-    """Finds in what steps the columns are recorded, a pass over the table: for noise that lies on the same lattice."""
+    """Finds the recording steps of the columns in one pass over the table; for noise on a lattice."""
     lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
-    """Finds how records follow one another, a pass over the table: for noise that follows them."""
+    """Finds autocorrelations in one pass over the table; for serial noise."""
     first: TableMoments | None = None
     of_first_batch: bool = False
     population: Callable[[], Array | None] | None = field(default=None, repr=False)
-    """Finds the covariance of the law that records were drawn from, where their source states one."""
+    """Finds the population covariance, if the source states one."""
 
     @property
     def scale(self) -> TableMoments:
@@ -200,35 +200,49 @@ class Scheme(Plugin):
 
     kind = "scheme"
     family: ClassVar[str]
-    """What attacks ask for: ``additive``, ``uniform`` …"""
+    """Family that attacks select on: ``additive``, ``uniform`` …"""
     engine: ClassVar[Literal["numeric", "categorical"]] = "numeric"
-    """Which engine audits its copies (``auditor.audit.engine``): they are columns of numbers, or codes of categories."""
+    """Engine that audits the copies (``auditor.audit.engine``): columns of numbers, or codes of
+    categories.
+    """
     claims: ClassVar[str] = ""
-    """What the scheme promises under collusion, or that it promises nothing."""
+    """The scheme's promise under collusion, if any."""
     needs_levels: ClassVar[bool] = True
     on_grid: ClassVar[bool] = False
-    """Whether its sampler rounds what it draws to ``Key.grid``."""
+    """Whether its sampler rounds draws to ``Key.grid``."""
     on_lattice: ClassVar[bool] = False
-    """Whether values must be whole multiples of a unit of their column: released ones are, too, so that nothing is rounded."""
+    """Whether values must be whole multiples of their column's unit; released values are too, so
+    none is rounded.
+    """
     makes_copies: ClassVar[bool] = True
-    """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
+    """Whether it draws the copies itself; otherwise they exist already."""
     needs_table: ClassVar[bool] = False
-    """Whether it must see all of the table, which it is then given as ``table``; others make a block's copies from that block alone."""
+    """Whether it needs the whole table (``table``); other schemes perturb each block independently."""
     adds_noise: ClassVar[bool] = False
-    """Whether released values are the original's plus noise, with nothing done to them afterwards."""
+    """Whether released values are the original plus noise, without a later step."""
     fresh_shaped_noise: ClassVar[bool] = False
-    """Whether copies' noise is independent of one another's and shaped like the data, as li2012's Theorem 3 supposes."""
+    """Whether noise is independent between copies and shaped like the data, as in li2012's Theorem
+    3.
+    """
     held_against: ClassVar[bool] = False
-    """Whether copies from files are compared with its law at levels that are estimated from them (metric ``off_law``). It may have no
-    parameter without a default, and is not inherited: a scheme that is derived from this one may have another law."""
+    """Whether copies from files are compared with its law at estimated levels (metric ``off_law``).
+    All its parameters must have
+    defaults. Not inherited, since a derived scheme may have another law.
+    """
     has_matrices: ClassVar[bool] = False
-    """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
+    """Whether it multiplies records by secret matrices, which later copies must reuse."""
     level_of_original: ClassVar[float | None] = None
-    """Level at which a copy is the original. Schemes that have one perturb each value anew in every run: copies of two runs average out."""
+    """Level at which a copy is the original. A scheme that has one draws anew in every run, so
+    copies of two runs average out.
+    """
     trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
-    """Three levels that ``auditor.testing`` tries it with, unless it has levels of its own; noise multiples or probabilities."""
+    """Three levels that ``auditor.testing`` uses, unless the scheme has its own; noise multiples or
+    probabilities.
+    """
     other_trials: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    """Parameters beside ``trial`` that ``auditor.testing`` tries attacks on: where they change what is secret."""
+    """Parameters in addition to ``trial`` that ``auditor.testing`` tries attacks on, if they change
+    the secret.
+    """
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""
