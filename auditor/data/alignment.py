@@ -3,26 +3,21 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``X``, ``Y`` | original and copy, records from all over the table | (n, N) |
-| ``z_j`` | Fisher's transform of the correlation of column j with itself, ``atanh r_j · √(n − 3)``:
-N(0, 1) if rows are unrelated | (N,) |
-| ``s_j`` | its expectation if the copy is the original plus independent noise, ``atanh ρ_j · √(n −
-3)`` | (N,) |
+| ``z_j`` | Fisher's transform of the correlation of column j with itself, ``atanh r_j · √(n − 3)``: N(0, 1) if rows are unrelated | (N,) |
+| ``s_j`` | its expectation if the copy is the original plus independent noise, ``atanh ρ_j · √(n − 3)`` | (N,) |
 
-Shuffled rows would look like strong noise. The copy's own variance shows the noise: for ``Y = X +
-Z`` the correlation is
-``ρ = σ_X / σ_Y``. For a copy smoother than the original (rounded, top-coded, in classes: ``E(Y |
-X)``) it is ``σ_Y / σ_X``. Rows count as
-reordered if ``s`` requires a relation (`SURE`) and none is found (`UNRELATED`): by no column's
-values or ranks, and no mixture of columns
-(after a rotation). With much noise or few records the result is undecided.
+Shuffled rows would look like strong noise. The copy's own variance shows the noise: for
+``Y = X + Z`` the correlation is ``ρ = σ_X / σ_Y``. For a copy smoother than the original (rounded,
+top-coded, in classes: ``E(Y | X)``) it is ``σ_Y / σ_X``. Rows count as reordered if ``s`` requires
+a relation (`SURE`) and none is found (`UNRELATED`): by no column's values or ranks, and no mixture
+of columns (after a rotation). With much noise or few records the result is undecided.
 
 False alarms: for a Gaussian column with ``s = 10`` the ranks' ``z`` is below the bound with
-probability under 10⁻⁶, for up to 50
-columns. Misses: one misaligned copy in 10⁴ is related by chance.
+probability under 10⁻⁶, for up to 50 columns. Misses: one misaligned copy in 10⁴ is related by
+chance.
 
 Sorted records are related to any other sorted records, so differences of neighbours are tested too.
-Parts of the table are tested
-separately, since a record may be lost in the middle.
+Parts of the table are tested separately, since a record may be lost in the middle.
 """
 
 from __future__ import annotations
@@ -157,8 +152,7 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
     """Return ``s_j = atanh ρ_j · √(n − 3)``, shape (N,).
 
     ``ρ_j`` is the ratio of the smaller to the larger deviation. n is divided by the ranks' kurtosis
-    over 3 if above 1, since few records
-    count if most values are equal.
+    over 3 if above 1, since few records count if most values are equal.
     """
     deviations = np.std(X, axis=0), np.std(Y, axis=0)
     rho = np.minimum(*deviations) / np.maximum(*deviations)

@@ -1,12 +1,10 @@
 """Batches of records: checks of a later batch against earlier ones.
 
 Each record's noise is drawn once, when its batch arrives, independently of all other records.
-Levels are always relative to the *first*
-batch's covariance. So the copies of all batches follow the law of one release, and Theorem 4 holds:
-of every batch a coalition's least
-perturbed copy is sufficient. A record that arrives twice breaks this. Its copies at levels a and b
-have independent noise, and together
-are as good as one at level ``ab/(a + b)``.
+Levels are always relative to the *first* batch's covariance. So the copies of all batches follow
+the law of one release, and Theorem 4 holds: of every batch a coalition's least perturbed copy is
+sufficient. A record that arrives twice breaks this. Its copies at levels a and b have independent
+noise, and together are as good as one at level ``ab/(a + b)``.
 """
 
 from __future__ import annotations

@@ -34,10 +34,9 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     """Return the common columns, of records complete in them, with notes.
 
     A missing cell (local suppression) discloses no value. Imputed by a mean it would count as
-    protected, and hide the exposure of the
-    others. Errors of excluded cells are noted: a suppressed record may be perturbed less elsewhere,
-    and a column missing in one copy may be
-    unperturbed in another.
+    protected, and hide the exposure of the others. Errors of excluded cells are noted: a suppressed
+    record may be perturbed less elsewhere, and a column missing in one copy may be unperturbed in
+    another.
 
     Raises
     ------

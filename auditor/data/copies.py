@@ -137,8 +137,7 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     ------
     AuditorError
         The file is missing, has no column of the original or holds values other than numbers; its
-        keys are invalid; or it has another
-        number of rows.
+        keys are invalid; or it has another number of rows.
     """
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:

@@ -110,8 +110,7 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded
 
     Examples
     --------
-    >>> found = describe_frames([pd.DataFrame({"no": range(20), "height": [1.8, 1.7, 1.75, 1.6] *
-    5})])
+    >>> found = describe_frames([pd.DataFrame({"no": range(20), "height": [1.8, 1.7, 1.75, 1.6] * 5})])
     >>> [(column.name, column.kind) for column in found.columns], found.whole
     ([('no', 'identifier'), ('height', 'category')], True)
     """

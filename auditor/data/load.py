@@ -90,18 +90,16 @@ def load_table(
     ----------
     source : str
         The name of a registered source, or a path to a file of any kind in
-        ``auditor.data.formats.file_kinds``, or to a folder of
-        parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one
-        column every line below the header
-        is a record, and a blank line is a missing value; with several columns a blank line is no
-        record.
+        ``auditor.data.formats.file_kinds``, or to a folder of parts (``parts/``), relative to
+        ``base`` or else to the current folder. In a CSV file of one column every line below the
+        header is a record, and a blank line is a missing value; with several columns a blank line
+        is no record.
     columns : sequence of str, optional
         Attributes in this order; Boolean columns become 0 and 1. Columns of ``dates`` and
-        ``categories`` are added. A category that
-        is not listed here is excluded from the numbers, even if numeric. By default every column
-        except a source's class labels; all
-        must then be numbers, unless ``categories`` names some: then non-numeric and constant
-        columns are excluded.
+        ``categories`` are added. A category that is not listed here is excluded from the numbers,
+        even if numeric. By default every column except a source's class labels; all must then be
+        numbers, unless ``categories`` names some: then non-numeric and constant columns are
+        excluded.
     rows : int, optional
         Number of first records (of records to draw, for a synthetic source), before records with
         gaps are dropped.
@@ -135,8 +133,8 @@ def load_table(
     -------
     Table
         Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; read-only. Above
-        ``streamed.HELD_BYTES`` values and
-        categories stay in their file and are read block by block, unless there are hierarchies.
+        ``streamed.HELD_BYTES`` values and categories stay in their file and are read block by
+        block, unless there are hierarchies.
 
     Raises
     ------

@@ -99,10 +99,8 @@ def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) ->
     """Return values of shape (n, N) in the form of ``X``.
 
     With its index and columns, or its number of dimensions. Columns that are ``whole``, shape (N,),
-    become 64-bit integers if the
-    original's type is integer. With other columns than the original's, only the index is kept, and
-    a DataFrame's columns are
-    ``y1, y2, …``.
+    become 64-bit integers if the original's type is integer. With other columns than the
+    original's, only the index is kept, and a DataFrame's columns are ``y1, y2, …``.
     """
     if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
         return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])

@@ -34,8 +34,7 @@ def recorded(table: Table) -> Recorded:
     """Return the recording steps of a table's columns.
 
     Standardised columns have none. A column of zeros has step 1. Cells equal to the column's mean
-    may be imputed; they are ignored if no
-    step fits them.
+    may be imputed; they are ignored if no step fits them.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

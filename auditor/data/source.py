@@ -38,8 +38,7 @@ class Source(Plugin):
     """A named source of microdata; ``frame`` returns raw columns.
 
     `auditor.data.load` selects, checks and standardises. A purely numeric source may define
-    ``numbers`` instead of ``frame``, which avoids
-    the import of pandas.
+    ``numbers`` instead of ``frame``, which avoids the import of pandas.
     """
 
     kind = "source"
@@ -88,8 +87,8 @@ class Source(Plugin):
         ----------
         rows : int or None
             For a synthetic source the number of records to draw (None: its default). A source with
-            its own data returns its first ``rows``
-            records, or all if it has fewer; the loader notifies the user.
+            its own data returns its first ``rows`` records, or all if it has fewer; the loader
+            notifies the user.
         rng : Generator
             The only randomness a source may use.
         """
@@ -112,8 +111,7 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
     """Return the seed of an audit's noise.
 
     The scenario's seed; for a private table mixed with its fingerprint. A scenario's seed is
-    public. If the noise could be reproduced, every
-    figure would be an equation for the records, and enough figures would determine them. So only a
-    holder of the table can reproduce it.
+    public. If the noise could be reproduced, every figure would be an equation for the records, and
+    enough figures would determine them. So only a holder of the table can reproduce it.
     """
     return seed if is_public(source) else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")

@@ -3,23 +3,18 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``σ_i²`` | level of copy i | scalar | |
-| ``Sigma`` | ``min(σ_i², σ_j²)``: the corner-wave property | (M, M) | li2011 (19); li2012 (15) is
-misprinted |
+| ``Sigma`` | ``min(σ_i², σ_j²)``: the corner-wave property | (M, M) | li2011 (19); li2012 (15) is misprinted |
 | ``K_0`` | ``K_X`` by default | (N, N) | li2012, section 3.1 |
 | ``a < s < b`` | levels next below and above the new one | scalars | |
 
 The least perturbed copy held is sufficient. Given its two neighbours a new copy is independent of
-all others (the Markov
-property), so the bridge
+all others (the Markov property), so the bridge
 
-    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a +
-    sqrt(s−a)·g``  beyond the last,
+    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
 
 with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly. Its
-cost does not depend on the number
-of copies, and it has no solve, so close levels are safe. A repeated level returns the existing
-copy, as fresh noise would be a
-second observation of ``X``.
+cost does not depend on the number of copies, and it has no solve, so close levels are safe. A
+repeated level returns the existing copy, as fresh noise would be a second observation of ``X``.
 
 Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian: the covariance alone is not
 enough.
@@ -95,9 +90,8 @@ class CornerWave(AdditiveScheme):
         """Return the steps for copies that are rounded to a grid.
 
         The bridge's steps from the lowest new level up; the steps of ``plan`` for the paper's
-        algorithms. Above the last level a
-        copy is a function of the copy before and of noise independent of ``X``, for any rounding.
-        So Theorem 4 holds exactly.
+        algorithms. Above the last level a copy is a function of the copy before and of noise
+        independent of ``X``, for any rounding. So Theorem 4 holds exactly.
         """
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
@@ -123,8 +117,8 @@ def parallel_plan(levels: Sequence[float]) -> list[Step]:
     """Return the paper's Algorithm 1: one Cholesky factor of ``Sigma``.
 
     Source: li2012, section 5.2.1 and Lemma 1 (``K_Z = Sigma ⊗ K_0``, so factors of M×M and N×N
-    matrices suffice). Equal levels
-    would make ``Sigma`` singular; each distinct level is drawn once.
+    matrices suffice). Equal levels would make ``Sigma`` singular; each distinct level is drawn
+    once.
     """
     return _joint_plan(levels, 0)
 
@@ -133,8 +127,8 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     """Return the paper's Algorithm 3: new copies given *all* earlier ones.
 
     Source: li2012 (17) and (18), with ERRATA's transpose. A first release requests one copy at a
-    time; copies added later are one
-    request. Dense solves in the number of copies, kept for comparison with the paper's timings.
+    time; copies added later are one request. Dense solves in the number of copies, kept for
+    comparison with the paper's timings.
     """
     if existing > 0:
         return _joint_plan(levels, existing)

@@ -43,8 +43,7 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
     """Return the noise seed of one release.
 
     Without a seed a secret key, else a mixture of seed and table. The seed alone would give two
-    tables equal noise, and the
-    difference of their copies would show every cell that differs.
+    tables equal noise, and the difference of their copies would show every cell that differs.
     """
     if seed is None:
         return ReleaseKey()

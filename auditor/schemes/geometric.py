@@ -2,23 +2,18 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``v_a ≤ v_b ≤ v_c`` | the noise's variances, in squared units, in the lower neighbour, the new
-copy and the upper neighbour | |
+| ``v_a ≤ v_b ≤ v_c`` | the noise's variances, in squared units, in the lower neighbour, the new copy and the upper neighbour | |
 | ``λ, q`` | ``q = e^{−λ}``, ``v = 2q/(1 − q)²``, so that ``λ = 2 arsinh(1/√(2v))`` | |
-| ``g(k)`` | ``(1 − q)/(1 + q)·q^{|k|}``, with ``g(0) = 1/√(2v + 1)`` | Ghosh, Roughgarden &
-Sundararajan 2009 |
+| ``g(k)`` | ``(1 − q)/(1 + q)·q^{|k|}``, with ``g(0) = 1/√(2v + 1)`` | Ghosh, Roughgarden & Sundararajan 2009 |
 | ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
 | ``r_1, r_2`` | ``v_a/v_b`` and ``v_b/v_c``, the chances that a step is 0 | |
 
-The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is ``b/c + (1
-− b/c)/(1 + c(1 − cos u))``.
-So from v_b to v_c the noise stays unchanged with probability ``v_b/v_c``, and else gains fresh
-noise of variance v_c.
-In terms of q the probability is ``((1 − q_c)/(1 − q_b))²·q_b/q_c``.
-Given D, each of the two steps stayed or was fresh. If both were fresh the split has weight
-``q_b^{|u|} q_c^{|D − u|}``.
-It is geometric outside 0 … D, and inside with ratio ``ρ = q_b/q_c``. D = 0 may result from two
-steps that cancel.
+The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is
+``b/c + (1 − b/c)/(1 + c(1 − cos u))``. So from v_b to v_c the noise stays unchanged with
+probability ``v_b/v_c``, and else gains fresh noise of variance v_c. In terms of q the probability
+is ``((1 − q_c)/(1 − q_b))²·q_b/q_c``. Given D, each of the two steps stayed or was fresh. If both
+were fresh the split has weight ``q_b^{|u|} q_c^{|D − u|}``. It is geometric outside 0 … D, and
+inside with ratio ``ρ = q_b/q_c``. D = 0 may result from two steps that cancel.
 
 Weights are divided by ``q_c^{|D|}`` to avoid overflow and underflow.
 """

@@ -7,10 +7,9 @@
 | ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, sections 4 and 6.1 |
 
 ``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: equal covariance,
-bounded noise (agrawal2000).
-``correlated`` shapes the noise like the data, ``K_0 = K_X``, so no filter can separate them
-(huang2005, section 8).
-Broken by design as a multilevel scheme: a coalition gains with every copy (li2012, Theorem 3).
+bounded noise (agrawal2000). ``correlated`` shapes the noise like the data, ``K_0 = K_X``, so no
+filter can separate them (huang2005, section 8). Broken by design as a multilevel scheme: a
+coalition gains with every copy (li2012, Theorem 3).
 """
 
 from __future__ import annotations

@@ -3,27 +3,21 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | k of a copy | scalar | samarati2001 |
-| copy | the class of each record, and the range of each of its attributes
-(``auditor.schemes.generalisation.copies``) | (n,) records | |
-| file | lower and upper bound of each quasi-identifier, the other attributes, a flag for
-suppression | 2q + (N − q) + 1 columns | |
+| copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.copies``) | (n,) records | |
+| file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
 
 ``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` gives every
-quasi-identifier bins of one width:
-the lowest rungs that satisfy the rules after suppression of a share of the records. A column with a
-hierarchy (``data:
-hierarchies:``) is generalised node by node. Its bounds are the first and last leaf of a node.
-t-closeness of a sensitive column with a
+quasi-identifier bins of one width: the lowest rungs that satisfy the rules after suppression of a
+share of the records. A column with a hierarchy (``data: hierarchies:``) is generalised node by
+node. Its bounds are the first and last leaf of a node. t-closeness of a sensitive column with a
 hierarchy uses it.
 
 Sensitive attributes are released unperturbed: k-anonymity hides identity, not content. Fails if a
-class's sensitive values are equal
-(homogeneity), skewed (skewness) or close in meaning (similarity); options ℓ, α, h, e and t address
-this. A quasi-identifier missing
-from the list is an attack route. Several copies do not compose: classes of different copies
-intersect in fewer than k records, unless
-one partition refines the other (``k-anonymity-multilevel``). ``measures: [anonymity]`` reports the
-remaining promises.
+class's sensitive values are equal (homogeneity), skewed (skewness) or close in meaning
+(similarity); options ℓ, α, h, e and t address this. A quasi-identifier missing from the list is an
+attack route. Several copies do not compose: classes of different copies intersect in fewer than k
+records, unless one partition refines the other (``k-anonymity-multilevel``).
+``measures: [anonymity]`` reports the remaining promises.
 """
 
 from __future__ import annotations

@@ -4,27 +4,22 @@
 | --- | --- | --- |
 | level | k of a copy | samarati2001 |
 | ``P_k`` | its partition of the records into classes of k or more | |
-| ``P_f, P_c`` | its neighbours among the copies released before it: the next smaller k and the next
-larger k | |
+| ``P_f, P_c`` | its neighbours among the copies released before it: the next smaller k and the next larger k | |
 
 Classes are nested: every class of ``P_k`` is a union of classes of ``P_f`` and lies within one of
-``P_c``. Without ``P_f`` the classes
-of ``P_c`` are cut as Mondrian cuts the whole table (lefevre2006); otherwise the cuts separate whole
-classes of ``P_f``.
+``P_c``. Without ``P_f`` the classes of ``P_c`` are cut as Mondrian cuts the whole table
+(lefevre2006); otherwise the cuts separate whole classes of ``P_f``.
 
 Two records share a class in all copies held exactly if they share one in the finest, and every
-union of classes keeps k, ℓ, α and t.
-So a coalition sees its finest copy's classes and ranges only (docs/method.md, «Several levels of
-k»). A copy released after a finer
-one is a function of it and of the next coarser one. In ascending order of k, all copies are
-functions of the first, and its holder
-learns no more by any attack. In descending order coarse copies lose less utility.
+union of classes keeps k, ℓ, α and t. So a coalition sees its finest copy's classes and ranges only
+(docs/method.md, «Several levels of k»). A copy released after a finer one is a function of it and
+of the next coarser one. In ascending order of k, all copies are functions of the first, and its
+holder learns no more by any attack. In descending order coarse copies lose less utility.
 
 Copies are computed in their order of release, so a later request has an equal result.
 
 Not addressed: the weaknesses of one copy (``auditor.schemes.k_anonymity``). Classes released before
-a finer copy may disclose that
-Mondrian cuts were refused; no attack here uses that.
+a finer copy may disclose that Mondrian cuts were refused; no attack here uses that.
 """
 
 from __future__ import annotations

@@ -12,10 +12,9 @@
 | ``t`` | ``e^{−lD}`` | |
 
 ``(1 + b²u²)/(1 + c²u²) = r + (1 − r)/(1 + c²u²)`` with ``r = b²/c²``: the increment from b to c is
-0 with probability r, and else
-fresh noise of scale c. Both increments of a bridge are mixtures of this form. They can add up to D
-in three ways (only the second
-moves, only the first, both). Divided by the density of D this leaves
+0 with probability r, and else fresh noise of scale c. Both increments of a bridge are mixtures of
+this form. They can add up to D in three ways (only the second moves, only the first, both). Divided
+by the density of D this leaves
 
     ``U = 0`` with probability ``1 − S``, and given that it is not:
     below 0 with probability ``q``,         where ``−U`` is exponential of rate k,
@@ -24,8 +23,8 @@ moves, only the first, both). Divided by the density of D this leaves
     beyond D with ``q·t``,                  where ``U − D`` is exponential of rate k.
 
 One uniform number chooses the side, and one exponential serves all sides: the excess of an
-exponential of rate l over D is again
-exponential. ``D = 0`` almost surely means two increments at rest, and gives ``U = 0``.
+exponential of rate l over D is again exponential. ``D = 0`` almost surely means two increments at
+rest, and gives ``U = 0``.
 
 Reference: koufogiannis2015 (the process); its bridge, for levels in any order, is derived here.
 """
@@ -67,7 +66,7 @@ def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Arra
 
 
 def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
-    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low``, shape (rows, N).
+    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low``, (rows, N).
 
     Parameters
     ----------

@@ -1,16 +1,13 @@
 """Published copies: files made elsewhere, audited as they are.
 
 No statement about them is trusted. Without a stated law, attacks use a law estimated from original
-and copies
-(``auditor.audit.numeric.estimated_noise``), and pooling is judged by the best linear attack fitted
-to the originals. With ``law`` (a
-scheme's name and parameters, or a covariance file) attacks use the stated law; a wrong law appears
-as a contradiction between theory
-and measurement.
+and copies (``auditor.audit.numeric.estimated_noise``), and pooling is judged by the best linear
+attack fitted to the originals. With ``law`` (a scheme's name and parameters, or a covariance file)
+attacks use the stated law; a wrong law appears as a contradiction between theory and measurement.
 
 Files match the original row by row, or by a `key` column. The records and columns complete in the
-original and all copies are audited.
-The stated law is of the whole original, before any loss of records, cells or columns.
+original and all copies are audited. The stated law is of the whole original, before any loss of
+records, cells or columns.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Published categorical copies: files of randomised response or PRAM.
 
 A copy's law is a transition matrix, P(released value | original value). With ``levels`` and ``law``
-it is stated, and the values are
-compared with it. Without a law it is estimated from original and copies
-(``auditor.schemes.replacement.estimated_law``), as an
-insider could. Attacks are cross-fitted: estimated on one half of the records, measured on the
-other, in turn.
+it is stated, and the values are compared with it. Without a law it is estimated from original and
+copies (``auditor.schemes.replacement.estimated_law``), as an insider could. Attacks are
+cross-fitted: estimated on one half of the records, measured on the other, in turn.
 
 A scenario with categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this
-scheme, unless it states a law of
-added noise.
+scheme, unless it states a law of added noise.
 """
 
 from __future__ import annotations

@@ -5,17 +5,14 @@
 | ``n'`` | columns of a copy, ``dimensions`` | scalar | |
 | ``M`` | independent N(0, σ²) entries; σ² = 1/n' by default | (n', N) | liu2008, section 4 |
 | ``E‖M(x − x')‖²`` | ``σ² n' ‖x − x'‖²`` | scalar | |
-| ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes | (N, N) |
-mukherjee2006 |
+| ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes | (N, N) | mukherjee2006 |
 
 ``matrix: dct`` keeps the n' cosine coefficients with the largest mean square over the table, in a
 secret order.
 
 A smaller n' preserves distances less and discloses less: with n' < N no adversary can invert the
-map for all records. Each known
-record removes one more dimension of uncertainty. Several copies have independent matrices, so
-collusion stacks them to one projection
-with ``Σ n'`` rows.
+map for all records. Each known record removes one more dimension of uncertainty. Several copies
+have independent matrices, so collusion stacks them to one projection with ``Σ n'`` rows.
 """
 
 from __future__ import annotations

@@ -7,14 +7,12 @@
 | ``y`` | ``M x + t`` | (N,) | |
 
 Distances are preserved, so k-means, nearest neighbours and support vector machines give equal
-results. Fails against an adversary
-with N independent known records, or with a sample of the population. Without a translation, lengths
-of records and the sum of squares
-of all attributes are also disclosed.
+results. Fails against an adversary with N independent known records, or with a sample of the
+population. Without a translation, lengths of records and the sum of squares of all attributes are
+also disclosed.
 
 Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``, and the rows determine that
-product, so pooled copies disclose no
-more than one.
+product, so pooled copies disclose no more than one.
 """
 
 from __future__ import annotations

@@ -3,15 +3,13 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``M_i`` | Haar rotation of copy i, or one for all | (N, N) | chen2007 |
-| ``Z_i`` | white noise, ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012,
-section 5 |
+| ``Z_i`` | white noise, ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
 
 Rotated white noise is white, so a copy is ``M_i x + R_i`` with white ``R_i``. Fails against known
-records by regression, with the
-noise's error. Fresh noise also fails by collusion: recipients align their copies and average. Under
-corner-wave noise (li2012) the least
-noisy copy is sufficient for every coalition.
+records by regression, with the noise's error. Fresh noise also fails by collusion: recipients align
+their copies and average. Under corner-wave noise (li2012) the least noisy copy is sufficient for
+every coalition.
 """
 
 from __future__ import annotations

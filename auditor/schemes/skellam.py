@@ -4,17 +4,14 @@
 | --- | --- | --- |
 | ``N_1, N_2`` | two independent Poisson processes, each of mean v/2 at variance v | |
 | ``Z_v`` | ``N_1 − N_2`` at v: ``P(k) = e^{−v} I_k(v)`` | Skellam 1946 |
-| ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new
-copy and the upper neighbour | |
+| ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new copy and the upper neighbour | |
 | ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
 
 Steps are Skellam numbers of the variances' difference. Only the difference of both processes is
-released. Given D their arrivals between
-v_a and v_c, ``n + |D|`` of one and n of the other, have ``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with
-``v = v_c − v_a`` (a Bessel law: Yuan &
-Kalbfleisch 2000). Arrival times of a Poisson process are uniform: each is before v_b with
-probability ``(v_b − v_a)/(v_c − v_a)``. So the
-new copy's parts of both are binomial.
+released. Given D their arrivals between v_a and v_c, ``n + |D|`` of one and n of the other, have
+``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with ``v = v_c − v_a`` (a Bessel law: Yuan & Kalbfleisch
+2000). Arrival times of a Poisson process are uniform: each is before v_b with probability
+``(v_b − v_a)/(v_c − v_a)``. So the new copy's parts of both are binomial.
 """
 
 from __future__ import annotations

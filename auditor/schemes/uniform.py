@@ -4,28 +4,22 @@ r"""Retention-replacement: values kept with probability p, else redrawn.
 | --- | --- | --- |
 | ``p`` | retention probability, a copy's level: more = *less* noisy | xiao2009, section 1 |
 | ``s`` | size of the domain | |
-| ``π`` | distribution of replacements, (s,): ``1/s`` each, unless ``replacement`` is stated |
-agrawal2005 |
+| ``π`` | distribution of replacements, (s,): ``1/s`` each, unless ``replacement`` is stated | agrawal2005 |
 | ``P(y\|x)`` | ``p·[x = y] + (1 − p)·π_y`` | xiao2009, eq. 1 |
 
 ``uniform`` draws independently for every copy, even at a repeated level. Broken by design as a
-multilevel scheme: a value that two
-copies share is probably the original (xiao2009, section 1.1). ``uniform-multilevel`` is one
-replacement process per tuple,
-seen at time ``−ln p``: replacements arrive at rate 1 and each draws from the domain. So every other
-copy is a noisier view of the least
+multilevel scheme: a value that two copies share is probably the original (xiao2009, section 1.1).
+``uniform-multilevel`` is one replacement process per tuple, seen at time ``−ln p``: replacements
+arrive at rate 1 and each draws from the domain. So every other copy is a noisier view of the least
 perturbed copy held, and the posterior given any coalition is the posterior given that copy (Theorem
-1). This holds for any π (the
-remark that ends section 5.2).
+1). This holds for any π (the remark that ends section 5.2).
 
 ``replacement: prior`` draws from the data's own shares, so a copy's expected shares are the
-original's. But these shares are then
-public, and a rare value in a copy was probably kept: ``ε = ln(1 + p/((1 − p)·min π))``, least for
-uniform π, and infinite if some π is 0.
+original's. But these shares are then public, and a rare value in a copy was probably kept:
+``ε = ln(1 + p/((1 − p)·min π))``, least for uniform π, and infinite if some π is 0.
 
 Reference: xiao2009, sections 5 and 6; agrawal2005 for non-uniform replacements. Fails, like every
-perturbation of single
-tuples, if tuples are dependent and the adversary knows the dependence.
+perturbation of single tuples, if tuples are dependent and the adversary knows the dependence.
 """
 
 from __future__ import annotations

@@ -289,8 +289,7 @@ def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute
     name : str
     rule : mapping
         ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": [e_0, …, e_s]}``; values
-        outside the edges belong to the first
-        or last bin.
+        outside the edges belong to the first or last bin.
 
     Raises
     ------

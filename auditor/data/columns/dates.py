@@ -62,8 +62,7 @@ def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
     --------
     >>> plain_days(pd.Series(["1970-01-02", None])).tolist()
     [1.0, nan]
-    >>> plain_days(pd.Series(["31.12.2020"])), plain_days(pd.Series(["2020"])),
-    plain_days(pd.Series([18]))
+    >>> plain_days(pd.Series(["31.12.2020"])), plain_days(pd.Series(["2020"])), plain_days(pd.Series([18]))
     (None, None, None)
     """
     there = column.dropna()

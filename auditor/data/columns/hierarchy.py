@@ -2,11 +2,9 @@
 
 | word | meaning |
 | --- | --- |
-| leaf | one of the column's values; the table holds its place among the leaves, 0 … L − 1, in the
-order of the declaration |
+| leaf | one of the column's values; the table holds its place among the leaves, 0 … L − 1, in the order of the declaration |
 | node | a group of neighbouring leaves: an interval of places |
-| height | 0 for a leaf, one more per level of grouping; all branches have equal height, and the
-root has height H |
+| height | 0 for a leaf, one more per level of grouping; all branches have equal height, and the root has height H |
 """
 
 from __future__ import annotations

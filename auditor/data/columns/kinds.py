@@ -5,19 +5,13 @@ The first rule that fits decides.
 | kind | rule |
 | --- | --- |
 | unusable | no values, all equal, or more blanks than values |
-| unusable | infinite numbers, numbers written as text, also with marks or among text, or neither
-numbers, text, dates nor booleans |
-| identifier | numbers, all different, that increase evenly from row to row, or fill half of their
-range or more in any order |
-| identifier | whole numbers, all different, in a column named an id; dates, all different, in order
-of time; text, all different |
+| unusable | infinite numbers, numbers written as text, also with marks or among text, or neither numbers, text, dates nor booleans |
+| identifier | numbers, all different, that increase evenly from row to row, or fill half of their range or more in any order |
+| identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
 | date | typed dates, or text that one of `FORMATS` reads in every cell |
-| category | booleans; numbers with at most 10 different values, text and codes with at most 50; of
-each at least 5 records on average |
-| unusable | other codes: whole numbers some of which begin with a zero, or in a column named a
-postcode, a telephone or the like |
-| number | all other numbers, whether or not they are all different: a salary to the cent is no
-identifier |
+| category | booleans; numbers with at most 10 different values, text and codes with at most 50; of each at least 5 records on average |
+| unusable | other codes: whole numbers some of which begin with a zero, or in a column named a postcode, a telephone or the like |
+| number | all other numbers, whether or not they are all different: a salary to the cent is no identifier |
 | free text | all other text |
 """
 
@@ -121,8 +115,7 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None, co
 
     Examples
     --------
-    >>> column_of("salary", pd.Series([1200.5, 1800.25, 950.75, 2210.1])).kind, column_of("no",
-    pd.Series([4, 5, 6, 7])).kind
+    >>> column_of("salary", pd.Series([1200.5, 1800.25, 950.75, 2210.1])).kind, column_of("no", pd.Series([4, 5, 6, 7])).kind
     ('number', 'identifier')
     """
     there = cells.dropna()
@@ -154,8 +147,7 @@ def identifies(name: str, x: Array, records: float) -> bool:
 
     Examples
     --------
-    >>> identifies("no", np.arange(4.0, 9.0), 5), identifies("age", np.array([31.0, 44.0, 31.0,
-    58.0]), 4)
+    >>> identifies("no", np.arange(4.0, 9.0), 5), identifies("age", np.array([31.0, 44.0, 31.0, 58.0]), 4)
     (True, False)
     """
     there = x[np.isfinite(x)]

@@ -1,10 +1,9 @@
 """Exact quantiles of a column read block by block, equal to numpy's.
 
 A quantile lies between two order statistics. Values are counted between *splitters* from a sample.
-Each order statistic is then a
-splitter, or lies between two; the few values in between are read again and sorted. If they are
-many, some become splitters too. Each
-step is one pass, three in all except for adversarial columns.
+Each order statistic is then a splitter, or lies between two; the few values in between are read
+again and sorted. If they are many, some become splitters too. Each step is one pass, three in all
+except for adversarial columns.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ def order_statistics(read: Read, rows: int, ranks: NDArray[np.int64]) -> Array:
 
 
 def _cell_of(values: Array, splitters: Array) -> NDArray[np.intp]:
-    """Return 2i + 1 for a value that is splitter i, 2i for one between it and the splitter before."""
+    """Return 2i + 1 for splitter i, 2i for a value just below it."""
     place = np.searchsorted(splitters, values)
     same = splitters[np.minimum(place, splitters.size - 1)] == values
     return np.asarray(2 * place + (same & (place < splitters.size)), dtype=np.intp)

@@ -1,8 +1,7 @@
 """Identifiers of records, to join copies to the original; never shown.
 
 A key is a whole number or text. If all keys of both files are whole numbers, ``007`` and ``7.0``
-are equal; otherwise text is compared
-without surrounding blanks.
+are equal; otherwise text is compared without surrounding blanks.
 """
 
 from __future__ import annotations

@@ -7,10 +7,9 @@
 | ``P`` | ``Σ (x − s − m)(x − s − m)ᵀ`` | (N, N) |
 
 A block's moments are about its own mean and joined by the rule of Chan, Golub and LeVeque (1979),
-which is as exact as two passes (at
-an offset of 10⁷, raw squares are lost to rounding). Blocks are joined within a stripe, then stripes
-(``auditor.numerics.blocks.stripes``),
-always in order. So the result does not depend on the number of workers.
+which is as exact as two passes (at an offset of 10⁷, raw squares are lost to rounding). Blocks are
+joined within a stripe, then stripes (``auditor.numerics.blocks.stripes``), always in order. So the
+result does not depend on the number of workers.
 """
 
 from __future__ import annotations

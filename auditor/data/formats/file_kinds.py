@@ -1,8 +1,7 @@
 """Kinds of table files by suffix, and readers of files held whole.
 
 CSV (``text_files``) and Parquet (``parts``) are read piece by piece. All others are read at once by
-pandas or pyarrow, up to a size
-limit. Labelled values are read as their codes.
+pandas or pyarrow, up to a size limit. Labelled values are read as their codes.
 """
 
 from __future__ import annotations

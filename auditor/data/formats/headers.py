@@ -1,8 +1,7 @@
 """Test whether a file's column names are names or a record.
 
 A file without a header has its first record in their place, which must not be printed. A record is
-recognised by numbers and dates.
-Words may be names, unless they also occur among the cells below.
+recognised by numbers and dates. Words may be names, unless they also occur among the cells below.
 """
 
 from __future__ import annotations
@@ -39,8 +38,7 @@ def is_value(name: str) -> bool:
 
     Examples
     --------
-    >>> [is_value(name) for name in ("5.1", "5.1.1", "-1e3", "2020-01-31", "1.2.2020 10:30", "12 %",
-    "nan", "1,5")]
+    >>> [is_value(name) for name in ("5.1", "5.1.1", "-1e3", "2020-01-31", "1.2.2020 10:30", "12 %", "nan", "1,5")]
     [True, True, True, True, True, True, True, True]
     >>> [is_value(name) for name in ("age", "x1", "2020_sales", "1st", "e5", "", "-")]
     [False, False, False, False, False, False, False]
@@ -55,8 +53,7 @@ def holds_records(name: str) -> bool:
 
     Examples
     --------
-    >>> [holds_records(name) for name in ("\nage,city\n31,Rome", "x\n1.5", "a\nb\nc\nd",
-    "income\n(dollars)", "a, b")]
+    >>> [holds_records(name) for name in ("\nage,city\n31,Rome", "x\n1.5", "a\nb\nc\nd", "income\n(dollars)", "a, b")]
     [True, True, True, False, False]
     """
     lines = name.splitlines()
@@ -67,8 +64,7 @@ def check_names(file: str, names: Sequence[str]) -> None:
     """Refuse names that are values or repeat.
 
     Messages number the columns, as names may be cells. Running names, 0 … N − 1 or 1 … N, of an
-    unnamed array are accepted, also with
-    unnamed columns.
+    unnamed array are accepted, also with unnamed columns.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Decimal and thousands marks of a text file.
 
 ``1,234`` may be 1234 or 1.234, but ``1,234.5`` and ``12,5`` are unambiguous. Unambiguous numbers
-among the first cells decide for the
-file; without any, ambiguous numbers are refused.
+among the first cells decide for the file; without any, ambiguous numbers are refused.
 
 | evidence in the file's numbers | decimal mark | thousands mark |
 | --- | --- | --- |
@@ -43,8 +42,7 @@ def mark_of(cell: str) -> str:
 
     Examples
     --------
-    >>> [mark_of(cell) for cell in ("12,5", "0.25", "1,234.50", "1.234.567", "1,234", "1.234", "12",
-    "1.2.2020", "a,b")]
+    >>> [mark_of(cell) for cell in ("12,5", "0.25", "1,234.50", "1.234.567", "1,234", "1.234", "12", "1.2.2020", "a,b")]
     [',', '.', '.', ',', ',?', '.?', '', '', '']
     """
     grouped = _GROUPED.fullmatch(cell)

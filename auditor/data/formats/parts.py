@@ -1,8 +1,7 @@
 """Pieces of large files: places of records, and reading of one piece.
 
 A piece is a Parquet row group, or a few megabytes of whole CSV lines; of other kinds the whole
-file. Pieces hold places and counts only,
-so they can be sent to other processes.
+file. Pieces hold places and counts only, so they can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -179,8 +178,7 @@ def csv_pieces(path: Path) -> list[Piece]:
     Notes
     -----
     Every quotation mark is taken to open or close a quotation. A mark within a cell (``5'11"``) can
-    only delay a cut. A cut inside a
-    quotation fails to parse, and the file is refused.
+    only delay a cut. A cut inside a quotation fails to parse, and the file is refused.
     """
     with reading.reader_errors(path), opened(path) as file:
         size = size_of(path)

@@ -1,8 +1,8 @@
 """Read files, strictly in shape and without quoting content.
 
 pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
-header is read first and separately,
-a doubtful shape is refused, and no message or chained exception holds a cell.
+header is read first and separately, a doubtful shape is refused, and no message or chained
+exception holds a cell.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ class TableFiles:
     """Several tables of equal columns, written in parallel; a context.
 
     A crash leaves no file under a final name, and an error leaves none at all. On normal exit every
-    file is flushed to disk and renamed.
-    From its first byte a file is private to its owner (mode 0600).
+    file is flushed to disk and renamed. From its first byte a file is private to its owner (mode
+    0600).
 
     Parameters
     ----------

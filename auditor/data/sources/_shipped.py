@@ -16,7 +16,7 @@ FILES = resources.files("auditor.data").joinpath("files")
 
 
 def shipped(file: str, rows: int | None) -> pd.DataFrame:
-    """Return the first ``rows`` records of a file in ``auditor/data/files``, or all of them."""
+    """Return the first ``rows`` records of a shipped file, or all."""
     with resources.as_file(FILES / file) as path:
         return whole_frame(first_rows(pieces_of(path), rows), reading.header(path), rows)
 

@@ -1,15 +1,13 @@
 """Categorical sources of any size, after the data of xiao2009.
 
 The paper's extract of IPUMS (600,000 Americans; called Adult there, not the UCI set) cannot be
-redistributed. Its results depend on the
-distribution of one attribute only, shown in Fig. 4. These sources have its sizes (50 and 27 values)
-and similar shapes: salaries decrease
-from a mode near the low end with an open last class; occupations are uneven without order.
+redistributed. Its results depend on the distribution of one attribute only, shown in Fig. 4. These
+sources have its sizes (50 and 27 values) and similar shapes: salaries decrease from a mode near the
+low end with an open last class; occupations are uneven without order.
 
 | source | weights |
 | --- | --- |
-| ``salary-like`` | log-normal in the class number, median class 13, log standard deviation 0.8; the
-rest in class 50 |
+| ``salary-like`` | log-normal in the class number, median class 13, log standard deviation 0.8; the rest in class 50 |
 | ``occupation-like`` | ``1/(k + 3)`` for the k-th most frequent, in a fixed shuffle |
 | ``uniform-values`` | equal |
 | ``discretised-gaussian`` | normal density, mean 25.5, standard deviation 8 |

@@ -1,9 +1,8 @@
 """Synthetic Age and Income with the exact moments of the census extract.
 
 The additive paper's CENSUS data cannot be redistributed, but its results for linear attacks depend
-on the mean and covariance only.
-Table 3 gives means and variances, not the correlation. It is a parameter, by default the
-correlation of age and salary in ``cps``.
+on the mean and covariance only. Table 3 gives means and variances, not the correlation. It is a
+parameter, by default the correlation of age and salary in ``cps``.
 
 ======  ========================================  ==========================
 symbol  meaning                                   source
@@ -14,14 +13,12 @@ rho     correlation of age and income             parameter ``correlation``
 ======  ========================================  ==========================
 
 Age has a beta law on 15 to 93 years, income a gamma law, with the moments of Table 3. Age is one
-broad mode, income is right-skewed
-and starts at zero. A Gaussian copula gives the requested correlation. An affine map of order 1/√n
-then makes the moments exact: both
-are shifted and scaled, and income gets a trace of age.
+broad mode, income is right-skewed and starts at zero. A Gaussian copula gives the requested
+correlation. An affine map of order 1/√n then makes the moments exact: both are shifted and scaled,
+and income gets a trace of age.
 
 When it fails: an income may be slightly below zero. Correlations below −0.89 or above 0.92 are out
-of reach of both laws: income is
-then mixed with age, and its shape approaches age's.
+of reach of both laws: income is then mixed with age, and its shape approaches age's.
 """
 
 from __future__ import annotations

@@ -60,8 +60,7 @@ class Components(Source):
     """Synthetic records with independent attributes, optionally mixed.
 
     Any shapes, means and deviations, and a mixing matrix. Attributes are ``x1`` to ``xN``. ``rows``
-    (default 1,000) is the number of
-    records drawn.
+    (default 1,000) is the number of records drawn.
     """
 
     name = "components"

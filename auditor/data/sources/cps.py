@@ -30,12 +30,10 @@ class Cps(Source):
     """US Current Population Survey 2012–2014: 193,682 household heads.
 
     Real, CC0. Six attributes: ``age`` (years, 18 to 80, where 80 means 80 to 84), ``salary``,
-    ``property_tax``,
-    ``mortgage_interest``, ``state_tax`` (dollars per year) and ``household_size``. Some tax and
-    mortgage fields were
-    imputed by the makers of the extract. Age and salary correlate by 0.17; salary is right-skewed.
-    Records keep the
-    order of the extract, so the first thousands are not a random sample of all.
+    ``property_tax``, ``mortgage_interest``, ``state_tax`` (dollars per year) and
+    ``household_size``. Some tax and mortgage fields were imputed by the makers of the extract. Age
+    and salary correlate by 0.17; salary is right-skewed. Records keep the order of the extract, so
+    the first thousands are not a random sample of all.
     """
 
     name = "cps"

@@ -2,21 +2,17 @@
 
 The law under which the papers' optimal attacks are optimal.
 
-=======  ==============================================  ==============
-============================
+=======  ==============================================  ==============  ============================
 symbol   meaning                                         shape           source
-=======  ==============================================  ==============
-============================
+=======  ==============================================  ==============  ============================
 mu_X     mean                                            (N,)            parameter ``mean``
 K_X      covariance ``V diag(lam) Vᵀ``                   (N, N)          parameter ``covariance``
 lam      eigenvalues, in squared data units              (N,)            parameter ``spectrum``
 V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007
-=======  ==============================================  ==============
-============================
+=======  ==============================================  ==============  ============================
 
 The two-level spectrum (a few large eigenvalues, the rest small) is the test case of spectral
-filtering and PCA attacks: attributes
-so correlated that noise can be filtered out.
+filtering and PCA attacks: attributes so correlated that noise can be filtered out.
 """
 
 from __future__ import annotations
@@ -94,8 +90,7 @@ class Gaussian(Source):
     """Synthetic Gaussian records with any covariance or spectrum.
 
     Any mean; eigenvectors of a spectrum are random. Attributes are ``x1`` to ``xN``. ``rows``
-    (default 1,000) is the number of records
-    drawn.
+    (default 1,000) is the number of records drawn.
     """
 
     name = "gaussian"
@@ -208,8 +203,7 @@ def draw(
     """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
     By the symmetric root, and symmetric whitening for ``exact``. Both are unique, unlike
-    eigenvectors, so the table does not depend on the
-    linear algebra library beyond rounding.
+    eigenvectors, so the table does not depend on the linear algebra library beyond rounding.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Synthetic records uniform over a few intervals.
 
 Clustered data, where the distribution localises a record. The example of liu2008, section 3.6, is
-``intervals: [[0, 1], [5, 6]]``, the
-default.
+``intervals: [[0, 1], [5, 6]]``, the default.
 """
 
 from __future__ import annotations

@@ -16,8 +16,7 @@ class Iris(Source):
     """Fisher's iris (1936): 150 flowers, four lengths in centimetres.
 
     Real; three species of 50 each. Records are sorted by species, so the first 50 are of one. The
-    class ``species`` is text and excluded by
-    default.
+    class ``species`` is text and excluded by default.
     """
 
     name = "iris"

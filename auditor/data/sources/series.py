@@ -2,8 +2,7 @@
 
 | source | record t | its law |
 | --- | --- | --- |
-| ``autoregressive`` | ``x_t = a x_{t−1} + √(1 − a²) e_t`` | autocovariance ``a^h K_X``; spectrum
-``K_X (1 − a²) / (1 + a² − 2a cos 2πf)`` |
+| ``autoregressive`` | ``x_t = a x_{t−1} + √(1 − a²) e_t`` | autocovariance ``a^h K_X``; spectrum ``K_X (1 − a²) / (1 + a² − 2a cos 2πf)`` |
 | ``markov-chain`` | ``x_{t−1}`` with the chance ``stay``, else any other value | |
 
 Both are stationary from the first record on.

@@ -15,9 +15,8 @@ class Wisconsin(Source):
     """Original Wisconsin breast cancer data (W. H. Wolberg, 1992).
 
     Real, CC BY 4.0: 699 records, nine scores 1 to 10. 16 values of ``bare_nuclei`` are missing, so
-    use ``missing: drop`` or
-    ``missing: mean``, or choose other columns. The class ``diagnosis`` (458 benign, 241 malignant)
-    is text and excluded by default.
+    use ``missing: drop`` or ``missing: mean``, or choose other columns. The class ``diagnosis``
+    (458 benign, 241 malignant) is text and excluded by default.
     """
 
     name = "wisconsin"

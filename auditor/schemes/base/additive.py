@@ -1,8 +1,7 @@
 """Additive schemes: copies drawn step by step from earlier copies.
 
 ``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from
-exactly that law.
-Tests compare the two without sampling (``implied_level_covariance``).
+exactly that law. Tests compare the two without sampling (``implied_level_covariance``).
 """
 
 from __future__ import annotations
@@ -199,8 +198,8 @@ class AdditiveSampler:
     """Executes a plan block by block in preallocated memory.
 
     Works on the copies with ``X`` as level 0, so noise is never stored (the weights of a step sum
-    to 1).
-    A copy costs one draw, one product with the root of ``K_0`` and one scaled addition per parent.
+    to 1). A copy costs one draw, one product with the root of ``K_0`` and one scaled addition per
+    parent.
     """
 
     def __init__(

@@ -17,9 +17,8 @@ def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array,
     """Return mean autocorrelations by lag, and the number of values used.
 
     ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values; one pass over
-    the table.
-    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``. The mean is over all directions of the data, each
-    scaled to variance 1.
+    the table. ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``. The mean is over all directions of the
+    data, each scaled to variance 1.
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))

@@ -13,9 +13,8 @@ class Case(Scheme):
     """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
     It states a law, and the audit tests it, as for any scheme. A self-test of another scheme
-    inherits both classes:
-    ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is ``case``, so no scenario can
-    name it.
+    inherits both classes: ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is
+    ``case``, so no scenario can name it.
     """
 
     kind = "case"

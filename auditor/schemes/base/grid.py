@@ -6,9 +6,9 @@
 | ``g_j`` | a power of two: every released value of attribute j is a whole multiple of it | (N,) |
 | ``r_j`` | largest expected size of a value | (N,) |
 
-A double rounds ``x + z`` to its last bits, so the possible last bits depend on ``x``.
-A multiple of ``g`` far above these bits is reachable from every ``x``.
-Rounding adds ``g²/12`` to the noise variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
+A double rounds ``x + z`` to its last bits, so the possible last bits depend on ``x``. A multiple of
+``g`` far above these bits is reachable from every ``x``. Rounding adds ``g²/12`` to the noise
+variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
 """
 
 from __future__ import annotations

@@ -4,20 +4,18 @@
 | --- | --- | --- |
 | ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j`` | (N,) |
 | ``H`` | identities stacked, one per copy held: every copy changes by Δ | (kN, N) |
-| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies
-(sufficient) | (N, N) |
+| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies (sufficient) | (N, N) |
 | ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``, the largest Mahalanobis length of a change | scalar |
 
 With ``serial:``, ``K_Z`` is the conditional covariance of a record's noise given the noise of all
 other records.
 
 The length is convex, so its maximum is at a corner of the box. In one process only the least
-perturbed copy counts.
-Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3).
+perturbed copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3).
 
 *Not checked*: that ``K_Z`` is public and does not depend on the record. Noise scaled by the table's
-own covariance depends on
-the table. The guarantee is then conditional on that scale; ``noise: bounds`` avoids this.
+own covariance depends on the table. The guarantee is then conditional on that scale;
+``noise: bounds`` avoids this.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``Δ`` | a change of one record, ``|Δ_j| ≤ spans_j`` | (N,) |
-| ``C`` | covariance of the noise in the best unbiased combination of a coalition's copies | (N, N)
-|
-| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv``
-| (N, N) |
+| ``C`` | covariance of the noise in the best unbiased combination of a coalition's copies | (N, N) |
+| ``Q`` | ``diag(spans) C⁻¹ diag(spans)``: the squared length of the corner with signs v is ``vᵀQv`` | (N, N) |
 | ``R`` | a root of the copies' noise covariance, ``K = R Rᵀ`` | (kN, ·) |
 """
 
@@ -99,9 +97,8 @@ def _climbed(Q: Array) -> Array:
 def combined_noise(R: Array, N: int) -> Array:
     """Return ``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ``.
 
-    K is the noise covariance of k copies and may be singular.
-    C is the residual covariance of the copies' mean noise after regression on the differences of
-    copies.
+    K is the noise covariance of k copies and may be singular. C is the residual covariance of the
+    copies' mean noise after regression on the differences of copies.
     """
     k = len(R) // N
     blocks = R.reshape(k, N, -1)

@@ -5,14 +5,12 @@
 | ``gaussian`` | ``φ(t/s)/s`` | 0 | |
 | ``uniform`` | ``1/(2√3 s)`` on ±√3·s | −6/5 | agrawal2000 |
 | ``laplace`` | ``e^{−|t|/b}/(2b)``, ``s² = 2b²`` | 3 | |
-| ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 +
-1/v`` | ghosh2009 |
-| ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` |
-skellam1946 |
+| ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 + 1/v`` | ghosh2009 |
+| ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |
 
-``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice: ``t =
-k·unit`` with k whole,
-and ``v = (s/unit)²``. All are symmetric about 0 and determined by their variance.
+``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice:
+``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0 and determined by
+their variance.
 """
 
 from __future__ import annotations
@@ -270,9 +268,8 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
 
     ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``. Lugannani
-    & Rice 1980;
-    ½·coth(s/2), for their 1/s, is the mean of their lattice forms for ``P(K ≥ k)`` and ``P(K >
-    k)``.
+    & Rice 1980; ½·coth(s/2), for their 1/s, is the mean of their lattice forms for ``P(K ≥ k)`` and
+    ``P(K > k)``.
     """
     w = _signed_root(k, v)
     far = np.maximum(w, 1e-3)  # closer to 0 both terms equal 1 up to a share of w/v

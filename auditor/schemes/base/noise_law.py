@@ -29,10 +29,13 @@ from auditor.schemes.base.noise_density import Distribution, NoiseDensity, exces
 from auditor.types import Array, Coalition
 
 UNCORRELATED = 1e-9
-"""Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as none. Against their own deviations: of copies that are nearly the same
-the difference is small, and may still be the noise itself (``Z_i = σ_i G`` at nearly equal levels)."""
+"""Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as zero. Relative to their own
+deviations, since the difference of
+nearly equal copies is small and may still be the noise itself (``Z_i = σ_i G`` at nearly equal
+levels).
+"""
 BITS = 8
-"""Roundings that a stated covariance may have gone through."""
+"""Rounding errors allowed in a stated covariance, in units of the last place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +52,21 @@ class KroneckerNoise:
         Whether ``K_0`` is the data's covariance: an adversary who estimates ``K_X`` must then also
         estimate ``K_0``.
     distribution : str
-        One of ``auditor.schemes.base.noise_density.DISTRIBUTIONS``. ``uniform``: ``Z = (Sigma^½ ⊗
-        K_0^½) u`` with u independent and
-        uniform on ±√3, ``Sigma`` diagonal. ``laplace``, ``geometric``, ``skellam``: independent
-        attributes, ``K_0`` diagonal.
-        Expected errors of linear attacks need second moments only, so they do not depend on it;
-        their spread does.
-        ``unstated``: only second moments are known. The noise is uncorrelated with the data in
-        every row; its size may depend on
-        the values.
+        One of ``auditor.schemes.base.noise_density.DISTRIBUTIONS``. ``uniform``:
+        ``Z = (Sigma^½ ⊗ K_0^½) u`` with u independent and uniform on ±√3, ``Sigma`` diagonal.
+        ``laplace``, ``geometric``, ``skellam``: independent attributes, ``K_0`` diagonal. Expected
+        errors of linear attacks need second moments only, so they do not depend on it; their spread
+        does. ``unstated``: only second moments are known. The noise is uncorrelated with the data
+        in every row; its size may depend on the values.
     one_process : bool
-        Whether non-Gaussian copies are one process with independent increments, ``Sigma_ij =
-        min(σ_i², σ_j²)``. The least
-        perturbed copy is then sufficient. Otherwise copies are independent, ``Sigma`` diagonal.
+        Whether non-Gaussian copies are one process with independent increments,
+        ``Sigma_ij = min(σ_i², σ_j²)``. The least perturbed copy is then sufficient. Otherwise
+        copies are independent, ``Sigma`` diagonal.
     units : ndarray of shape (N,), optional
         Lattice step of each attribute's noise, in data units.
     serial : Autoregression, optional
         Serial dependence of the noise over records, equal in all copies and attributes: the noise
-        of all records has covariance
-        ``R ⊗ K_Z``. Without it records are independent.
+        of all records has covariance ``R ⊗ K_Z``. Without it records are independent.
     """
 
     level_covariance: Array = field(repr=False)
@@ -170,8 +169,7 @@ class KroneckerNoise:
         """``Sigma^½ ⊗ K_0^½``, shape (MN, MN): the noise is ``root · u``.
 
         The components of u are independent with variance 1. For one process ``Sigma^½`` sums
-        increments, since a symmetric root would
-        leave u uncorrelated but dependent.
+        increments, since a symmetric root would leave u uncorrelated but dependent.
         """
         return np.asarray(np.kron(self._level_root, self._shape_root))
 
@@ -284,8 +282,8 @@ def psd_root(K: Array) -> Array:
     """Return a root R of a positive semi-definite matrix, ``R Rᵀ = K``.
 
     An eigen root, since ``K_X`` is often exactly singular (totals with their parts). Negative
-    eigenvalues from rounding count as 0.
-    Symmetric; where attributes differ widely in size, the scaled root of the correlations.
+    eigenvalues from rounding count as 0. Symmetric; where attributes differ widely in size, the
+    scaled root of the correlations.
     """
     if widely_scaled(K):
         correlations, size = in_own_units(K)
@@ -322,12 +320,10 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     """Return whether copy b makes copy j useless, for each pair, shape (M, M).
 
     With jointly Gaussian noise, ``Cov(Z_b, Z_j) = Var(Z_b)`` for every j implies that ``Z_j − Z_b``
-    is independent of ``Z_b`` and
-    ``X``. Every other copy is then ``Y_b`` plus independent noise, and *no* attack, linear or not,
-    gains from it (li2012,
-    Theorems 1, 2 and 4, and Corollary 1). For other noise covariance is not enough: the result is
-    False unless the law states one
-    process with independent increments.
+    is independent of ``Z_b`` and ``X``. Every other copy is then ``Y_b`` plus independent noise,
+    and *no* attack, linear or not, gains from it (li2012, Theorems 1, 2 and 4, and Corollary 1).
+    For other noise covariance is not enough: the result is False unless the law states one process
+    with independent increments.
     """
     M = law.copies
     if isinstance(law, KroneckerNoise) and law.one_process:

@@ -46,8 +46,7 @@ class DissimilarShape(AlongTheData):
     """Noise with the data's eigenvectors and a chosen dissimilarity.
 
     ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse
-    order; linear in between.
-    ``variance``: mean over the attributes, in squared data units.
+    order; linear in between. ``variance``: mean over the attributes, in squared data units.
     """
 
     dissimilar: Annotated[float, Field(ge=0, le=1)]
@@ -107,9 +106,8 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
     ----------
     shape : 'white', 'data', 'bounds' or a shape model
         ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``; ``variance``:
-        ``v·I``; ``spectrum``: the data's
-        eigenvectors with other eigenvalues; ``dissimilar``: eigenvalues from the data's to the
-        reverse; ``matrix``: given.
+        ``v·I``; ``spectrum``: the data's eigenvectors with other eigenvalues; ``dissimilar``:
+        eigenvalues from the data's to the reverse; ``matrix``: given.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
@@ -189,13 +187,12 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
     Notes
     -----
     huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors; it
-    gives no formula. In its Fig. 4, noise
-    left of white is on the principal components, and right of white on the others.
+    gives no formula. In its Fig. 4, noise left of white is on the principal components, and right
+    of white on the others.
 
     Examples
     --------
-    >>> dissimilar_spectrum(np.array([3.0, 1.0]), 0.0, 10.0), dissimilar_spectrum(np.array([3.0,
-    1.0]), 0.75, 10.0)
+    >>> dissimilar_spectrum(np.array([3.0, 1.0]), 0.0, 10.0), dissimilar_spectrum(np.array([3.0, 1.0]), 0.75, 10.0)
     (array([15.,  5.]), array([ 7.5, 12.5]))
     """
     share = np.clip(values, 0.0, None) / np.clip(values, 0.0, None).mean()

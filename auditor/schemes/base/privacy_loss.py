@@ -2,12 +2,10 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``μ`` | distinguishing two records is as hard as ``N(0, 1)`` from ``N(μ, 1)``, or harder:
-μ-Gaussian differential privacy | dong2022 |
+| ``μ`` | distinguishing two records is as hard as ``N(0, 1)`` from ``N(μ, 1)``, or harder: μ-Gaussian differential privacy | dong2022 |
 | ``ε`` | largest log-ratio of the probabilities of any output under two records | |
 | ``(ε, δ)`` | ``P(E|x) ≤ e^ε P(E|x') + δ`` for every event E | dwork2006 |
-| ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1: zero-concentrated differential
-privacy | bun2016 |
+| ``ρ`` | Rényi divergence of order α at most ``αρ`` for every α > 1: zero-concentrated differential privacy | bun2016 |
 | ``F, z`` | distribution function of the noise, and ``z = Φ⁻¹(F)`` | |
 | ``d`` | a change, in units of noise on a lattice | |
 
@@ -56,8 +54,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     """Return the least δ at which μ-Gaussian privacy is (ε, δ).
 
     ``Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)``: exact for Gaussian noise (balle2018, Theorem 8), else an
-    upper bound for every μ-Gaussian
-    mechanism (dong2022, Corollary 2.13).
+    upper bound for every μ-Gaussian mechanism (dong2022, Corollary 2.13).
 
     Examples
     --------
@@ -87,11 +84,9 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
     """Return the least μ of one value with discrete or Laplace noise.
 
     For Laplace, geometric and Skellam noise; infinite above about 74. The test ``y ≥ t`` errs with
-    probabilities ``1 − F(t)`` and
-    ``F(t − Δ)``, so ``μ = max_t z(t) − z(t − Δ)``. Between two lattice tests errors are linear, and
-    Gaussian errors lie below.
-    z is odd and flattens outwards (tails heavier than Gaussian), so the maximum is at the middle,
-    ``t = Δ/2``.
+    probabilities ``1 − F(t)`` and ``F(t − Δ)``, so ``μ = max_t z(t) − z(t − Δ)``. Between two
+    lattice tests errors are linear, and Gaussian errors lie below. z is odd and flattens outwards
+    (tails heavier than Gaussian), so the maximum is at the middle, ``t = Δ/2``.
 
     Parameters
     ----------
@@ -101,8 +96,7 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
 
     Examples
     --------
-    >>> round(shift_mu(NoiseDensity("laplace", 2**0.5), 1.0), 6)  # scale 1, ε = 1: −2
-    Φ⁻¹(e^{−1/2}/2)
+    >>> round(shift_mu(NoiseDensity("laplace", 2**0.5), 1.0), 6)  # scale 1, ε = 1: −2 Φ⁻¹(e^{−1/2}/2)
     1.030064
     """
     ends = np.array([change, change])
@@ -115,13 +109,11 @@ def shift_mu(noise: NoiseDensity, change: float) -> float:
 def geometric_rho(pure: float, rate: float = 0.0) -> float:
     """Return the least ρ of one value with geometric noise, ``q = e^{−rate}``.
 
-    ``pure`` is its ε; at rate 0 the noise is Laplace. ρ is the divergence of order 1, ``ε − (1 −
-    e^{−ε})·λ/sinh λ``, because
-    ``D_α/α`` falls with α. ``E e^{(α − ½)L}`` under the middle measure ``√(pq)`` is a sum of
-    ``cosh`` whose weights never fall up to
-    ``L = ε``, so all its zeros are imaginary (Pólya 1918; Eneström and Kakeya on a lattice). The
-    logarithm of ``Π (1 + u/y_k²)`` is
-    concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from ``u = ¼``.
+    ``pure`` is its ε; at rate 0 the noise is Laplace. ρ is the divergence of order 1,
+    ``ε − (1 − e^{−ε})·λ/sinh λ``, because ``D_α/α`` falls with α. ``E e^{(α − ½)L}`` under the
+    middle measure ``√(pq)`` is a sum of ``cosh`` whose weights never fall up to ``L = ε``, so all
+    its zeros are imaginary (Pólya 1918; Eneström and Kakeya on a lattice). The logarithm of
+    ``Π (1 + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from ``u = ¼``.
     """
     factor = -2.0 * rate * math.exp(-rate) / math.expm1(-2.0 * rate) if rate > 0.0 else 1.0  # sinh would overflow
     return pure + math.expm1(-pure) * factor
@@ -159,9 +151,8 @@ def skellam_rho(d: int, v: float) -> float:
     """Return the least ρ of one value with Skellam noise, changed by d units.
 
     The supremum of ``D_α/α`` over orders α is the limit at order 1, ``Σ_k P(k) ln P(k)/P(k − d)``.
-    No proof is known to us.
-    Verified numerically for d from 1 to 30, v from 0.01 to 9,000 and orders to 100.
-    ``agarwal2021``'s bound lies above.
+    No proof is known to us. Verified numerically for d from 1 to 30, v from 0.01 to 9,000 and
+    orders to 100. ``agarwal2021``'s bound lies above.
     """
     p, q = _skellam(d, v)
     return float(0.5 * ((np.exp(p) - np.exp(q)) * (p - q)).sum())  # mean of both directions, which are equal: no term is below 0

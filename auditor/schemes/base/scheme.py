@@ -342,8 +342,8 @@ class Scheme(Plugin):
         """Return the draws separately from the values, where the law is unstated.
 
         For tests, on some rows: points of shape (r, N), copies equal to the points plus noise, and
-        the law of that noise, which is
-        independent of the points. None if the scheme has no such noise.
+        the law of that noise, which is independent of the points. None if the scheme has no such
+        noise.
         """
         return None
 

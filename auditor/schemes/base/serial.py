@@ -2,22 +2,18 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u
-(``auditor.numerics.autoregression``) | (n, n) |
+| ``R`` | ``r_{|t−u|}``, correlation of the noise of records t and u (``auditor.numerics.autoregression``) | (n, n) |
 | ``K_Z`` | ``R ⊗ Sigma ⊗ K_0``: the noise of all records, copies and attributes | (nMN, nMN) |
 
 Every innovation of a plan is drawn with covariance R along the rows, not I, so the law keeps its
-form. The least perturbed copy
-of corner-wave noise stays sufficient, for one record or all (li2012, Theorem 4, with R ⊗ K_0 for
-K_0).
+form. The least perturbed copy of corner-wave noise stays sufficient, for one record or all (li2012,
+Theorem 4, with R ⊗ K_0 for K_0).
 
 Blocks are drawn in any order, each from its own stream. The last p rows of every block have a
-separate stream. The next block
-starts from these rows, and the block itself is conditioned on them.
+separate stream. The next block starts from these rows, and the block itself is conditioned on them.
 
 An adversary who knows neighbouring records can predict a record's noise from theirs. So a guarantee
-uses the conditional deviation
-of the noise given all other records (``Autoregression.precision``).
+uses the conditional deviation of the noise given all other records (``Autoregression.precision``).
 """
 
 from __future__ import annotations
@@ -37,7 +33,7 @@ from auditor.schemes.base.scheme import TableMoments
 from auditor.types import Array
 
 FORGOTTEN = 1e-6
-"""Correlation over a whole block that is taken for none."""
+"""Correlation over a whole block that counts as zero."""
 
 
 def _stationary(serial: Literal["none", "data"] | list[float]) -> Literal["none", "data"] | list[float]:

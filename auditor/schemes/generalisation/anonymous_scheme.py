@@ -1,8 +1,7 @@
 """Base of schemes that release equivalence classes of records.
 
 A subclass states in ``partitions`` which records share a class in each copy, without randomness.
-Copies are built in
-``auditor.schemes.generalisation.copies``, their promises in
+Copies are built in ``auditor.schemes.generalisation.copies``, their promises in
 ``auditor.schemes.generalisation.classes``.
 """
 

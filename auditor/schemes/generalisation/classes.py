@@ -7,22 +7,16 @@
 | ``k`` | size of the smallest class | samarati2001 |
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
 | entropy ``ℓ`` | ``min_E exp(−Σ_v P_E(v) ln P_E(v))`` | machanavajjhala2007 |
-| ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … |
-|
+| ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
 | recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
-| ``h`` | ``max_E max_{v confidential} P_E(v)``: largest certainty about a confidential value |
-wang2007 |
-| ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values |
-zhang2007 |
-| ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007
-|
+| ``h`` | ``max_E max_{v confidential} P_E(v)``: largest certainty about a confidential value | wang2007 |
+| ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
+| ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
 Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
-ranked 1 … m, neighbours are 1/(m−1)
-apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a hierarchy, the distance is the height of the
-lowest common ancestor over the
-tree's.
+ranked 1 … m, neighbours are 1/(m−1) apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
+hierarchy, the distance is the height of the lowest common ancestor over the tree's.
 """
 
 from __future__ import annotations
@@ -92,7 +86,10 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
 
 
 def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]) -> Array:
-    """Return ``Σ over inner nodes (height/H)·min(surplus, deficit among children)`` (li2007)."""
+    """Return the earth mover's distance under a hierarchy (li2007).
+
+    ``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
+    """
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
         extra = gap @ under

@@ -4,10 +4,8 @@ A copy is a structured array of records, sliced and joined like any array.
 
 | field | meaning | type |
 | --- | --- | --- |
-| ``class`` | number of the record's class: records equal in all quasi-identifiers; −1: suppressed |
-integer |
-| ``low``, ``high`` | range of each attribute: of a quasi-identifier its class's, of any other the
-value itself | N numbers each |
+| ``class`` | number of the record's class: records equal in all quasi-identifiers; −1: suppressed | integer |
+| ``low``, ``high`` | range of each attribute: of a quasi-identifier its class's, of any other the value itself | N numbers each |
 
 In a suppressed record quasi-identifiers range over the whole domain, and other values are the
 table's means.

@@ -2,17 +2,14 @@
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| cut | a part split at the median of the quasi-identifier with the widest range, in shares of its
-domain | lefevre2006 |
+| cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
 | rules | conditions on every part: size ≥ k, and ℓ, α, h, e, t if requested | |
-| rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one
-height; last, the domain | samarati2001 |
-| lattice | all combinations of rungs, by total height; the lowest that satisfies the rules,
-suppression allowed | samarati2001 |
+| rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
+| lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
 Numbers only. Categories are places among the leaves of their hierarchy
-(``auditor.data.columns.hierarchy``), so every node is an
-interval of places. Mondrian's intervals need not be nodes.
+(``auditor.data.columns.hierarchy``), so every node is an interval of places. Mondrian's intervals
+need not be nodes.
 """
 
 from __future__ import annotations
@@ -141,8 +138,7 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
     """Return a partition that merges classes of a finer one.
 
     Its classes are unions of the finer one's, of k records or more, within the coarser one's. It
-    depends on the two partitions only,
-    so an adversary who holds both can compute it.
+    depends on the two partitions only, so an adversary who holds both can compute it.
 
     Parameters
     ----------

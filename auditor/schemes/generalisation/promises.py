@@ -6,19 +6,15 @@
 | ``anonymity_distinct`` | fewest distinct sensitive values in a class |
 | ``anonymity_entropy`` | least entropy ℓ of a class |
 | ``anonymity_alpha`` | largest share of one sensitive value in a class |
-| ``anonymity_recursive(ℓ)`` | least ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of a class, for ℓ = 2 and 3:
-recursive (c, ℓ) for c above its inverse |
-| ``anonymity_confidence`` | largest share of a confidential value in a class; only if the scheme
-names confidential values |
-| ``anonymity_range`` | least range of the sensitive values in a class, over the table's; not for
-values with a hierarchy |
+| ``anonymity_recursive(ℓ)`` | least ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of a class, for ℓ = 2 and 3: recursive (c, ℓ) for c above its inverse |
+| ``anonymity_confidence`` | largest share of a confidential value in a class; only if the scheme names confidential values |
+| ``anonymity_range`` | least range of the sensitive values in a class, over the table's; not for values with a hierarchy |
 | ``anonymity_t`` | largest earth mover's distance of a class from the table |
 | ``anonymity_size`` | mean size of a record's class (discernibility, over n): a loss of utility |
 
 Definitions: ``auditor.schemes.generalisation.classes``. With fewer quasi-identifiers an adversary
-faces several classes and their
-mean confidence, which ``anonymity_confidence`` also bounds. Records that every copy held suppresses
-are in no class.
+faces several classes and their mean confidence, which ``anonymity_confidence`` also bounds. Records
+that every copy held suppresses are in no class.
 """
 
 from __future__ import annotations
@@ -52,8 +48,7 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, c
 
     Examples
     --------
-    >>> promises(np.array([[0], [0], [1], [1]]), np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 3, 3]),
-    "equal")["anonymity_k"]
+    >>> promises(np.array([[0], [0], [1], [1]]), np.array([1.0, 2, 3, 3]), np.array([1.0, 2, 3, 3]), "equal")["anonymity_k"]
     2.0
     """
     values, places = np.unique(whole, return_inverse=True)

@@ -2,14 +2,12 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``unit`` | lattice step of each attribute's values and noise: its recording step, or a divisor of
-it | (N,) |
-| ``v`` | variance of the noise in squared units, ``σ²·K_0[j, j]/unit²``: the time of the process |
-(N,) |
+| ``unit`` | lattice step of each attribute's values and noise: its recording step, or a divisor of it | (N,) |
+| ``v`` | variance of the noise in squared units, ``σ²·K_0[j, j]/unit²``: the time of the process | (N,) |
 
 Sums of whole numbers are exact, and values beyond 2⁵⁰ units are refused. So a released value is a
-function of whole numbers alone.
-The unit is public: it is the recording step of a column, visible in the copies.
+function of whole numbers alone. The unit is public: it is the recording step of a column, visible
+in the copies.
 """
 
 from __future__ import annotations
@@ -163,8 +161,7 @@ def process_on_lattice(
     """Return a process that draws attributes one by one on the lattice.
 
     Given the increment and bridge of one attribute; lattice noise cannot be rescaled. ``bridge``
-    receives gaps of at least 0 and a
-    middle strictly between the ends; laws are symmetric.
+    receives gaps of at least 0 and a middle strictly between the ends; laws are symmetric.
     """
 
     def increments(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:

@@ -2,22 +2,19 @@
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``v`` | variance of the noise, ``σ²·K_0[j, j]``, which is the process's time; one for each
-attribute j | (N,) |
+| ``v`` | variance of the noise, ``σ²·K_0[j, j]``, which is the process's time; one for each attribute j | (N,) |
 | ``Z_v`` | the noise at v, independent of the increments after v; ``Z_0 = 0`` | |
 | ``a < b < c`` | the variances next below a new copy, its own, and next above | (N,) |
 | ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows, N) |
 
 For any law of the increments, each copy is the least perturbed one plus independent noise, so that
-copy is sufficient.
-Given its two neighbours a new copy is independent of all others. So ``Y_b = Y_a + U`` with U drawn
-from the conditional law of
-``Z_b − Z_a`` given D, and ``X`` the copy at level 0. Beyond the last copy U is an increment.
+copy is sufficient. Given its two neighbours a new copy is independent of all others. So
+``Y_b = Y_a + U`` with U drawn from the conditional law of ``Z_b − Z_a`` given D, and ``X`` the copy
+at level 0. Beyond the last copy U is an increment.
 
 Increments of many laws are 0 with positive probability, so two copies share their noise in some
-cells. A copy with ``U = D`` is set
-equal to its upper neighbour: ``Y_a + (Y_c − Y_a)`` may differ in the last bit, and later draws
-between both must find a gap of 0.
+cells. A copy with ``U = D`` is set equal to its upper neighbour: ``Y_a + (Y_c − Y_a)`` may differ
+in the last bit, and later draws between both must find a gap of 0.
 """
 
 from __future__ import annotations
@@ -50,8 +47,8 @@ class Process(NamedTuple):
         ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
         = gap`` of shape (rows, N).
         Variances ``low ≤ middle ≤ high`` of shape (N,), all 0 for an attribute without noise;
-        nearly equal levels may have equal ones.
-        Returns exactly 0, or exactly the gap, if the middle copy equals a neighbour.
+        nearly equal levels may have equal ones. Returns exactly 0, or exactly the gap, if the
+        middle copy equals a neighbour.
 
     Notes
     -----
@@ -157,8 +154,8 @@ def as_fraction(units: Array) -> tuple[Array, Array]:
     """Return units as ``steps/power``, with a power of ten if possible.
 
     For units of at most six decimal places. ``k·steps/power`` is then the double nearest to k
-    units: 0.3, not 3·0.1. Powers of two
-    and all other units stay as they are, since multiples of powers of two are exact.
+    units: 0.3, not 3·0.1. Powers of two and all other units stay as they are, since multiples of
+    powers of two are exact.
 
     Examples
     --------

@@ -3,13 +3,11 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``σ_i²`` | level of copy i: its noise's variance over ``K_0`` | scalar | |
-| ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) |
-li2011 (19); li2012, Theorem 3 |
+| ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
 | ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
 
 Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter that uses
-the data's correlations removes
-more of this noise than of corner-wave noise.
+the data's correlations removes more of this noise than of corner-wave noise.
 """
 
 from __future__ import annotations

@@ -8,10 +8,9 @@
 | ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004 |
 
 A group's draws are in its places in the table, in random order. The overall covariance is
-preserved. A copy discloses a record's
-group: the error is as large as the difference of two draws of the group, which is small for small
-k. Several copies have independent
-groups and draws, so pooling averages them.
+preserved. A copy discloses a record's group: the error is as large as the difference of two draws
+of the group, which is small for small k. Several copies have independent groups and draws, so
+pooling averages them.
 """
 
 from __future__ import annotations

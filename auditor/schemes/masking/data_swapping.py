@@ -3,15 +3,13 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``s``, share of a column's values that are exchanged | scalar in [0, 1] | dalenius1982 |
-| ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the
-other's value | scalar | |
+| ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the other's value | scalar | |
 | ``within`` | unperturbed column in which the records of a pair agree | | |
 
 Every column keeps its distribution exactly; with ``within`` also jointly with that column. A share
-``1 − s`` of all values is
-released unperturbed. Squared error hides this, since a swapped value is an independent draw with
-error twice the variance. One copy
-does not show which values are swapped. Several independent copies mostly agree on the original.
+``1 − s`` of all values is released unperturbed. Squared error hides this, since a swapped value is
+an independent draw with error twice the variance. One copy does not show which values are swapped.
+Several independent copies mostly agree on the original.
 """
 
 from __future__ import annotations

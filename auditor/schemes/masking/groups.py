@@ -40,8 +40,7 @@ def mdav(Z: Array, k: int) -> Indices:
     """Return groups by MDAV (domingo2002, fixed size), shape (n,).
 
     Alternately around the record furthest from the mean of the remaining records, and around the
-    record furthest from that one.
-    Every group has k records, except the last, of fewer than 2k.
+    record furthest from that one. Every group has k records, except the last, of fewer than 2k.
     """
     g, left, made = np.zeros(len(Z), dtype=np.intp), np.arange(len(Z)), 0
 

@@ -1,8 +1,7 @@
 """Base of masking schemes: a copy is a random function of the whole table.
 
 No noise law is stated, so attacks that need a law do not apply, and figures have no closed form.
-The remaining attacks use the
-copy as the estimate, or learn from records known exactly.
+The remaining attacks use the copy as the estimate, or learn from records known exactly.
 """
 
 from __future__ import annotations
@@ -30,7 +29,10 @@ class MaskedScheme(Scheme):
 
     @abstractmethod
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return one copy of a table, shape (n, N); rows stay in place, and ``X`` is only read."""
+        """Return one copy of a table, shape (n, N), rows in place.
+
+        ``X`` is only read.
+        """
 
     def least_rows(self, levels: Sequence[float]) -> int:
         """Return the fewest records needed at these levels."""

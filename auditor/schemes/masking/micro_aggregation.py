@@ -3,17 +3,14 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``k``, least size of a group | scalar | domingo2002 |
-| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | |
-domingo2002 |
+| ``mdav`` | groups of whole records, by distance in standard deviations (``groups.mdav``) | | domingo2002 |
 | ``univariate`` | groups of each column alone: runs of k in ascending order (``groups.runs``) | | |
 | ``y`` | mean of the record's group | (N,) | |
 
 Groups of whole records give k-anonymity in all columns. A group mean discloses nearly everything in
-a dense table. Per column
-there is no k-anonymity and little protection: with k = 3 a value is the mean of itself and two
-neighbours in rank. Means are
-preserved, variances shrink. Fails under collusion: copies of two k give two means, and a record
-lies in both groups.
+a dense table. Per column there is no k-anonymity and little protection: with k = 3 a value is the
+mean of itself and two neighbours in rank. Means are preserved, variances shrink. Fails under
+collusion: copies of two k give two means, and a record lies in both groups.
 """
 
 from __future__ import annotations

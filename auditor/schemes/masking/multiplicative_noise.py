@@ -3,21 +3,16 @@
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``v_i``, variance of the factor of copy i; ``logs``: of its logarithm | scalar | kim2003 |
-| ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, whose mean is 1 exactly; g standard normal
-for every value and copy | (n, N) | |
+| ``f`` | ``1 + √v g``; ``logs``: ``exp(√v g − v/2)``, whose mean is 1 exactly; g standard normal for every value and copy | (n, N) | |
 | ``y`` | ``x·f`` | (N,) | |
-| ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN)
-| |
+| ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
 
 Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has
-covariance ``K_Z`` exactly. That suffices
-for linear attacks and their closed forms. Z depends on X, since its size grows with the value. So
-attacks by densities do not apply,
-and error bars use redraws of the release. A column far from 0 gets noise out of proportion to its
-spread, and one around 0 too little;
-zeros are unperturbed. With ``logs`` every sign is released; without it normal factors may be
-negative, which kim2003 truncates.
-Fails under collusion, like all fresh noise.
+covariance ``K_Z`` exactly. That suffices for linear attacks and their closed forms. Z depends on X,
+since its size grows with the value. So attacks by densities do not apply, and error bars use
+redraws of the release. A column far from 0 gets noise out of proportion to its spread, and one
+around 0 too little; zeros are unperturbed. With ``logs`` every sign is released; without it normal
+factors may be negative, which kim2003 truncates. Fails under collusion, like all fresh noise.
 """
 
 from __future__ import annotations

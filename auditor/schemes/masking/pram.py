@@ -4,20 +4,15 @@ The post-randomisation method.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) |
-gouweleeuw1998 |
+| ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) | gouweleeuw1998 |
 | level | ``p``, share of the records that P leaves unchanged | scalar in [0, 1] | |
-| ``T(p)`` | ``p·I + (1 − p)·P``; P at level 0; retention-replacement if P has equal rows | (s, s) |
-|
-| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: P reversed by Bayes'
-rule | (s, s) | |
-| ``PQ`` | ``invariant``: replaces P and preserves expected shares, ``q P Q = q`` | (s, s) |
-gouweleeuw1998 |
+| ``T(p)`` | ``p·I + (1 − p)·P``; P at level 0; retention-replacement if P has equal rows | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: P reversed by Bayes' rule | (s, s) | |
+| ``PQ`` | ``invariant``: replaces P and preserves expected shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
 Several columns have one matrix each and are perturbed independently. Copies are drawn
-independently: a value that two copies show is
-probably the original. Estimation of shares needs the matrix, so it is public, and an attacker can
-apply Bayes' rule exactly.
+independently: a value that two copies show is probably the original. Estimation of shares needs the
+matrix, so it is public, and an attacker can apply Bayes' rule exactly.
 """
 
 from __future__ import annotations

@@ -2,15 +2,13 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``p``, largest change of a value's rank, as a share of the records | scalar in [0, 1] |
-moore1996 |
+| level | ``p``, largest change of a value's rank, as a share of the records | scalar in [0, 1] | moore1996 |
 | ``w`` | ``⌊p n⌋`` | scalar | |
-| ``i ↔ j`` | from the lowest rank up: a free i is exchanged with a random free j among ``i + 1 … i
-+ w`` | | |
+| ``i ↔ j`` | from the lowest rank up: a free i is exchanged with a random free j among ``i + 1 … i + w`` | | |
 
 Every column keeps its distribution exactly; correlations shrink. A value is known to an interval of
-``2w`` ranks, which is narrow in
-the middle of a dense column. Copies are independent, so pooling intersects the intervals.
+``2w`` ranks, which is narrow in the middle of a dense column. Copies are independent, so pooling
+intersects the intervals.
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@
 | ``y`` | ``(1/t) Σ_s x*_s(r)`` of the record whose own value has rank r | scalar | |
 
 A record keeps its rank in every column. Its value changes by a sample quantile's error, of order
-``√(q(1 − q)/(t n))`` over the density
-there. So large tables are protected only in the tails. Pooled copies average like additional
-samples.
+``√(q(1 − q)/(t n))`` over the density there. So large tables are protected only in the tails.
+Pooled copies average like additional samples.
 """
 
 from __future__ import annotations

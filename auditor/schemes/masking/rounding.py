@@ -5,14 +5,12 @@
 | level | the base ``b``, in standard deviations of each column | scalar | |
 | ``o`` | origin: 0, or drawn for each copy and column, uniform on [0, b) | (N,) | |
 | ``t`` | ``(x − o) / b`` | | |
-| ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | |
-dalenius1981 |
+| ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | | dalenius1981 |
 
 Nearest rounding discloses an interval of width b: error ``b²/12`` for spread values. Fails if
-values lie on a lattice as coarse as the
-base, and against pooling: a value lies in the intersection of all copies' intervals. Unbiased
-rounding preserves expected totals, has a
-larger error, and averages out.
+values lie on a lattice as coarse as the base, and against pooling: a value lies in the intersection
+of all copies' intervals. Unbiased rounding preserves expected totals, has a larger error, and
+averages out.
 """
 
 from __future__ import annotations

@@ -7,11 +7,10 @@
 | ``y`` | ``x`` of a record that is in the sample, else the sample's mean | (N,) | |
 
 A copy has a row for every record; rows outside the sample hold the sample's mean, the best estimate
-from the sample alone. Expected
-squared error is a share ``1 − f`` of the variance: sampled records are unprotected, and all others
-fully protected. Sampling protects
-membership, which no numeric error measures. `exact` counts the disclosed records; pooled copies
-disclose a share ``1 − Π(1 − f_i)``.
+from the sample alone. Expected squared error is a share ``1 − f`` of the variance: sampled records
+are unprotected, and all others fully protected. Sampling protects membership, which no numeric
+error measures. `exact` counts the disclosed records; pooled copies disclose a share
+``1 − Π(1 − f_i)``.
 """
 
 from __future__ import annotations

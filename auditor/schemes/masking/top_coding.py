@@ -2,16 +2,13 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012,
-chapter 3 |
+| level | share ``α`` of the records that are coded at each end | scalar in (0, 1) | hundepool2012, chapter 3 |
 | ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
-| ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's
-mean | | |
+| ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
 
 Protects extreme records only, which hold most of a skewed column's variance. A share ``1 − α`` of
-all values is unperturbed, although
-squared error may be large; `measures: [exact]` counts them. The copy of the smallest share makes
-all others useless.
+all values is unperturbed, although squared error may be large; `measures: [exact]` counts them. The
+copy of the smallest share makes all others useless.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Base of planted leaks: corner-wave noise with changed innovations.
 
-Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with ``Z_k = Σ_{i ≤ k} sqrt(σ_i² −
-σ_{i−1}²) · K_0^½ g_i`` (li2012, Algorithm 2).
-With independent standard normal ``g_i`` this is corner-wave noise exactly. A case changes ``g`` or
-``Z``.
+Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with
+``Z_k = Σ_{i ≤ k} sqrt(σ_i² − σ_{i−1}²) · K_0^½ g_i`` (li2012, Algorithm 2). With independent
+standard normal ``g_i`` this is corner-wave noise exactly. A case changes ``g`` or ``Z``.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class RaisedCopies(ProcessCopies):
 
 
 class CategoricalCase(Case, UniformMultilevel):
-    """States the law of ``uniform-multilevel`` for one attribute of six categories."""
+    """States the law of ``uniform-multilevel`` for one attribute of 6 values."""
 
     records = "categories"
 

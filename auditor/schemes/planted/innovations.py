@@ -40,7 +40,7 @@ def sized(u: Array, signs: Array) -> Array:
 
 @register
 class PermutedBins(Planted):
-    """The second innovation is the first with its sixteen bins in another order."""
+    """The second innovation is the first with its sixteen bins permuted."""
 
     name, lawful = "permuted-bins", True
 

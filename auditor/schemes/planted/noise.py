@@ -1,8 +1,7 @@
 """Leaks in the noise: shared, repeated, missing, or record-dependent.
 
 Where a description says that pooling gains under 1 %, boosted trees gained −0.5 to 0.4 % in 20,000
-rows (± 0.4 % each). The fault is
-then in each copy alone, and ``noise-follows-law`` should find it.
+rows (± 0.4 % each). The fault is then in each copy alone, and ``noise-follows-law`` should find it.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class SharedRows(Planted):
 
 @register
 class PeriodicGenerator(Planted):
-    """The noise comes from a weak generator: it repeats after 35 % of the rows."""
+    """The noise generator is weak: it repeats after 35 % of the rows."""
 
     name = "periodic-generator"
 

@@ -352,8 +352,7 @@ class UniformScheme(Scheme):
         """Return the generator of a column's copies, from codes of shape (n,).
 
         Audits and releases draw one block of 65,536 records at a time, each with its own key
-        (``blocked``). So any block's copies can be
-        drawn separately.
+        (``blocked``). So any block's copies can be drawn separately.
         """
 
     def started(self, levels: Sequence[float]) -> Self:

@@ -3,11 +3,9 @@
 | value | ``π`` |
 | --- | --- |
 | ``uniform`` | ``1/s`` each |
-| ``prior`` | the table's own share of every category; of several columns the product of each
-column's own |
+| ``prior`` | the table's own share of every category; of several columns the product of each column's own |
 | ``[0.5, 0.3, 0.2]`` | of one column's categories, in their order |
-| ``{column: [...], ...}`` | of several columns, each replaced independently of the others: the
-product |
+| ``{column: [...], ...}`` | of several columns, each replaced independently of the others: the product |
 """
 
 from __future__ import annotations

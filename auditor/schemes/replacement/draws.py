@@ -3,22 +3,18 @@
 Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and
 ``y_l, y_r`` their values,
 
-    ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where
-    ``y_l = y_r``,
-    ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``              where
-    they differ;
+    ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where ``y_l = y_r``,
+    ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``              where they differ;
 
 the new value is ``y_l`` with probability u, ``y_r`` with probability v, else a replacement: uniform
-over the domain, or drawn from
-any π. By Bayes' rule on the chain, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 =
-p_r/p_l``,
+over the domain, or drawn from any π. By Bayes' rule on the chain, with ``ρ_1 = p/p_l``,
+``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 = p_r/p_l``,
 
     ``P(y | y_l, y_r) = T(ρ_1)[y_l, y]·T(ρ_0)[y, y_r] / T(ρ_2)[y_l, y_r]``
 
 of which the part with ``π_y`` is ``(1 − ρ_1)(1 − ρ_0)·π_y·π_{y_r} / T(ρ_2)[y_l, y_r]``. Where the
-neighbours differ ``π_{y_r}``
-cancels, and u and v above hold for any π. Where both are c, the value is kept with probability ``u
-+ v``, and
+neighbours differ ``π_{y_r}`` cancels, and u and v above hold for any π. Where both are c, the value
+is kept with probability ``u + v``, and
 
     ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
 
@@ -137,8 +133,7 @@ def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None =
 
     Examples
     --------
-    >>> settled(np.array([3, 3, 3, 3], dtype=np.uint8), 0.5, np.array([0.49, 0.5, 0.74, 0.99]),
-    4).tolist()
+    >>> settled(np.array([3, 3, 3, 3], dtype=np.uint8), 0.5, np.array([0.49, 0.5, 0.74, 0.99]), 4).tolist()
     [3, 0, 1, 3]
     """
     kept = u < level

@@ -4,26 +4,20 @@ From records whose originals and copies are both known.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m
-the share of records unchanged | scalar |
-| ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by
-``U``, the uniform law at p | (s, s) |
-| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U``
-(``evidence``) | scalar |
-| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i
-(``auditor.schemes.replacement.pair_law``) | (s, s, s) |
+| ``p`` | retention of the nearest uniform law, by maximum likelihood: ``(m − 1/s)/(1 − 1/s)``, m the share of records unchanged | scalar |
+| ``T_i[x, y]`` | chance that copy i shows y of x: ``(n_xy + w·U[x, y]) / (n_x + w)``, w records by ``U``, the uniform law at p | (s, s) |
+| ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U`` (``evidence``) | scalar |
+| ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.pair_law``) | (s, s, s) |
 
 The dependence between copies is a tree. In falling order of retention, each copy depends, given the
-original, on the earlier copy that
-predicts it best. So the copies of a coalition have
+original, on the earlier copy that predicts it best. So the copies of a coalition have
 
     ``P(y_1, …, y_k | x) = T_1[x, y_1] · Π P(y_i | x, y_{parent of i})``
 
 The tree includes independent copies, chains (a multilevel release), and copies derived from the
-best one. An assumption of independence
-would overstate the pooled posterior, and so the gain of pooling. With fewer than `FEWEST_PER_CELL`
-records per cell of several
-attributes' product (s² cells), each attribute is modelled as perturbed independently.
+best one. An assumption of independence would overstate the pooled posterior, and so the gain of
+pooling. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
+cells), each attribute is modelled as perturbed independently.
 
 An estimated law is the best that an insider could know. It fits the copies it was estimated from,
 so only other records can validate it.
@@ -176,9 +170,8 @@ def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
 def evidence(counts: Array, alpha: Array) -> float:
     """Return the Dirichlet-multinomial log-likelihood of counts, (s, s).
 
-    Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0:
-    ``Σ_x ln Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums
-    of rows.
+    Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
+    Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
     """
     met = counts > 0
     gammaln = scipy.special.gammaln
@@ -190,8 +183,8 @@ def estimated_retention(x: Values, y: Values, size: int, pi: Array | None = None
     """Return the maximum-likelihood retention from r matched pairs.
 
     ``(m − 1/s)/(1 − 1/s)`` for the share m that agree. With replacements by π the mean of ``π_x``
-    replaces ``1/s``: unbiased, not
-    maximum likelihood. Kept off 1 by half a record, since r agreements do not prove certainty.
+    replaces ``1/s``: unbiased, not maximum likelihood. Kept off 1 by half a record, since r
+    agreements do not prove certainty.
     """
     chance = 1 / size if pi is None else float(np.mean(pi[x]))
     if chance >= 1.0:

@@ -6,16 +6,13 @@
 | ``p`` | retention probability: the chance that a value is kept | scalar in [0, 1] | |
 | ``π`` | distribution of replacements: ``1/s`` each, unless stated otherwise | (s,) | agrawal2005 |
 | ``T(p)`` | ``p·I + (1 − p)·1πᵀ``: chance of y (column) from x (row) | (s, s) | xiao2009, eq. 1 |
-| ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s,
-s) | xiao2009, eq. 10 |
-| ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any
-other original | scalar | |
+| ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s, s) | xiao2009, eq. 10 |
+| ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any other original | scalar | |
 
 Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at
-the original (Lemma 1). That holds
-for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the remark that ends section 5.2). For
-one value y against all
-others, the paper's results hold with ``1/π_y`` for s.
+the original (Lemma 1). That holds for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the
+remark that ends section 5.2). For one value y against all others, the paper's results hold with
+``1/π_y`` for s.
 """
 
 from __future__ import annotations
@@ -187,16 +184,15 @@ class UniformLaw:
         return np.asarray(np.moveaxis(self.given_original(), 0, -1)[tuple(copies)])
 
     def joint(self, prior: Array) -> Array:
-        """Return the exact joint law ``P(x, y_1, …, y_k)`` under a prior of shape (s,)."""
+        """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
         return np.asarray(np.einsum("x,x...->x...", prior, self.given_original()))
 
     def epsilon(self) -> float:
         """Return the local differential privacy ``ε`` of all copies together.
 
-        The largest log-ratio of any outcome under two originals: ``max_y ln R_y = ln(1 + p/((1 −
-        p)·min π))``. Fresh copies add up, as all
-        may show that value; of multilevel copies the best alone counts. Infinite if some value is
-        never drawn.
+        The largest log-ratio of any outcome under two originals:
+        ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``. Fresh copies add up, as all may show that
+        value; of multilevel copies the best alone counts. Infinite if some value is never drawn.
         """
         each = [math.log(odds_ratio(level, self.rarity)) for level in self.levels]
         return max(each) if self.multilevel else math.fsum(each)
@@ -223,10 +219,9 @@ class UniformLaw:
         """Whether the best copy is sufficient, from the law of every pair with it.
 
         ``P(y_j | y_b, x)`` must not depend on x. A domain of three covers every case (``merged``).
-        Pairs suffice for any number of
-        copies: given x and y_b fresh copies are independent, and for multilevel copies ``P(rest |
-        y_b, x)`` is a product along the chain
-        (``given_original``) with x in its first step at most.
+        Pairs suffice for any number of copies: given x and y_b fresh copies are independent, and
+        for multilevel copies ``P(rest | y_b, x)`` is a product along the chain (``given_original``)
+        with x in its first step at most.
         """
         b, few = self.best - 1, self.merged(CHECK_SIZE)
         return all(_useless(replace(few, levels=(self.levels[b], level))) for place, level in enumerate(self.levels) if place != b)
@@ -235,11 +230,9 @@ class UniformLaw:
         """Return the law over at most ``size`` values, unlikely ones merged.
 
         The likeliest replacements stay as they are. Merged values follow a law of equal form with
-        summed π, and no dependence on x is lost.
-        Multilevel copies never depend on x given y_b. Of fresh copies ``P(y_j|y_b, x) = T(p_j)[x,
-        y_j]``, and the likeliest replacement w is
-        possible for every x if ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] =
-        p_j``.
+        summed π, and no dependence on x is lost. Multilevel copies never depend on x given y_b. Of
+        fresh copies ``P(y_j|y_b, x) = T(p_j)[x, y_j]``, and the likeliest replacement w is possible
+        for every x if ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] = p_j``.
         """
         few = min(self.size, size)
         if self.pi is None:  # values are exchangeable: any three will do
@@ -289,9 +282,9 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
 
     Notes
     -----
-    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and ``a =
-    (1 − p)π`` (xiao2009, eq. 1). The sum
-    over x of ``P(x, y)²`` is ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so no matrix is needed.
+    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and
+    ``a = (1 − p)π`` (xiao2009, eq. 1). The sum over x of ``P(x, y)²`` is
+    ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so no matrix is needed.
 
     Examples
     --------

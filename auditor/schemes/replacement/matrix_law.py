@@ -2,8 +2,7 @@
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``T_i`` | chance that copy i shows y (column) of x (row); rows sum to 1 | (s, s) | gouweleeuw1998
-|
+| ``T_i`` | chance that copy i shows y (column) of x (row); rows sum to 1 | (s, s) | gouweleeuw1998 |
 | ``P(y_1, …, y_k | x)`` | ``Π T_i[x, y_i]``: copies are independent given the original | | |
 | ``ε`` | ``max_{x, x'} Σ_i max_y ln(T_i[x, y] / T_i[x', y])`` | scalar | |
 """

@@ -1,16 +1,13 @@
 """Algorithm ``multi-pert`` of xiao2009 (Figure 3), update corrected.
 
 A tuple's compressed history (section 6) lists its values by falling retention, ``⟨p, Y⟩`` only
-where the value changes. The value
-at a released level is the entry of the smallest ``p`` that is at least the level. Expected space
-``O(n + m)``.
+where the value changes. The value at a released level is the entry of the smallest ``p`` that is at
+least the level. Expected space ``O(n + m)``.
 
 The printed update inserts ``⟨p, Y⟩`` where Y differs from its left neighbour, and drops the next
-element on the right if it equals
-Y. It misses an *implicit* right neighbour ``⟨p_r, Y_r⟩``, equal to the left one. If Y differs from
-both, the look-up at ``p_r`` would
-return Y, never released at that level. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only
-if ``Y_r ≠ Y``.
+element on the right if it equals Y. It misses an *implicit* right neighbour ``⟨p_r, Y_r⟩``, equal
+to the left one. If Y differs from both, the look-up at ``p_r`` would return Y, never released at
+that level. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only if ``Y_r ≠ Y``.
 """
 
 from __future__ import annotations

@@ -45,10 +45,9 @@ def drawn_between(law: UniformLaw, prior: Array, copies: Sequence[Between], coun
     """Return each copy's coin with its observed frequencies.
 
     ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
-    π is not uniform the coin depends on
-    the shared value c. The stated coin is then its mean over a table with shares ``prior``, with
-    neighbours that agree on c with
-    probability ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    π is not uniform the coin depends on the shared value c. The stated coin is then its mean over a
+    table with shares ``prior``, with neighbours that agree on c with probability
+    ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
     """
     found, levels = [], law.levels
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):

@@ -7,10 +7,9 @@ independent given x:
     ``P(y_j | x, y_i) = T_j[x, y_j] · r_k(x, y_i, y_j) / Z[x, y_i]``, Z such that chances sum to 1
 
 For independent copies every ``r`` is 1. For copies that treat all values equally, like a multilevel
-release's, this is the exact law.
-Five numbers can be estimated from few records in any domain. With enough records per cell (s³
-cells) a table of counts is estimated,
-with ``w`` records by that law: ``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
+release's, this is the exact law. Five numbers can be estimated from few records in any domain. With
+enough records per cell (s³ cells) a table of counts is estimated, with ``w`` records by that law:
+``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
 """
 
 from __future__ import annotations

@@ -1,21 +1,18 @@
 """Replacement process: copies as look-ups in one random event stream.
 
 At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the
-domain, or from another distribution
-``π``. The value released at ``p`` is the last one before ``−ln p``, or the original if none. So
-``P(no event in (t_l, t)) = p/p_l`` and
-copies are the Markov chain of xiao2009, Lemma 1, for levels in any order.
+domain, or from another distribution ``π``. The value released at ``p`` is the last one before
+``−ln p``, or the original if none. So ``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov
+chain of xiao2009, Lemma 1, for levels in any order.
 
 Events of all tuples are in one array sorted by time, in segments of equal length with a snapshot of
-all values at each segment's start.
-A release copies the snapshot before its time and replays the rest, at a cost independent of the
-number of copies.
-By superposition the events of b tuples are one Poisson stream of rate b with tuples drawn
-uniformly, so its times need no sorting.
+all values at each segment's start. A release copies the snapshot before its time and replays the
+rest, at a cost independent of the number of copies. By superposition the events of b tuples are one
+Poisson stream of rate b with tuples drawn uniformly, so its times need no sorting.
 
 Levels below ``exp(−HORIZON)`` store nothing. Their values are found *backwards* from their time
-through regenerated segments until
-every tuple has an event, on average ``ln b`` units of time. So space is bounded for any level. At p
+through regenerated segments until every tuple has an event, on average ``ln b`` units of time. So
+space is bounded for any level. At p
 = 0 the copy is an independent draw.
 """
 
