@@ -103,7 +103,6 @@ def misaligned(X: Array, Y: Array, names: tuple[str, ...]) -> Finding | None:
 
 
 def _part(X: Array, Y: Array) -> Finding | None:
-    """Return the part with unrelated rows, relative to the other parts."""
     count = len(X) // PART_ROWS if len(X) < PARTS * PART_ROWS else PARTS
     if count < 2:
         return None
@@ -165,7 +164,7 @@ def _peak(X: Array, Y: Array) -> Array:
 
 
 def z_scores(X: Array, Y: Array) -> Array:
-    """Return ``atanh r_j · √(n − 3)`` of every column with its own copy, shape (N,)."""
+    """Return ``atanh r_j · √(n − 3)`` of each column with its copy, (N,)."""
     r = np.einsum("ij,ij->j", standardised(X), standardised(Y)) / len(X)
     return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(X) - 3)))
 
@@ -181,19 +180,16 @@ def _mixed_chance(X: Array, Y: Array) -> float:
 
 
 def _canonical(X: Array, Y: Array) -> Array:
-    """Return the canonical correlations, shape (N,): 1 for a rotation."""
     U, V = (np.linalg.svd(standardised(part), full_matrices=False)[0] for part in (X, Y))
     return np.asarray(np.clip(np.linalg.svd(U.T @ V, compute_uv=False), 0.0, 1 - 1e-12))
 
 
 def _differences(X: Array) -> Array:
-    """Return differences of rows 1 and 2, 3 and 4 …, which remove a trend."""
     even = len(X) // 2 * 2
     return X[1:even:2] - X[:even:2]
 
 
 def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
-    """Return the columns that have one another's names."""
     n, N = X.shape
     if N < 2 or n < 10 * N:
         return ""
@@ -229,7 +225,6 @@ def _cause(X: Array, Y: Array) -> str:
 
 
 def _moved(X: Array, Y: Array) -> str:
-    """Return the shift in rows that aligns the copy, or ""."""
     X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
     s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
     both = [(standardised(x), standardised(y)) for x, y in ((X, Y), (column_ranks(X), column_ranks(Y)))]
@@ -257,7 +252,6 @@ def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:
 
 
 def _fits(X: Array, Y: Array) -> bool:
-    """Whether the copy has the expected correlation in every column."""
     s = expected(X, Y)
     z = np.maximum(z_scores(X, Y), z_scores(column_ranks(X), column_ranks(Y)))
     return bool(s.max() >= SURE and (z > s / 2)[s >= SURE].all())

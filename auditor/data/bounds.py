@@ -50,7 +50,6 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
 
 
 def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the number of records outside the bounds, shape (N,)."""
     found = np.zeros(table.width, dtype=np.intp)
     for start, stop in row_blocks(table.rows, table.width):
         x = table.read(start, stop)

@@ -132,7 +132,6 @@ def numbers_of_pieces(
 
 
 def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]) -> tuple[Survey, list[Array], int]:
-    """Return one piece's survey, its records if ``hold``, and the number kept."""
     survey, kept = Survey(names, asked.booleans), 0
     held: list[Array] = []
     if asked.rows is not None and piece.rows < 0:

@@ -89,7 +89,6 @@ def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[
 
 
 def _codes_of(answers: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
-    """Return codes of answers; −1 outside the domain."""
     if attribute.edges is not None and kind_of(answers) == "numbers":
         return bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
     codes = pd.Index(attribute.labels).get_indexer(pd.Index(answers.astype(object)))

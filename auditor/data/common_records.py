@@ -88,7 +88,6 @@ def _too_few(found: int, copies: Sequence[Copy]) -> str:
 
 
 def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[str]:
-    """Yield a copy's missing columns, records and cells."""
     name, records, cells = quoted(copy.name), int((~copy.held).sum()), copy.suppressed[:, columns]
     for column in (table.attributes[j] for j in np.flatnonzero(~copy.said)):
         near = [quoted(other) for other in closest(column, copy.others)]
@@ -104,7 +103,6 @@ def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[st
 
 
 def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Iterator[tuple[str, bool]]:
-    """Yield notes on errors of excluded cells, and whether they are smaller."""
     from scipy.stats import mannwhitneyu  # a second, which every start would pay
 
     name, off = quoted(copy.name), (copy.values - table.values) ** 2 / np.diag(table.moments()[1])

@@ -167,7 +167,6 @@ def _order(places: NDArray[np.intp], rows: int) -> Array | None:
 
 
 def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
-    """Return columns as finite numbers, shape (records, N); NaN if missing."""
     names = table.attributes
     there = [j for j, name in enumerate(names) if name in known]
     if not there:
@@ -185,7 +184,6 @@ def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
 
 
 def _dated(path: Path, names: Sequence[str], dates: Mapping[str, str | None]) -> pd.DataFrame:
-    """Return columns with dates as days, by format, type or number."""
     return in_days(whole_frame(pieces_of(path), names, None), dates)
 
 

@@ -130,7 +130,6 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded
 
 
 def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:
-    """Return runs of a file's records, and its (estimated) record count."""
     places = np.unique(np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int))
     taken = [pieces[place] for place in places]
     if all(piece.rows >= 0 for piece in pieces):

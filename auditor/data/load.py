@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 
 class _Raw(NamedTuple):
-    """Selected columns as read."""
-
     frame: pd.DataFrame
     description: str = ""
     licence: str = ""
@@ -212,7 +210,6 @@ def _stored(codes: FileCodes) -> CategoricalTable:
 def _finished(
     table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None, varied: bool = True
 ) -> Table:
-    """Return a table of finite numbers: scanned, checked, maybe rescaled."""
     checks.check_names(table.attributes)
     checks.check_width(table.width)
     found = table.scan
@@ -387,7 +384,6 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
 def _from_file(
     source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
 ) -> _Raw:
-    """Return whole columns of any kind, for categories and targets."""
     names, pieces = _pieces(source, columns, rows, parameters, base, **beside)
     return _Raw(whole_frame(pieces, names, rows))
 

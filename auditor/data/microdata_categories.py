@@ -65,7 +65,6 @@ def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
 
 
 def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
-    """Return one attribute's values in a pandas type."""
     if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
         return pd.Categorical.from_codes(codes, dtype=kind)
     return pd.Series(pd.Index(attribute.labels, tupleize_cols=False).take(codes).array).astype(kind).array

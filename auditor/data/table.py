@@ -213,7 +213,6 @@ class Table:
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
-        """Return a reader of rows for one thread."""
         return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

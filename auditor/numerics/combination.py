@@ -101,7 +101,6 @@ def _least_noise_alone(Sigma: Array, own: Array) -> tuple[Array, NDArray[np.bool
 
 
 def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[Array, Array]:
-    """Return best weights and variance by eigenvalues of the correlations."""
     # With Sigma = D C D, C the correlations, and w = b∘u: minimise least²·uᵀCu subject to bᵀu = 1,
     # where b = least·D⁻¹1. Rounding is then relative to each copy's own noise. In Sigma itself the
     # largest level would hide the smallest, which matters most.

@@ -323,7 +323,6 @@ class Stack:
         return Moments(n, t - n * c, np.subtract(P, off, out=off))
 
     def _laid(self, parts: Sequence[Array]) -> Array:
-        """Return the stacked piece, shape (b, size)."""
         b, d = len(parts[0]), self._centre.size
         slabs = math.ceil(b * min(d, BAND) * self._used / SMALL_WORK) if self._banded else 0
         most = (b + slabs * ALIGNED) * self._size
@@ -387,7 +386,6 @@ class _Places(NamedTuple):
 
     @classmethod
     def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool, slabs: int) -> _Places:
-        """Divide memory; without slabs if their number is 0."""
         room = slabs * ALIGNED * math.ceil(height / slabs / ALIGNED) if slabs else height
         held = values[: room * size].reshape(room, size) if by_row else values[: room * size].reshape(size, room).T
         rows = held[:height]

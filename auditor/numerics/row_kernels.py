@@ -235,7 +235,6 @@ def multiply_row(rows: Array, row: Array, out: Array) -> Array:
 
 
 def _fill(row: Array, out: Array) -> None:
-    """Write one row to every row of ``out``, several at a time."""
     b, N = out.shape
     whole, run = whole_runs(b, N)
     out[:whole].reshape(-1, run * N)[...] = np.tile(row, run)

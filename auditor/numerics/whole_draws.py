@@ -246,7 +246,6 @@ class _Hat(NamedTuple):
     squeeze: Array | float
 
     def at(self, places: Places) -> _Hat:
-        """Return the hat of some of the n."""
         return _Hat(*(_at(part, places) for part in self))
 
 
@@ -273,5 +272,4 @@ def _rejected(rng: Rng, size: int, hat: _Hat, limit: Callable[[Array, Places], A
 
 
 def _at(part: Array | float, at: Places) -> Any:
-    """Return the entries of an array, or a number for all."""
     return part if np.ndim(part) == 0 else np.asarray(part)[at]

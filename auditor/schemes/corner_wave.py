@@ -136,7 +136,6 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
-    """Return steps for copies ``existing + 1 … M`` given the earlier ones."""
     holder = {0.0: ORIGINAL}
     for copy in range(1, existing + 1):
         holder.setdefault(float(levels[copy - 1]), copy)

@@ -198,7 +198,6 @@ def codes_key_of(scheme: UniformScheme, table: CategoricalTable, seed: int | Non
 
 
 def _after(fingerprint: str, records_before: int) -> str:
-    """Return a table's fingerprint, with the number of earlier records."""
     return f"{fingerprint} after {records_before}" if records_before else fingerprint
 
 

@@ -65,7 +65,6 @@ class KAnonymity(AnonymousScheme):
             return self
 
     def _check(self, table: Table) -> None:
-        """Also refuse full-domain recoding without rungs."""
         super()._check(table)
         given = self.parameters
         both = [name for name in given.rungs or {} if name in table.hierarchies]

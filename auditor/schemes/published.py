@@ -156,7 +156,6 @@ class Published(FileScheme):
         return None if scheme is None else scheme.law(levels, table)
 
     def _stated(self) -> Scheme | None:
-        """Return the scheme whose law is stated."""
         stated = self.parameters.law
         if stated is None or "scheme" not in stated:
             return None
@@ -208,7 +207,6 @@ def _scheme_of(law: dict[str, Any]) -> Scheme:
 
 
 def _check_law(law: dict[str, Any]) -> None:
-    """Raise ValueError for an invalid statement of the law."""
     if len({"scheme", "covariance"} & set(law)) != 1:
         raise ValueError("must have `scheme` or `covariance`, and not both")
     if "covariance" in law:

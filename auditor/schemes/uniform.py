@@ -78,7 +78,6 @@ class RetentionReplacement(UniformScheme):
 
     @property
     def _stated(self) -> Replacement:
-        """The stated replacement; uniform in subclasses without this parameter."""
         return getattr(self.parameters, "replacement", "uniform")
 
     def check_table(self, table: Table, asked: DataUse) -> None:

@@ -229,7 +229,6 @@ def of_column(column: pd.Series[Any], name: str, domain: Sequence[Any] | None = 
 
 
 def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Index[Any]]:
-    """Return codes of the observed values, −1 if missing, and the values."""
     values = column.to_numpy()
     low, high = (int(values.min()), int(values.max())) if values.dtype.kind in "iu" and values.size else (0, MOST_VALUES)
     if high - low >= MOST_VALUES or high >= 2**63:

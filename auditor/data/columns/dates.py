@@ -144,7 +144,6 @@ def parse_dates(value: Any) -> dict[str, str | None]:
 
 
 def _tells_the_day(form: Any) -> bool:
-    """Whether a format determines the day."""
     try:
         return isinstance(form, str) and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
     except ValueError:

@@ -172,14 +172,12 @@ def _number(name: str, there: pd.Series[Any], values: int, records: float) -> di
 
 
 def _varies(x: Array) -> bool:
-    """Whether the reader accepts the column (``checks.check_varied``)."""
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(np.var(x))
     return LEAST_VARIANCE <= variance <= LARGEST_VARIANCE and variance**0.5 >= FEWEST_STEPS * np.spacing(np.abs(x).max())
 
 
 def _counts(name: str, x: Array, records: float) -> str:
-    """Return why distinct numbers identify records, or ""."""
     gaps = np.diff(x)
     usual = float(np.median(gaps)) if len(gaps) else 0.0
     if len(x) > 3 and usual != 0.0 and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN:
@@ -194,7 +192,6 @@ def _counts(name: str, x: Array, records: float) -> str:
 
 
 def _heap(there: pd.Series[Any], values: int) -> float:
-    """Return the share of the most frequent value if it is a heap, else 0."""
     share = float(there.value_counts(normalize=True).iloc[0])
     return share if values > MOST_NUMBERS and share >= max(LEAST_HEAP, 10.0 / values) else 0.0
 
@@ -231,7 +228,6 @@ def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict
 
 
 def _formats(different: pd.Series[Any]) -> list[str | None]:
-    """Return the distinct formats that read every cell."""
     found: dict[str | None, pd.Series[Any]] = {}
     for form in FORMATS:
         if days_of(different.head(10), form).notna().all():

@@ -91,7 +91,6 @@ def _counts(parts: Iterable[Array], splitters: Array) -> NDArray[np.int64]:
 
 
 def _strided(parts: Iterable[Array], stride: int) -> Iterator[Array]:
-    """Yield every ``stride``-th value."""
     skip = 0
     for part in parts:
         yield part[skip::stride].copy()

@@ -92,5 +92,4 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
 
 
 def _commonest(column: Array, step: float) -> float:
-    """Return the share of the most frequent whole multiple of a step."""
     return math.nan if math.isnan(step) else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))

@@ -207,7 +207,6 @@ def _label(cell: Any) -> str:
 
 
 def _whole(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return whole numbers as integers; some kinds store floats only."""
     return frame.convert_dtypes(infer_objects=False, convert_string=False, convert_boolean=False, convert_floating=False)
 
 

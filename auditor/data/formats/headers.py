@@ -122,7 +122,6 @@ def _count(names: Sequence[str]) -> bool:
 
 
 def _columns(places: Sequence[int]) -> str:
-    """Return ``columns 1, 3 and 4 have``."""
     if len(places) > 8:
         return f"{counted(len(places), 'column')}, the first of them column {places[0]}, have"
     *most, last = map(str, places)

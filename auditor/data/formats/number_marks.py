@@ -113,7 +113,6 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
 
 
 def _written(marks: Marks) -> str:
-    """Return the pattern of numbers with these marks."""
     group, decimal = re.escape(marks.group), re.escape(marks.decimal)
     whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)" if group else r"\d+"
     number = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)" if decimal else whole

@@ -105,7 +105,6 @@ def _in_utf8(path: Path) -> bytes:
 
 @remembered(files=2)
 def _unpacked(path: Path) -> bytes:
-    """Return a file's content, up to the size limit."""
     if not _is_packed(path):
         check_size(path, path.stat().st_size)
         return path.read_bytes()
@@ -120,7 +119,6 @@ def _unpacked(path: Path) -> bytes:
 
 @contextmanager
 def _unpacking(path: Path) -> Iterator[Any]:
-    """Open a compressed file's content."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         with gzip.open(path) as file:
@@ -135,7 +133,6 @@ def _unpacking(path: Path) -> Iterator[Any]:
 
 
 def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the only file of an archive, ignoring entries of macOS."""
     parts = [part for part in archive.infolist() if not part.is_dir() and not part.filename.startswith("__MACOSX/")]
     if len(parts) != 1:
         raise DataError(f"{path.name}: holds {len(parts)} files, and a table is one; unpack the archive and name the file")

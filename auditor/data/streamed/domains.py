@@ -79,7 +79,6 @@ class Column:
         self._shorten(name)
 
     def _shorten(self, name: str) -> None:
-        """Remove repeated values; refuse a domain that is too large."""
         self.values, self.every = [_joined(self.values)] if self.values else [], [_joined(self.every)] if self.every else []
         if self.values and len(self.values[0]) > MOST_VALUES:
             raise DataError(

@@ -269,7 +269,6 @@ def _increments(levels: Array) -> tuple[Array, Array]:
 
 
 def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
-    """Return the excess kurtosis of increments from variance low to high."""
     scale = np.where(high > low, high - low, np.inf)  # division before squaring avoids overflow and underflow
     begun, ended = (
         np.array([(v / s) ** 2 * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v, s in zip(ends, scale, strict=True)])

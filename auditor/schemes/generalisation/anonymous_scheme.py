@@ -208,7 +208,6 @@ class AnonymousScheme(Scheme):
         return [float(value) for value in wanted]
 
     def _ground(self, values: Array, table: Table) -> Ground:
-        """Return the distance between sensitive values, by hierarchy or rank."""
         hierarchy = table.hierarchies.get(self.parameters.sensitive)
         return "ordered" if hierarchy is None else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
 
@@ -236,6 +235,5 @@ class AnonymousSampler:
                 raise AuditorError(f"copy {number + 1}, which is out, {why}")
 
     def _same(self, released: Array, copy: ClassRecords) -> bool:
-        """Whether released rows, as class records or as columns, equal these."""
         columns = released if released.dtype.names is None else to_columns(released, self._quasi)
         return np.array_equal(columns, to_columns(copy, self._quasi))

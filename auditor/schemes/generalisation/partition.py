@@ -198,7 +198,6 @@ def _divided(
 
 
 def _cuts(part: Indices, low: Array, high: Array, sizes: Indices, domain: Array) -> Iterator[tuple[Indices, Indices]]:
-    """Yield both halves per cut, widest quasi-identifier first."""
     span = (high.max(axis=0) - low.min(axis=0)) / domain
     for column in np.argsort(-span, kind="stable"):
         below = _at_median(low[:, column], high[:, column], sizes)

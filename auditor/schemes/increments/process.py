@@ -110,7 +110,6 @@ class ProcessSampler:
                 self._draw(step, parents, streams[step.copy], out[step.copy - 1][part])
 
     def _draw(self, step: Step, parents: Sequence[Array], rng: Rng, y: Array) -> None:
-        """Write one copy of a chunk, from its lower and any upper neighbour."""
         if not step.fresh:
             np.copyto(y, parents[0])
             return

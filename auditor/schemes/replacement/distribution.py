@@ -62,7 +62,6 @@ def parsed(stated: Any) -> Replacement:
 
 
 def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
-    """Return probabilities by column; a plain list belongs to the only column."""
     return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
 
 
@@ -87,7 +86,6 @@ def _marginals(table: CategoricalTable) -> list[Array]:
 
 
 def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
-    """Return the stated probabilities of each attribute, in the table's order."""
     held, names = _columns(stated), table.names
     if "" in held and "" not in names:
         if len(names) > 1:

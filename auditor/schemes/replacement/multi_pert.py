@@ -116,7 +116,6 @@ class History:
         self.levels.insert(bisect_left(self.levels, level), level)
 
     def _repair(self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return the tuples that drop and that restore the right element."""
         same = values == right
         return was_explicit & same, ~was_explicit & ~same
 

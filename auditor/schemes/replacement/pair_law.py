@@ -84,7 +84,6 @@ def _pattern(x: Codes, y_i: Codes, y_j: Codes) -> NDArray[np.intp]:
 
 
 def _expected(x: Codes, y_i: Codes, T_j: Array) -> Array:
-    """Return the expected records per pattern if copy j is independent."""
     keeps, follows, shown = T_j[x, x], T_j[x, y_i], y_i == x
     rest = np.clip(1.0 - keeps - np.where(shown, 0.0, follows), 0.0, None)
     sums = [keeps[shown], rest[shown], keeps[~shown], follows[~shown], rest[~shown]]

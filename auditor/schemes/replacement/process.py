@@ -109,7 +109,6 @@ class ReplacementProcess:
         return sizes
 
     def _events(self, start: float, stop: float) -> tuple[NDArray[np.unsignedinteger[Any]], Codes]:
-        """Return tuples and new values of the events between two times, in order."""
         first, last = self._place(start), self._place(stop)
         found = []
         for place, segment in enumerate(self._segments[first : last + 1], start=first):
@@ -135,7 +134,6 @@ class ReplacementProcess:
         return values
 
     def _grow(self) -> None:
-        """Draw the next segment, and store the snapshot at its end."""
         segment = self._segment(len(self._segments))
         values = self._snapshots[-1].copy()
         values[segment.tuples] = segment.values
