@@ -336,7 +336,7 @@ def file_notes(source: str, base: Path | None = None) -> list[str]:
 def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
     """Return a file's columns, number of unnamed columns, and pieces.
 
-    Or those of a folder of parts.
+    A folder of parts is read like a file.
 
     Raises
     ------

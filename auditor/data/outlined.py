@@ -99,9 +99,9 @@ def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence
 
 @contextmanager
 def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
-    """Build a source for a query; convert its exceptions.
+    """Build a source for a query; convert its exceptions to our errors.
 
-    To an error of the request, or of the plugin.
+    They are errors of the request, or of the plugin.
     """
     cls: type[Source] = get("source", name)
     with contained() as failure:

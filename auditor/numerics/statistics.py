@@ -21,7 +21,7 @@ BY_CHANCE = 1e-4
 
 
 def beyond_chance(looks: float) -> float:
-    """Return the two-sided critical value for ``looks`` tests, in errors.
+    """Return the two-sided critical value of ``looks`` tests together.
 
     In standard errors, at total level ``BY_CHANCE``.
     """

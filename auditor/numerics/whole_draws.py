@@ -113,7 +113,10 @@ def poisson(rng: Rng, mean: Array) -> Array:
 
 
 def binomial(rng: Rng, n: Array, p: float) -> Array:
-    """Return binomial numbers of n trials, shape (b,), n up to 2⁵³."""
+    """Return binomial numbers of n trials with probability p, shape (b,).
+
+    n is whole, up to 2⁵³.
+    """
     if p > 0.5:
         return np.asarray(n - binomial(rng, n, 1.0 - p))
     large = n * p >= LARGE_MEAN

@@ -34,9 +34,9 @@ from auditor.schemes.generalisation.partition import Partition, bounds, merged, 
 
 @register
 class KAnonymityMultilevel(AnonymousScheme):
-    """Nested classes (level = k): pooled copies equal the finest one.
+    """Nested classes of k records: no coalition gains over its finest copy.
 
-    Each coarser copy merges classes of a finer one.
+    Each coarser copy merges classes of a finer one (level = k).
     """
 
     name = "k-anonymity-multilevel"

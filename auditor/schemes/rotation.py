@@ -36,7 +36,7 @@ from auditor.schemes.base.transform import Transform, haar
 class Rotation(TransformScheme):
     """One secret random rotation, Y = MX. Broken by a few known records.
 
-    Or by a sample of the population; distances are preserved.
+    A sample of the population also breaks it. Distances are preserved.
     """
 
     name = "rotation"

@@ -66,7 +66,7 @@ class DataSwapping(MaskedScheme):
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table, each column swapped independently."""
         Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
-        strata = [np.arange(len(X))] if kept is None else alike(X[:, kept])
+        strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
         for j in (column for column in range(X.shape[1]) if column != kept):
             for rows in strata:
                 one, other = pairs(rows, level, rng)
@@ -74,12 +74,12 @@ class DataSwapping(MaskedScheme):
         return Y
 
 
-def alike(x: Array) -> list[Indices]:
+def rows_by_value(x: Array) -> list[Indices]:
     """Return the rows of each distinct value of a column, ascending.
 
     Examples
     --------
-    >>> [rows.tolist() for rows in alike(np.array([3.0, 1.0, 3.0]))]
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
     [[1], [0, 2]]
     """
     return np.split(np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1])

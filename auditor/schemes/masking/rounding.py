@@ -30,7 +30,7 @@ from auditor.types import Array
 class Rounding(MaskedScheme):
     """Values rounded to multiples of a base (level = base in deviations).
 
-    A copy discloses an interval; two copies disclose its intersection.
+    A copy discloses an interval, and two copies the intersection of their intervals.
     """
 
     name = "rounding"

@@ -18,10 +18,7 @@ from auditor.types import Array
 
 @register
 class FreshRepeats(Case, CornerWave):
-    """A repeated level gets a fresh draw instead of the existing copy.
-
-    On demand.
-    """
+    """A repeated level gets a fresh draw instead of the existing copy."""
 
     name = "fresh-repeats"
     trial_levels = (0.5, 1.0, 0.5)

@@ -111,7 +111,7 @@ class UniformLaw:
 
     @property
     def rarity(self) -> float:
-        """``1/min π``, the size of the uniform domain that bounds this one."""
+        """``1/min π``, the size of a uniform domain as rare as the rarest value."""
         return self.size if self.replacement is None else math.inf if min(self.replacement) == 0 else 1.0 / min(self.replacement)
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
