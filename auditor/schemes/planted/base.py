@@ -25,7 +25,7 @@ class Planted(Case, CornerWave):
 
     trial_levels = (0.3, 0.6, 0.9)
     share: ClassVar[float] = 0.5
-    """Share of the records whose innovations are changed, at random."""
+    """Share of the records with changed innovations, at random."""
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Change standard normal innovations in place.
@@ -49,7 +49,7 @@ class Planted(Case, CornerWave):
 
 
 class PlantedSampler:
-    """Draws innovations, lets a case change them, and sums them."""
+    """Sampler of innovations that a case changes."""
 
     def __init__(self, case: Planted, root: Array, levels: Sequence[float], key: Key) -> None:
         self._case, self._root, self._key = case, root, key

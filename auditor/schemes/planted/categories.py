@@ -35,9 +35,9 @@ class CategoricalCase(Case, UniformMultilevel):
 
 @register
 class RetentionAbove(CategoricalCase):
-    """A tenth of the redrawn values is kept: retention above the stated.
+    """A tenth of the redrawn values is kept; pooling gains nothing.
 
-    Pooling gains nothing.
+    Retention is above the stated one.
     """
 
     name = "retention-above"
@@ -75,9 +75,9 @@ class HonestReplacement(CategoricalCase):
 
 @register
 class ReplacedByAnother(CategoricalCase):
-    """Replacements are uniform, although the data's shares are stated.
+    """Replacements are uniform, not the data's; pooling gains nothing.
 
-    Pooling gains nothing.
+    The law states the data's own shares.
     """
 
     name = "replaced-by-another"

@@ -24,7 +24,7 @@ def ranks(v: Array) -> Array:
 
 
 def mixed(u: Array, bins: int, rng: Rng) -> Array:
-    """Return normal values whose bins permute u's bins with least correlation.
+    """Return normal values in permuted bins of u, with least correlation.
 
     The best of 300 permutations.
     """
@@ -106,10 +106,7 @@ class ScaleByRecord(Planted):
 
 @register
 class SignsOfThreeCopies(Planted):
-    """The third innovation's sign is the product of the first two signs.
-
-    Every two copies are lawful.
-    """
+    """The third innovation's sign is the product of two; pairs are lawful."""
 
     name, lawful = "signs-of-three-copies", True
 
@@ -179,9 +176,9 @@ class TheRowBefore(Planted):
 
 @register
 class RanksThatAddUp(Planted):
-    """The third innovation's rank is the sum of the first two, modulo 1.
+    """The third innovation's rank is the sum of two; pairs are lawful.
 
-    Every two copies are lawful.
+    Modulo 1.
     """
 
     name, lawful = "ranks-that-add-up", True

@@ -68,9 +68,9 @@ class UnperturbedRows(Planted):
 
 @register
 class GrowsWithTheRecord(Planted):
-    """Noise variance grows with the record's distance from the median.
+    """Noise is larger for extreme records; pooling gains under 1 %.
 
-    Correct on average; pooling gains under 1 %.
+    The variance grows with the distance from the median and is correct on average.
     """
 
     name = "grows-with-the-record"
@@ -83,9 +83,9 @@ class GrowsWithTheRecord(Planted):
 
 @register
 class FollowsTheData(Planted):
-    """Copies shrink towards the mean by 6 % of the noise deviation.
+    """Copies shrink by 6 % of the noise; pooling gains under 1 %.
 
-    The covariance is compensated; pooling gains under 1 %.
+    They shrink towards the mean; the covariance is compensated.
     """
 
     name = "follows-the-data"
@@ -99,9 +99,9 @@ class FollowsTheData(Planted):
 
 @register
 class SharedInATwentieth(Planted):
-    """One row in twenty has equal noise in copies 1 and 2, up to scale.
+    """In one row of 20 copies 1 and 2 share noise; pooling gains under 1 %.
 
-    Pooling gains under 1 %.
+    The second copy's noise is scaled to its own level.
     """
 
     name = "shared-in-a-twentieth"
@@ -114,9 +114,9 @@ class SharedInATwentieth(Planted):
 
 @register
 class SizesTogether(Planted):
-    """A row's noise size is shared by all copies: uncorrelated but dependent.
+    """All copies share a row's noise size; pooling gains under 1 %.
 
-    Pooling gains under 1 %.
+    The copies' noise is uncorrelated but dependent.
     """
 
     name, lawful = "sizes-together", True
@@ -129,10 +129,7 @@ class SizesTogether(Planted):
 
 @register
 class QuietColumn(Planted):
-    """The second attribute has 20 % less noise than stated, in every copy.
-
-    Pooling gains under 1 %.
-    """
+    """One attribute has 20 % less noise than stated; pooling gains under 1 %."""
 
     name = "quiet-column"
 
@@ -143,10 +140,7 @@ class QuietColumn(Planted):
 
 @register
 class ShuffledRows(Planted):
-    """The rows of the copies are permuted within each block of records.
-
-    Pooling gains under 1 %.
-    """
+    """Rows are permuted within each block; pooling gains under 1 %."""
 
     name = "shuffled-rows"
 

@@ -1,4 +1,4 @@
-"""Leaks in the plan: steps whose covariance is not the stated one."""
+"""Leaks in the plan: steps with another covariance than the stated one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaks in non-Gaussian processes, and honest releases of them."""
+"""Leaks in non-Gaussian processes, and honest releases."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def restless(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array
 
 @register
 class RestlessIncrements(Case, LaplaceMultilevel):
-    """Increments of the Laplace process are never 0, with correct variances.
+    """Increments of the Laplace process never rest; pooling gains under 1 %.
 
-    The law is wrong; pooling gains under 1 %.
+    Variances are correct, laws are not.
     """
 
     name, lawful = "restless-increments", True
