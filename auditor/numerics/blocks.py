@@ -35,7 +35,8 @@ nearly normal.
 """
 
 FEWEST_GROUPS = 8
-"""Groups if each needs much memory: intervals by t(7) have equal coverage, and are a sixth wider."""
+"""Groups if each needs much memory: intervals by t(7) have equal coverage, and are a sixth wider.
+"""
 MOST_PRODUCTS = 2**25
 """Most products in the moments of all groups, 256 MiB: below 724 columns all groups are kept."""
 

@@ -208,8 +208,7 @@ LANES = 4
 
 BAND, SMALL_OUTPUT, SMALL_WORK = 8, 1_200, 10**6
 """Columns per product; output size and multiplications up to which OpenBLAS multiplies rows in
-place. Above, it first copies both factors,
-which for few columns costs as much as the product.
+place. Above, it first copies both factors, which for few columns costs as much as the product.
 """
 
 ALIGNED = 8

@@ -95,8 +95,8 @@ def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Arra
 
 LAPLACE = Process("laplace", increment, bridge)
 """On a grid of step g the process is two-sided geometric noise of equal variance, in units of g.
-``1/(1 + v(1 − cos ug)/g²)`` is
-``1/(1 + v u²/2)`` up to a share of ``(ug)²/12``, and the increments are 0 with equal probabilities.
+``1/(1 + v(1 − cos ug)/g²)`` is ``1/(1 + v u²/2)`` up to a share of ``(ug)²/12``, and the increments
+are 0 with equal probabilities.
 """
 
 

@@ -243,7 +243,8 @@ def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Inde
 
 
 FEW_VALUES = 8
-"""Most values that are counted one by one: a histogram waits for the previous record of its value."""
+"""Most values that are counted one by one: a histogram waits for the previous record of its value.
+"""
 
 
 def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:

@@ -26,7 +26,8 @@ from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import listed, quoted
 
 CSV_BYTES = 2**22
-"""Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed."""
+"""Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed.
+"""
 BATCH_ROWS = 2**16
 """Records of a Parquet row group decoded at once."""
 BUFFER_BYTES = 2**20

@@ -30,9 +30,8 @@ from auditor.types import Array, Coalition
 
 UNCORRELATED = 1e-9
 """Largest correlation of ``Z_b`` with ``Z_j − Z_b`` that counts as zero. Relative to their own
-deviations, since the difference of
-nearly equal copies is small and may still be the noise itself (``Z_i = σ_i G`` at nearly equal
-levels).
+deviations, since the difference of nearly equal copies is small and may still be the noise itself
+(``Z_i = σ_i G`` at nearly equal levels).
 """
 BITS = 8
 """Rounding errors allowed in a stated covariance, in units of the last place."""

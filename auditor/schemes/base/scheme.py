@@ -54,7 +54,8 @@ class TableMoments:
     rows: int
     spans: Array | None = None
     steps: Callable[[], Recorded] | None = field(default=None, repr=False)
-    """Finds the recording steps of the columns in one pass over the table; for noise on a lattice."""
+    """Finds the recording steps of the columns in one pass over the table; for noise on a lattice.
+    """
     lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
     """Finds autocorrelations in one pass over the table; for serial noise."""
     first: TableMoments | None = None
@@ -217,7 +218,8 @@ class Scheme(Plugin):
     makes_copies: ClassVar[bool] = True
     """Whether it draws the copies itself; otherwise they exist already."""
     needs_table: ClassVar[bool] = False
-    """Whether it needs the whole table (``table``); other schemes perturb each block independently."""
+    """Whether it needs the whole table (``table``); other schemes perturb each block independently.
+    """
     adds_noise: ClassVar[bool] = False
     """Whether released values are the original plus noise, without a later step."""
     fresh_shaped_noise: ClassVar[bool] = False
@@ -226,8 +228,8 @@ class Scheme(Plugin):
     """
     held_against: ClassVar[bool] = False
     """Whether copies from files are compared with its law at estimated levels (metric ``off_law``).
-    All its parameters must have
-    defaults. Not inherited, since a derived scheme may have another law.
+    All its parameters must have defaults. Not inherited, since a derived scheme may have another
+    law.
     """
     has_matrices: ClassVar[bool] = False
     """Whether it multiplies records by secret matrices, which later copies must reuse."""

@@ -19,7 +19,8 @@ from auditor.numerics.random_streams import Rng
 from auditor.types import Array, Indices
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
-"""Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn."""
+"""Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn.
+"""
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:
