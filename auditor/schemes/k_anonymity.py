@@ -43,7 +43,7 @@ class KAnonymity(AnonymousScheme):
     """
 
     name = "k-anonymity"
-    claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
+    claims = "At least k records share the quasi-identifiers of each record in one copy; nothing else."
     reference = "samarati2001; liu2008, section 5"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
 

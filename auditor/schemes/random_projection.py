@@ -44,7 +44,7 @@ class RandomProjection(TransformScheme):
     family = "random-projection"
     claims = "Nothing under collusion: copies stack into one projection with more rows."
     reference = "liu2008, section 4, eq. 12.4"
-    assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
+    assumes = "The adversary knows fewer records than dimensions, and recipients never pool their copies."
     trial = MappingProxyType({"dimensions": 2, "copies": 3})
     other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)
 

@@ -41,9 +41,9 @@ class Rotation(TransformScheme):
 
     name = "rotation"
     family = "rotation"
-    claims = "Pooled copies say what one of them says; one says all to whoever knows N independent records."
+    claims = "Pooled copies disclose as much as one copy; one copy discloses all to an adversary with N independent records."
     reference = "liu2008, section 4, eq. 12.4"
-    assumes = "Nobody outside knows a record's position, nor how the population is distributed."
+    assumes = "The adversary knows no record, and not the distribution of the population."
     trial = MappingProxyType({"copies": 3})
 
     class Parameters(PluginParameters):

@@ -42,9 +42,9 @@ class RotationNoise(TransformScheme):
 
     name = "rotation-noise"
     family = "rotation-noise"
-    claims = "With corner-wave noise pooled copies say what the least noisy one says; with fresh noise nothing under collusion."
+    claims = "With corner-wave noise pooled copies disclose as much as the least noisy copy; with fresh noise nothing under collusion."
     reference = "chen2007; liu2008, section 4.4"
-    assumes = "Nobody outside knows more than a few records, nor how the population is distributed."
+    assumes = "The adversary knows only a few records, and not the distribution of the population."
     needs_levels = True
 
     class Parameters(PluginParameters):

@@ -62,9 +62,8 @@ class RetentionReplacement(UniformScheme):
 
         replacement: Replacement = Field(
             "uniform",
-            description="what a value that is not kept is drawn from. uniform: all categories alike; prior: each column's own shares, "
-            "which whoever knows how copies were made is told; a list: chances of one column's categories in order; {column: [...]}: of "
-            "several",
+            description="distribution of replacements. uniform: equal chances; prior: each column's own shares, which then become "
+            "public; a list: chances of one column's categories in order; {column: [...]}: of several columns",
         )
 
         @field_validator("replacement")

@@ -19,7 +19,7 @@ class FileScheme(Scheme):
     the original.
     """
 
-    claims = "Whatever its makers say; the audit takes nobody's word."
+    claims = "The statements of its makers, which the audit tests."
     needs_levels = False
     makes_copies = False
     needs_table = True

@@ -45,7 +45,7 @@ def _stationary(serial: Literal["none", "data"] | list[float]) -> Literal["none"
 
 
 Serial = Annotated[Literal["none", "data"] | list[float], AfterValidator(_stationary)]
-SERIAL = "how noise follows on from record to record: not (none), as the data do (data), or by stated coefficients of an autoregression"
+SERIAL = "dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an autoregression"
 
 
 def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoments) -> Autoregression | None:

@@ -52,7 +52,7 @@ class LatticeScheme(ProcessScheme):
         """Variance of each attribute's noise at level 1, and its unit."""
 
         unit: Unit | dict[str, Unit] | None = Field(
-            None, description="what values and noise are whole multiples of, for all columns or by column; by default each column's step"
+            None, description="step that divides values and noise, for all columns or by column; by default each column's recording step"
         )
 
     def units(self, table: TableMoments) -> Array:

@@ -35,9 +35,9 @@ class Condensation(MaskedScheme):
     """
 
     name = "condensation"
-    claims = "Nothing under collusion: pooled draws average out to their groups' means. No row of a copy is any record's own."
+    claims = "Nothing under collusion: pooled draws average to their groups' means. No row of a copy is an original record."
     reference = "aggarwal2004; liu2008, section 1"
-    assumes = "Groups are wide enough that knowing somebody's is knowing little, and recipients never pool their copies."
+    assumes = "Records of a group differ widely, and recipients never pool their copies."
     trial_levels = (3.0, 10.0, 5.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:

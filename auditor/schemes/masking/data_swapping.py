@@ -37,9 +37,9 @@ class DataSwapping(MaskedScheme):
     """
 
     name = "data-swapping"
-    claims = "Nothing under collusion: of three copies two agree on most originals. Every column keeps its values."
+    claims = "Nothing under collusion: two of three copies agree on most originals. Every column keeps its values."
     reference = "dalenius1982; hundepool2012, chapter 3"
-    assumes = "That a value may be another's is protection enough, and recipients never pool their copies."
+    assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
     level_of_original = 0.0
     trial_levels = (0.2, 0.6, 0.4)
 

@@ -37,9 +37,9 @@ class MicroAggregation(MaskedScheme):
     """
 
     name = "micro-aggregation"
-    claims = "By whole records: each row of one copy is shared by at least k. Nothing under collusion, and nothing column by column."
+    claims = "By whole records: at least k records share each row of one copy. Nothing under collusion, and nothing column by column."
     reference = "domingo2002; hundepool2012, chapter 3"
-    assumes = "Records of a group are unlike enough that their mean tells none of them, and recipients never pool copies of several k."
+    assumes = "Records of a group differ widely, so their mean discloses none of them, and recipients never pool copies of several k."
     trial_levels = (3.0, 10.0, 5.0)
 
     class Parameters(PluginParameters):

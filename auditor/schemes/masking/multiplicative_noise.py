@@ -43,7 +43,7 @@ class MultiplicativeNoise(Scheme):
 
     name = "multiplicative-noise"
     family = "additive"
-    claims = "Nothing under collusion: the error falls with every copy pooled. One copy knows each value to a share of its size."
+    claims = "Nothing under collusion: the error falls with every copy pooled. One copy's errors are in proportion to the values."
     reference = "kim2003; hundepool2012, chapter 3"
     assumes = "Values are above 0 and spread over orders of magnitude, and recipients never pool their copies."
     on_grid = True
@@ -52,7 +52,7 @@ class MultiplicativeNoise(Scheme):
     class Parameters(PluginParameters):
         """Distribution of the factors."""
 
-        logs: bool = Field(False, description="whether normal noise is added to the logarithms, without bias once they are undone")
+        logs: bool = Field(False, description="whether normal noise is added to the logarithms; unbiased on the original scale")
 
     def factor_variances(self, levels: Sequence[float]) -> Array:
         """Return the variance of each copy's factors, shape (M,)."""

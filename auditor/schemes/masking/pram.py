@@ -56,7 +56,7 @@ class Pram(UniformScheme):
     name = "pram"
     multilevel = False
     by_retention: ClassVar[bool] = False
-    claims = "Nothing under collusion: copies that show the same value were hardly all changed. One copy keeps the ε of its matrix."
+    claims = "Nothing under collusion: a value that all copies show is probably the original. One copy keeps the ε of its matrix."
     reference = "gouweleeuw1998; hundepool2012, chapter 3"
     assumes = "Recipients never pool their copies, and tuples are independent."
     trial = MappingProxyType({"matrix": [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.05, 0.25, 0.7]]})
@@ -66,9 +66,9 @@ class Pram(UniformScheme):
         """The matrix, and whether to preserve shares."""
 
         matrix: Matrix | dict[str, Matrix] = Field(
-            description="rows of chances: what each category, in order, becomes which one with; {column: [[...]]} for several columns"
+            description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
         )
-        invariant: bool = Field(False, description="whether what was shown is sent back by Bayes' rule, so that shares stay on average")
+        invariant: bool = Field(False, description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares")
 
         @field_validator("matrix")
         @classmethod

@@ -35,9 +35,9 @@ class RankSwapping(MaskedScheme):
     """
 
     name = "rank-swapping"
-    claims = "Nothing under collusion: a value's rank lies where all its intervals meet. Every column keeps its values."
+    claims = "Nothing under collusion: a value's rank lies in the intersection of all intervals. Every column keeps its values."
     reference = "moore1996; hundepool2012, chapter 3"
-    assumes = "Values that are near in rank are not near in size, and recipients never pool their copies."
+    assumes = "Values of similar rank differ in size, and recipients never pool their copies."
     level_of_original = 0.0
     trial_levels = (0.05, 0.2, 0.1)
 

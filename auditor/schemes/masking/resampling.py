@@ -32,9 +32,9 @@ class Resampling(MaskedScheme):
     """
 
     name = "resampling"
-    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are known well."
+    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
     reference = "heer1993; hundepool2012, chapter 3"
-    assumes = "Records are so few that a sample's quantiles are far from theirs."
+    assumes = "There are few records, so a sample's quantiles differ from the original's."
     trial_levels = (1.0, 5.0, 3.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:

@@ -34,9 +34,9 @@ class Rounding(MaskedScheme):
     """
 
     name = "rounding"
-    claims = "Nothing under collusion: a value lies where all its intervals meet. Of one copy each value is known to a base."
+    claims = "Nothing under collusion: a value lies in the intersection of all intervals. One copy gives each value up to the base."
     reference = "dalenius1981; hundepool2012, chapter 3"
-    assumes = "The base is coarse beside what the values are recorded in, and recipients never pool copies of other bases or origins."
+    assumes = "The base is coarse relative to the recording step, and recipients never pool copies of other bases or origins."
     level_of_original = 0.0
     trial_levels = (0.5, 1.0, 0.7)
 

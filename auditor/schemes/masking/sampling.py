@@ -35,9 +35,9 @@ class Sampling(MaskedScheme):
     """
 
     name = "sampling"
-    claims = "Nothing of those who are sampled, and all of the others; pooled copies release whoever is in one of them."
+    claims = "No protection for sampled records, full protection for all others; pooled copies release the records of every sample."
     reference = "skinner1994; hundepool2012, chapter 3"
-    assumes = "Nobody knows who is in the sample, and recipients never pool their copies."
+    assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
     level_of_original = 1.0
     trial_levels = (0.3, 0.8, 0.5)
 

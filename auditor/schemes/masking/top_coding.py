@@ -35,9 +35,9 @@ class TopCoding(MaskedScheme):
     """
 
     name = "top-coding"
-    claims = "Pooled copies say what the one with the least share coded says; values that are not coded are in clear."
+    claims = "Pooled copies disclose as much as the copy with the smallest coded share; values that are not coded are unperturbed."
     reference = "hundepool2012, chapter 3"
-    assumes = "Only those who stand out are to be protected."
+    assumes = "Only extreme values need protection."
     trial_levels = (0.1, 0.3, 0.2)
 
     class Parameters(PluginParameters):
