@@ -233,7 +233,7 @@ def _moved(X: Array, Y: Array) -> str:
     if not fits or fits[0] == 0:
         return ""
     k = fits[0]
-    # A trend or a rotation makes any neighbour fit nearly as well, but not better than without a
+    # A trend or a rotation lets any neighbour fit nearly as well, but not better than without a
     # shift.
     if (strength[k] - strength[0]).max() <= NEARER or _canonical(*_beside(X, Y, k)).sum() <= _canonical(X, Y).sum():
         return ""

@@ -1,6 +1,6 @@
 """Law of a synthetic source's records; the basis of bounds on all attacks.
 
-Without means and covariances: the table's own replace them, as in the whole audit. The difference
+Without means and covariances: the table's own values are used, as in the whole audit. The difference
 is of order 1/n in an error.
 """
 

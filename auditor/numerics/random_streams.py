@@ -46,9 +46,8 @@ def stream(seed: Seed, *name: object) -> Rng:
     """
     if isinstance(seed, ReleaseKey):
         return seed.stream(*name)
-    # A hash, not a counter: a name means one stream in any process and order. 128 bits make
-    # collisions in a run improbable (10⁶ streams: 10⁻²⁷), and SeedSequence mixes them with the
-    # seed.
+    # A hash, not a counter: a name means one stream in any process and order. With 128 bits
+    # collisions in a run are improbable (10⁶ streams: 10⁻²⁷); SeedSequence mixes in the seed.
     digest = hashlib.sha256(repr(name).encode()).digest()
     words = tuple(int.from_bytes(digest[k : k + 4], "little") for k in range(0, 16, 4))
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=words)))

@@ -241,7 +241,7 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
     """Raise `DataError` if a value is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
-            return  # one infinite value makes the sum infinite; the sum is ten times as fast
+            return  # a sum is infinite if a value is; it is ten times as fast
     infinite = Cells.none(len(names))
     for j in range(len(names)):
         infinite.add(j, np.isinf(values[:, j]), 0)

@@ -73,7 +73,7 @@ class Hierarchy:
 
         The form of ``auditor.schemes.generalisation.classes.earth_mover``.
         """
-        # A name may occur in two branches: the path makes it unique.
+        # A name may occur in two branches: the path is unique.
         ways = [[" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)] for chain in self.nodes]
         return {place: tuple(way) for place, way in enumerate(ways)}
 

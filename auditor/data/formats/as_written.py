@@ -67,7 +67,7 @@ def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
 
 def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-        wanted = None if any("." in name for name in columns) else columns  # the reader takes a dot for a nested field
+        wanted = None if any("." in name for name in columns) else columns  # the reader reads a dot as a nested field
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
             chosen = batch.select(columns)
             chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8

@@ -84,7 +84,7 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
     with pq.ParquetFile(
         piece.path, metadata=known, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES
     ) as file:  # fmt: skip
-        # The reader takes a dot for a nested field, so a dotted name is selected afterwards.
+        # The reader reads a dot as a nested field, so a dotted name is selected afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
             chosen = pa.Table.from_batches([batch]).select(list(columns))

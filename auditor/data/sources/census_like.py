@@ -47,7 +47,7 @@ class Moments(NamedTuple):
 AGE = Moments(50.06, 303.03)  # li2012, table 3
 INCOME = Moments(16.57, 219.92)  # li2012, table 3
 NODES = 15  # of quadrature; six digits, and the outermost (±6.4) is not yet 0 or 1 in double precision
-YOUNGEST, OLDEST = 15.0, 93.0  # our choice: the paper gives no range
+YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
 
 
 @register
