@@ -1,9 +1,10 @@
-"""Records that arrive in batches: a later batch beside those before it, and what its owner must know before its copies are drawn.
+"""Batches of records: checks of a later batch against earlier ones.
 
-Each record's noise is drawn once, when its batch arrives, and independently of every other record's; levels are multiples of the *first*
-batch's covariance for ever. So copies of all batches together follow the law of copies made at once, and Theorem 4 holds over batches and
-levels: of every batch a coalition's least perturbed copy says all that its others do. What breaks this is a record that arrives twice.
-Its two copies have noise of their own, and average out: looks at levels a and b are together one at ``ab/(a + b)``.
+Each record's noise is drawn once, when its batch arrives, independently of all other records.
+Levels are always relative to the *first* batch's covariance. So the copies of all batches follow
+the law of one release, and Theorem 4 holds: of every batch a coalition's least perturbed copy is
+sufficient. A record that arrives twice breaks this. Its copies at levels a and b have independent
+noise, and together are as good as one at level ``ab/(a + b)``.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ from auditor.text.column_names import counted, listed, quoted
 from auditor.types import Array, Microdata
 
 FAR = 2.0
-"""A batch's variance so many times the first one's, or as small a part of it, is another ratio of noise to data than was asked for."""
+"""Ratio of a batch's variance to the first one's, or its inverse, that causes a warning."""
 FEWEST = 100
-"""Records of a batch from which its variance tells of a drift: half or twice is then five standard errors off, of normal data."""
+"""Fewest records for that warning: a ratio of 2 is then five standard errors from 1 for normal
+data.
+"""
 TWICE = "a record that is perturbed twice has noise of its own in each copy, and these average out"
 
 
 def alike(original: Microdata, X: Microdata) -> Microdata:
-    """Return a batch with its columns in the original's order, and its categories of the original's types.
+    """Return a batch with the original's column order and category types.
 
     Raises
     ------
     DataError
-        It has other columns or other categories, or is not of the original's kind.
+        Its columns, categories or kind differ from the original's.
     """
     if isinstance(original, (pd.DataFrame, pd.Series)) != isinstance(X, (pd.DataFrame, pd.Series)) or np.ndim(original) != np.ndim(X):
         raise DataError("a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions")
@@ -51,7 +54,7 @@ def alike(original: Microdata, X: Microdata) -> Microdata:
 
 
 def _typed(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
-    """Return a column as the categories that are declared, if any are; pandas would make blanks of all others without a word."""
+    """Return a column as declared categories; pandas would blank others."""
     if not isinstance(kind, pd.CategoricalDtype):
         return column
     other = int((~column.isin(kind.categories)).sum())
@@ -61,7 +64,7 @@ def _typed(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
 
 
 def stacked(before: Microdata, X: Microdata) -> Microdata:
-    """Return records with a batch behind them; labels that only count records go on counting."""
+    """Return the records followed by a batch; running labels continue."""
     if isinstance(before, (pd.DataFrame, pd.Series)):
         return pd.concat([before, X], ignore_index=_counts(before.index) and _counts(X.index))
     return np.concatenate([np.asarray(before), np.asarray(X)])
@@ -72,12 +75,14 @@ def _counts(index: pd.Index[Any]) -> bool:
 
 
 def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
-    """Refuse records that are out already, by labels that identify records; a pandas index that only counts them identifies none.
+    """Refuse records already released, by labels that identify records.
+
+    A running pandas index identifies none.
 
     Raises
     ------
     AuditorError
-        There are any, and they are not ``allowed``: then a warning says how many.
+        Some are, and they are not ``allowed``; else a warning counts them.
     """
     if not isinstance(original, (pd.DataFrame, pd.Series)) or _counts(original.index) or _counts(X.index):
         return
@@ -85,12 +90,12 @@ def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
 
 
 def refuse_repeats(repeated: int, records: int, identifier: str, allowed: bool, remedy: str) -> None:
-    """Refuse a batch that so many known records are in, or warn of it where it is allowed.
+    """Refuse a batch with known records, or warn if allowed.
 
     Raises
     ------
     AuditorError
-        There are any, and they are not allowed.
+        It has some, and they are not allowed.
     """
     if not repeated:
         return
@@ -102,12 +107,12 @@ def refuse_repeats(repeated: int, records: int, identifier: str, allowed: bool, 
 
 
 def notes(before: Sequence[Table], batch: Table, first_variances: Array) -> Iterator[str]:
-    """Yield what an owner must know of a batch of numbers: counts and ratios of variances, never a value.
+    """Yield notes on a numeric batch: counts and variance ratios, no values.
 
     Parameters
     ----------
     before : sequence of Table
-        The records that are out.
+        The records already released.
     batch : Table
     first_variances : ndarray of shape (N,)
         Of the first batch, above 0.
@@ -127,7 +132,10 @@ def notes(before: Sequence[Table], batch: Table, first_variances: Array) -> Iter
 
 
 def row_hashes(table: Table) -> NDArray[np.uint64]:
-    """Return 64 bits for each record, the same for equal ones, shape (n,); that any two others of 10⁶ agree has a chance of 3·10⁻⁸."""
+    """Return a 64-bit hash of each record, shape (n,).
+
+    The chance of any collision among 10⁶ records is 3·10⁻⁸.
+    """
     blocks = (table.read(a, b) for a, b in row_blocks(table.rows, table.width))
-    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]  # −0 is 0 and equals it
+    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]  # −0 becomes 0, which it equals
     return np.concatenate([part.to_numpy(dtype=np.uint64) for part in hashed])

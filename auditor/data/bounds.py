@@ -1,7 +1,8 @@
-"""Stated bounds of columns: by how much one record may change, which is what guarantees of privacy are about.
+"""Stated bounds of columns: the largest change of one record.
 
-A bound is knowledge from outside the table, as that ages lie between 0 and 120: the least and largest value found would be a record's
-own, and would change with it. Records outside are therefore refused, by their number and by no value.
+Privacy guarantees depend on them. A bound is external knowledge (ages lie between 0 and 120). The
+table's own extremes are values of records. Records outside are refused; messages count them and
+show no value.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ Bounds = Mapping[str, tuple[float, float]]
 
 
 def check_bounds(table: Table, bounds: Bounds) -> None:
-    """Refuse bounds that do not fit a table's columns of numbers: every one must have them, and every record must keep to them.
+    """Refuse bounds that do not fit a table's numeric columns.
+
+    Every column needs bounds, and every record must satisfy them.
 
     Raises
     ------
     DataError
-        A column is unknown or has no bounds, or records lie outside. No message holds a value from the table.
+        A column is unknown or has no bounds, or records lie outside. No message holds a value from
+        the table.
     """
     if not bounds:
         return
@@ -46,7 +50,6 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
 
 
 def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return how many records lie outside in each column, shape (N,)."""
     found = np.zeros(table.width, dtype=np.intp)
     for start, stop in row_blocks(table.rows, table.width):
         x = table.read(start, stop)
@@ -55,7 +58,10 @@ def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) 
 
 
 def spans(attributes: tuple[str, ...], bounds: Bounds) -> NDArray[np.float64] | None:
-    """Return by how much one record may change in each attribute, ``Δ = high − low`` of shape (N,); None where no bounds are stated."""
+    """Return the largest change of one record, ``Δ = high − low``, shape (N,).
+
+    None without bounds.
+    """
     if not bounds or not attributes:
         return None
     return np.array([bounds[name][1] - bounds[name][0] for name in attributes])

@@ -1,4 +1,4 @@
-"""Numbers out of raw columns: what is missing, infinite or no number is found, and refused, left out or filled in, as was asked for."""
+"""Convert raw columns to finite numbers; treat gaps as requested."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from auditor.types import Array
 
 @dataclass(frozen=True)
 class Asked:
-    """What a scenario asks of the records.
+    """A scenario's selection of records.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Asked:
         The first so many.
     missing : {'refuse', 'drop', 'mean', 'keep'}
     booleans : bool
-        Whether booleans may stand for 0 and 1.
+        Whether booleans may mean 0 and 1.
     """
 
     rows: int | None
@@ -48,7 +48,7 @@ def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:
     Raises
     ------
     DataError
-        They are not, in what way, and where; no message holds a value.
+        They are not, with kind and place; no message holds a value.
     """
     survey = Survey(tuple(frame.columns), asked.booleans)
     values = survey.add(frame)
@@ -58,7 +58,10 @@ def numbers_of_frame(frame: pd.DataFrame, asked: Asked) -> Array:
 
 
 def numbers_of_columns(columns: Mapping[str, NDArray[Any]], asked: Asked) -> Array:
-    """Return columns of integers and floats as ``numbers_of_frame`` does; pandas is not imported for it."""
+    """Return integer and float columns as finite numbers, without pandas.
+
+    Like ``numbers_of_frame``.
+    """
     survey, values = Survey(tuple(columns), asked.booleans), np.column_stack([*columns.values()]).astype(np.float64, copy=False)
     survey.add_numbers(values)
     rows = _cleaned(values, survey, asked)
@@ -67,9 +70,9 @@ def numbers_of_columns(columns: Mapping[str, NDArray[Any]], asked: Asked) -> Arr
 
 
 def scanned_rows(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) -> tuple[FileRows, Scan] | None:
-    """Return the columns of large files, and what a pass over them tells, if files and pass say that every value is a finite number.
+    """Return columns of large files with their scan, if all are finite.
 
-    None where anything is to be looked into, refused or mended, for which ``numbers_of_pieces`` goes through them once more.
+    One pass. None if any value needs attention; ``numbers_of_pieces`` then reads them again.
 
     Raises
     ------
@@ -88,7 +91,7 @@ def scanned_rows(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) 
 def numbers_of_pieces(
     pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, beside: tuple[str, ...] | None = None
 ) -> Array | FileRows:
-    """Return the columns of files as finite numbers: in memory when they are few, or else where they are.
+    """Return the columns of files as finite numbers, in memory if small.
 
     Parameters
     ----------
@@ -96,7 +99,8 @@ def numbers_of_pieces(
     names : tuple of N str
     asked : Asked
     beside : tuple of str, optional
-        Other columns of the same table, which records may be left out for; the numbers are left where they are then.
+        Other columns of the table whose gaps also exclude records; the numbers then stay in the
+        files.
 
     Raises
     ------
@@ -111,7 +115,7 @@ def numbers_of_pieces(
     found_in = in_threads(partial(_surveyed, names=names, asked=asked, hold=small, beside=beside or ()), pieces)
     for piece, (found, values, kept) in zip(pieces, found_in, strict=False):
         left = found.rows if asked.rows is None else asked.rows - survey.rows
-        if left < found.rows:  # a piece whose records nobody had counted goes beyond those asked for
+        if left < found.rows:  # a piece of uncounted records may exceed the request
             piece = replace(piece, rows=left)
             found, values, kept = _surveyed(piece, names, asked, small, beside or ())
         survey.join(found)
@@ -128,7 +132,6 @@ def numbers_of_pieces(
 
 
 def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]) -> tuple[Survey, list[Array], int]:
-    """Return what one piece holds, its records if they are wanted, and how many of them will be kept."""
     survey, kept = Survey(names, asked.booleans), 0
     held: list[Array] = []
     if asked.rows is not None and piece.rows < 0:

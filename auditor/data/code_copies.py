@@ -1,4 +1,4 @@
-"""Reads a copy of categories from a file: the codes that its values have in the original's domain, record by record of the original."""
+"""Read a categorical copy from a file as codes of the original's domain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from auditor.types import Codes
 
 
 class CodeCopy(NamedTuple):
-    """A copy's codes, and which of the original's records it has with every answer; both of shape (n,)."""
+    """A copy's codes and complete records, both of shape (n,)."""
 
     codes: Codes
     full: NDArray[np.bool_]
@@ -35,22 +35,25 @@ def read_codes(
     Parameters
     ----------
     path : Path
-        A file that has the categorical columns of the original, whatever else it has.
+        A file with the categorical columns of the original; other columns are ignored.
     data : CategoricalTable
-        The original; of a binned column a copy may hold numbers, which are cut into the same bins, or the bins' names.
+        The original. For a binned column a copy may hold numbers, which are binned, or the bins'
+        names.
     keys : RecordKeys, optional
-        The original's, which records are joined by. Without them the copy's first records are the original's, in its order.
+        The original's, to join by. Otherwise the copy's first records are the original's, in its
+        order.
     exact : bool
-        Whether the file may then have no more rows than the original.
+        Whether surplus rows are refused.
     why : str
-        What may have made another number of rows, for whoever reads that.
+        Possible reason for a different number of rows, for the message.
     dropped : bool
-        Whether records with a blank were left out of the original: they are then left out of a copy that has them.
+        Whether records with a blank were excluded from the original, and so from the copy.
 
     Raises
     ------
     AuditorError
-        The file is missing or lacks a column, has another number of rows, no keys, or a value outside the domain. No message holds a value.
+        The file is missing or lacks a column, has another number of rows, no keys, or a value
+        outside the domain. No message holds a value.
     """
     with named_after(path):
         frame = read_columns(str(path), list(data.names))
@@ -69,12 +72,12 @@ def read_codes(
 
 
 def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
-    """Return one column's codes, shape (records,); −1 where there is no answer.
+    """Return one column's codes, shape (records,); −1 for a missing answer.
 
     Raises
     ------
     AuditorError
-        Naming file and column, and how many records are at fault.
+        Naming file and column, and the number of faulty records.
     """
     codes, given = np.full(len(column), -1, dtype=np.intp), column.notna().to_numpy()
     codes[given] = _codes_of(column[given], attribute)
@@ -86,11 +89,10 @@ def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[
 
 
 def _codes_of(answers: pd.Series[Any], attribute: Attribute) -> NDArray[np.intp]:
-    """Return codes of answers; −1 outside the domain."""
     if attribute.edges is not None and kind_of(answers) == "numbers":
         return bin_codes(answers.to_numpy(dtype=np.float64), attribute.edges)
     codes = pd.Index(attribute.labels).get_indexer(pd.Index(answers.astype(object)))
-    # A reader takes the digits of one file for numbers and those of another, where one value is no number, for text.
+    # Digits may be numbers in one file, and text in another with a non-numeric value.
     as_text = pd.Index([str(label) for label in attribute.labels])
     if (codes < 0).any() and as_text.is_unique:
         codes = np.where(codes < 0, as_text.get_indexer(pd.Index(answers.astype(str))), codes)

@@ -1,4 +1,7 @@
-"""What the original and all copies have in common, and in full: what is audited, and what is to be said of the rest."""
+"""Records and columns complete in the original and all copies.
+
+They are audited; notes describe the rest.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,30 @@ from auditor.text.column_names import counted, listed, quoted
 from auditor.text.spelling import closest
 
 NEARER = 1e-4
-"""Chance that records perturbed alike, by ranks of their squared errors, look as if those that were left out had been perturbed less."""
+"""P-value of the rank test that excluded records were perturbed less."""
 
 MOST_CELLS = 256
-"""Cells of a record in all copies up to which records and columns that are not complete are attacked too (`every-cell`)."""
+"""Most cells per record over all copies for attacks on incomplete records (`every-cell`)."""
 BARER = 0.5
-"""A column that is not audited is called less perturbed if its squared error is below this share of the least of those that are."""
+"""An excluded column counts as less perturbed if its squared error is below this share of the
+audited minimum.
+"""
 LESS = ": it is less perturbed than what was audited, and more exposed than the figures say"
 
 
 def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
-    """Return what the original and every copy have: columns that none lacks, of records complete in these; with notes on what each lacks.
+    """Return the common columns, of records complete in them, with notes.
 
-    A cell that a copy does not have (local suppression) says nothing of its value. Filled in by a mean it would count as well protected,
-    and hide how exposed the cells are that are there. How far a copy's cells that are not audited are from the original is noted, since who
-    suppresses a cell may have perturbed the rest of the record less, and a column that one copy lacks may stand bare in another.
+    A missing cell (local suppression) discloses no value. Imputed by a mean it would count as
+    protected, and hide the exposure of the others. Errors of excluded cells are noted: a suppressed
+    record may be perturbed less elsewhere, and a column missing in one copy may be unperturbed in
+    another.
 
     Raises
     ------
     DataError
-        They have no column in common, or fewer than ten records where some were left out; or a column does not vary in these.
+        There is no common column, fewer than ten records remain after exclusions, or a column is
+        constant in them.
     """
     columns = np.flatnonzero(np.logical_and.reduce([copy.said for copy in copies]))
     if not len(columns):
@@ -58,7 +65,7 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
 
 
 def remembered(key: Hashable, find: Callable[[], Audited]) -> Audited:
-    """Return what was found under a key, which says all that it depends on; of the last few, as every step of an audit asks for it."""
+    """Return a cached result; the key must contain all it depends on."""
     if key not in _remembered:
         _remembered.update({key: find()})
         while len(_remembered) > REMEMBERED:
@@ -68,7 +75,7 @@ def remembered(key: Hashable, find: Callable[[], Audited]) -> Audited:
 
 _remembered: dict[Hashable, Audited] = {}
 REMEMBERED = 4
-"""As many tables as a process keeps of scenarios."""
+"""Number of tables cached per process."""
 
 
 def _too_few(found: int, copies: Sequence[Copy]) -> str:
@@ -81,7 +88,6 @@ def _too_few(found: int, copies: Sequence[Copy]) -> str:
 
 
 def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[str]:
-    """Yield what a copy lacks: columns, records, and cells of the columns that are audited."""
     name, records, cells = quoted(copy.name), int((~copy.held).sum()), copy.suppressed[:, columns]
     for column in (table.attributes[j] for j in np.flatnonzero(~copy.said)):
         near = [quoted(other) for other in closest(column, copy.others)]
@@ -97,7 +103,6 @@ def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[st
 
 
 def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Iterator[tuple[str, bool]]:
-    """Yield how far a copy's cells that are not audited differ from the original, of columns and of records, and whether by less."""
     from scipy.stats import mannwhitneyu  # a second, which every start would pay
 
     name, off = quoted(copy.name), (copy.values - table.values) ** 2 / np.diag(table.moments()[1])
@@ -109,7 +114,8 @@ def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDAr
             apart = f"Cells differ from the original by {far:.2g} of the variance (mean square)"
             yield f"{lead}. {apart}", far < BARER * audited.mean(axis=0).min()
     parts = [(others[np.isfinite(others[:, j]), j], audited[:, j], j) for j in range(len(columns))]
-    # Column by column, as a mean over fewer cells of a record has another distribution; the one that looks worst is told.
+    # By column, since a record's mean over fewer cells has another distribution; the worst column
+    # is reported.
     found = [(mannwhitneyu(*two, alternative="less").pvalue, *two, j) for *two, j in parts if len(two[0]) >= FEWEST_RECORDS]
     if found:
         p, beside, theirs, j = min(found, key=lambda each: each[0])

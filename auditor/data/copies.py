@@ -1,4 +1,4 @@
-"""Reads a copy from a file and lays it beside the original: row by row, or record by record where a key column identifies them."""
+"""Read a copy from a file and match it to the original by row or key."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Copy:
     name : str
         The file's.
     values : ndarray of shape (n, N)
-        NaN in cells that are missing, and in records and columns that the copy lacks.
+        NaN in missing cells, and in records and columns that the copy lacks.
     held : ndarray of shape (n,)
         Whether the copy has the record.
     said : ndarray of shape (N,)
         Whether the copy has the column, and any cell in it.
     others : tuple of str
-        Its columns that the original has not.
+        Its columns that the original lacks.
     beyond : int
-        Records of the copy that the original has not.
+        Number of its records that the original lacks.
     """
 
     name: str
@@ -58,27 +58,31 @@ class Copy:
     others: tuple[str, ...] = ()
     beyond: int = 0
     order: Array | None = field(default=None, repr=False)
-    """Normal scores of the records' places in the file, shape (n,), NaN for those that it lacks; None where they are in the original's
-    order."""
+    """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
+    original's order.
+    """
 
     @property
     def cells(self) -> Array:
-        """All that the file says of each record, NaN where it says nothing: its values, and its place in a file of another order."""
+        """All information of each record, NaN where missing.
+
+        Its values, and its position in a file of another order.
+        """
         return self.values if self.order is None else np.column_stack([self.values, self.order])
 
     @property
     def suppressed(self) -> NDArray[np.bool_]:
-        """Which cells are missing in records and columns that the copy has, shape (n, N)."""
+        """Missing cells in records and columns of the copy, shape (n, N)."""
         return np.asarray(np.isnan(self.values) & self.held[:, None] & self.said)
 
     def full(self, columns: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which records the copy has in full as far as some columns go, shape (n,)."""
+        """Return the records complete in some columns, shape (n,)."""
         return np.asarray(~np.isnan(self.values[:, columns]).any(axis=1))
 
 
 @contextmanager
 def named_after(path: Path) -> Iterator[None]:
-    """Put the file's name before what is wrong with it, unless it stands there already."""
+    """Prefix errors with the file's name."""
     try:
         yield
     except AuditorError as error:
@@ -86,14 +90,17 @@ def named_after(path: Path) -> Iterator[None]:
 
 
 def check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
-    """Refuse a copy with fewer records than the original, or with more where it must have ``exact``ly as many."""
+    """Refuse a copy with fewer records, or with more if ``exact``."""
     if found < rows or (exact and found > rows):
         unequal = f"{path.name}: has {found:,} rows where the original has {rows:,}; rows must match one to one{why}"
         raise AuditorError(f"{unequal}; or {JOIN_REMEDY}")
 
 
 def copy_file(name: str, base: Path | None) -> Path:
-    """Return where the file of a copy is, its name being relative to the scenario's folder or the current one."""
+    """Return the path of a copy's file.
+
+    Relative to the scenario's folder, else the current one.
+    """
     for path in located(name, base):
         if path.is_file():
             return path
@@ -101,7 +108,7 @@ def copy_file(name: str, base: Path | None) -> Path:
 
 
 def check_joined_by_row(asked: DataUse) -> None:
-    """Refuse to match records by their order where the data are put in another, or nobody can tell which records are left."""
+    """Refuse to match by row if the data are reordered or incomplete."""
     if asked.order is not None:
         alike = "sort all files alike, and leave `data.order` out"
         raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
@@ -111,32 +118,33 @@ def check_joined_by_row(asked: DataUse) -> None:
 
 
 def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
-    """Return a copy handed in as a file.
+    """Return a copy read from a file.
 
     Parameters
     ----------
     path : Path
     table : Table
-        The original; with its keys, where records are joined by them.
+        The original; with its keys if records are joined by them.
     key : str, optional
-        The column that identifies records. Without it the copy's first records are the original's, in its order.
+        The column that identifies records. Otherwise the copy's first records are the original's,
+        in its order.
     exact : bool
-        Whether the file may then have no more rows than the original.
+        Whether surplus rows are refused.
     why : str
-        What may have made another number of rows, for whoever reads that.
+        Possible reason for a different number of rows, for the message.
 
     Raises
     ------
     AuditorError
-        The file is missing, has no column of the original's or holds other things than numbers; its keys are no keys; or it has another
-        number of rows.
+        The file is missing, has no column of the original or holds values other than numbers; its
+        keys are invalid; or it has another number of rows.
     """
     with named_after(path):
         if path.suffix.lower() not in SUFFIXES:
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
-        if key is None and table.dropped and len(values) > table.rows:  # `missing: drop` holds for copies that kept their blanks, too
+        if key is None and table.dropped and len(values) > table.rows:  # `missing: drop` also applies to copies that kept their blanks
             values = values[~np.isnan(values).any(axis=1)]
         places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
     if key is None:
@@ -150,7 +158,7 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
 
 
 def _order(places: NDArray[np.intp], rows: int) -> Array | None:
-    """Return the normal scores of places in the file, of records at these places of the original; None where both have one order."""
+    """Return normal scores of file positions; None if the orders agree."""
     if (np.diff(places) > 0).all():
         return None
     scores = np.full(rows, np.nan)
@@ -159,7 +167,6 @@ def _order(places: NDArray[np.intp], rows: int) -> Array | None:
 
 
 def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
-    """Return columns as finite numbers, shape (records, N): NaN in a column that the file has not, and where a cell is missing."""
     names = table.attributes
     there = [j for j, name in enumerate(names) if name in known]
     if not there:
@@ -177,12 +184,11 @@ def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
 
 
 def _dated(path: Path, names: Sequence[str], dates: Mapping[str, str | None]) -> pd.DataFrame:
-    """Return columns with dates as days: written as the original's are, by their own type, or as days already."""
     return in_days(whole_frame(pieces_of(path), names, None), dates)
 
 
 def places_by_key(path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]) -> NDArray[np.intp]:
-    """Return where each record of the copy stands in the original; −1 for one that it has not."""
+    """Return each record's place in the original; −1 if absent."""
     assert keys is not None, "a scenario's data have the key of its schemes"
     if key not in known:
         raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")

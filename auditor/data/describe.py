@@ -1,4 +1,7 @@
-"""What a table holds, found from its records or from parts of it where they are many: kinds of columns, and whether rows hang together."""
+"""Description of a table: kinds of columns, and dependence of rows.
+
+From all records, or a sample of a large file.
+"""
 
 from __future__ import annotations
 
@@ -20,36 +23,42 @@ from auditor.data.request import is_file
 from auditor.process.deferred import pd, scipy
 
 MOST_PIECES = 8
-"""Parts of a large file that are looked at: the first, the last, and others evenly between; of CSV a few megabytes each."""
+"""Parts of a large file that are sampled: first, last, and evenly between; a few megabytes each for
+CSV.
+"""
 MOST_CELLS = 4_000_000
-"""Cells that are looked at of a file whose parts have a stated number of records: some 200 MB as they are read."""
+"""Cells sampled from a file with known record counts: some 200 MB."""
 FEWEST_ROWS = 200
 LEAST_CORRELATION = 0.1
-"""Of a record's rank with that of the one before: a smaller one takes less than 1 % off what a copy leaves unknown."""
+"""Smallest relevant rank correlation of consecutive records; below, a copy's residual error changes
+by under 1 %.
+"""
 FALSE_ALARM = 1e-4
-"""Chance that rows in no order are said to be in one, over all columns."""
+"""Probability of reported dependence for unordered rows, over all columns."""
 
 
 @dataclass(frozen=True)
 class Description:
-    """What was found of a table; no value of it.
+    """Description of a table, without its values.
 
     Attributes
     ----------
     columns : tuple of Column
-        In the order of the file; without those that have no name.
+        In the order of the file; without unnamed columns.
     unnamed : int
-        Columns that have no name, as the index of a data frame.
+        Number of unnamed columns, like the index of a data frame.
     rows : int
-        Records; of a table that is not looked at whole about so many.
+        Number of records; an estimate for a sampled table.
     seen : int
-        Records that were looked at.
+        Number of records sampled.
     order : str or None
-        A column that numbers the records, and in whose order they hang together more than in the file's.
+        A column that numbers the records, if they are more dependent in its order than in the
+        file's.
     dependent : dict
-        Column → rank correlation of a record with the one before it, in that order, where it is more than chance.
+        Column → significant rank correlation of consecutive records, in that order.
     varied_by : float
-        The fewest first records among which every column that an audit can use has two values; infinite if those looked at are too few.
+        Fewest first records in which every usable column varies; infinite if the sample is too
+        small.
     """
 
     columns: tuple[Column, ...]
@@ -62,12 +71,12 @@ class Description:
 
     @property
     def whole(self) -> bool:
-        """Whether all records were looked at."""
+        """Whether all records were read."""
         return self.seen == self.rows
 
 
 def describe(source: str) -> Description:
-    """Return what a table holds, the same for the same file every time.
+    """Return the description of a table, deterministic for a file.
 
     Parameters
     ----------
@@ -95,7 +104,9 @@ def describe(source: str) -> Description:
 
 
 def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded: Collection[str] = ()) -> Description:
-    """Return what a table holds of which some runs of records are given, each of records that follow one another; see ``column_of``.
+    """Return the description of a table from runs of consecutive records.
+
+    See ``column_of``.
 
     Examples
     --------
@@ -109,7 +120,7 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded
     columns = tuple(column_of(str(name), frame[name], rows, str(name) in coded) for name in frame)
     dependent = _dependent(runs, columns)
     order = None
-    if seen == rows:  # of a sample, records that are next to each other in another order are not there
+    if seen == rows:  # a sample lacks neighbours in another order
         for column in (column for column in columns if column.kind == "identifier" and not column.blank):
             there = _dependent([in_order_of(frame, column.name)], columns)
             if sum(there.values()) > sum(dependent.values()) + LEAST_CORRELATION:
@@ -119,7 +130,6 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded
 
 
 def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:
-    """Return runs of records of a file, and how many records it has, counted or estimated by bytes."""
     places = np.unique(np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int))
     taken = [pieces[place] for place in places]
     if all(piece.rows >= 0 for piece in pieces):
@@ -136,7 +146,7 @@ def _bytes(pieces: Iterable[Piece]) -> int:
 
 
 def _varied_by(cells: pd.Series[Any]) -> float:
-    """Return the number of the first record that has another value than the first that is there."""
+    """Return the number of the first record with a second distinct value."""
     there = cells.notna().to_numpy()
     if not there.any():
         return np.inf
@@ -145,9 +155,9 @@ def _varied_by(cells: pd.Series[Any]) -> float:
 
 
 def _dependent(runs: Sequence[pd.DataFrame], columns: Sequence[Column]) -> dict[str, float]:
-    """Return the columns of which a record's value follows the one before it, by more than chance and by enough to matter.
+    """Return columns with relevant and significant serial dependence.
 
-    Of n independent pairs the correlation of ranks is normal, with variance 1/n.
+    For n independent pairs the rank correlation is normal with variance 1/n.
     """
     numeric = [column for column in columns if column.used and column.numeric]
     found = {}

@@ -1,4 +1,4 @@
-"""From what a scenario's ``data:`` says to the table that is audited: found, selected, checked."""
+"""Load the table that a scenario's ``data:`` requests, and check it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 
 class _Raw(NamedTuple):
-    """Selected columns as they were found."""
-
     frame: pd.DataFrame
     description: str = ""
     licence: str = ""
@@ -54,14 +52,14 @@ class _Raw(NamedTuple):
 
 
 class _Population(NamedTuple):
-    """What states the covariance of the law that records were drawn from, of which columns, and the randomness that they began with."""
+    """Source of the population covariance, with its columns and random state."""
 
     source: Source
     columns: Sequence[str]
     rng: np.random.Generator
 
     def covariance(self, names: Sequence[str]) -> NDArray[np.float64] | None:
-        """Return the covariance of some of the columns, drawn again: a wide one is not kept for the few who ask for it."""
+        """Return the covariance of some columns, not cached."""
         found = self.source.population(deepcopy(self.rng))
         places = [self.columns.index(name) for name in names]
         return None if found is None else np.asarray(found[np.ix_(places, places)])
@@ -84,26 +82,29 @@ def load_table(
     order: str | None = None,
     key: str | None = None,
 ) -> Table:
-    """Return the table a scenario asks for, fit to be audited.
+    """Return the table that a scenario requests, fit to be audited.
 
     Parameters
     ----------
     source : str
-        The name of a registered source, or a path to a file of any kind in ``auditor.data.formats.file_kinds``, or to a folder of
-        parts (``parts/``), relative to ``base`` or else to the current folder. In a CSV file of one column every line below the header
-        is a record, and a blank one, at the end too, is a missing value; in one of several columns a blank line is no record.
+        The name of a registered source, or a path to a file of any kind in
+        ``auditor.data.formats.file_kinds``, or to a folder of parts (``parts/``), relative to
+        ``base`` or else to the current folder. In a CSV file of one column every line below the
+        header is a record, and a blank line is a missing value; with several columns a blank line
+        is no record.
     columns : sequence of str, optional
-        Attributes to take, in this order; booleans asked for by name become 0 and 1. Those of ``dates`` and ``categories`` are taken
-        beside them; a category that is not asked for here is no number, even if it looks like one. Without it, every column but a
-        source's class labels, and then all must be numbers; where ``categories`` names some, others that are no numbers, or
-        constant, are left out.
+        Attributes in this order; Boolean columns become 0 and 1. Columns of ``dates`` and
+        ``categories`` are added. A category that is not listed here is excluded from the numbers,
+        even if numeric. By default every column except a source's class labels; all must then be
+        numbers, unless ``categories`` names some: then non-numeric and constant columns are
+        excluded.
     rows : int, optional
-        Take the first so many records (draw so many, for a synthetic source), counted before records with missing
-        values are dropped.
+        Number of first records (of records to draw, for a synthetic source), before records with
+        gaps are dropped.
     missing : {'refuse', 'drop', 'mean'}
-        What to do about missing values: raise, leave the record out, or put the attribute's mean.
+        Treatment of missing values: raise, exclude the record, or impute the attribute's mean.
     standardize : bool
-        Whether to bring each attribute to mean 0 and variance 1 (divisor n).
+        Whether to scale each attribute to mean 0 and variance 1 (divisor n).
     parameters : mapping, optional
         The source's own parameters, by their names in YAML or in Python; a file has none.
     rng : Generator
@@ -111,29 +112,33 @@ def load_table(
     base : Path, optional
         The scenario's folder.
     categories : Categories, optional
-        Columns to take as categories, for uniform schemes; those that are numbers stay in the numeric table too.
+        Columns used as categories, for uniform schemes; numeric ones stay in the numeric table too.
     hierarchies : mapping
-        Columns of text or numbers to take as places among the leaves of a declared hierarchy.
+        Columns of text or numbers, converted to places among the leaves of a declared hierarchy.
     dates : mapping
-        Columns to read as days since 1970, and the format of their text, or None for ISO 8601; the table is held in memory.
+        Columns read as days since 1970, and the format of their text, or None for ISO 8601; the
+        table is held in memory.
     varied : bool
         Whether every attribute must vary; a copy's need not.
     order : str, optional
-        A column that says in which order records follow one another; it is public, and is not audited. It orders the ``rows`` that are
-        taken, and the table is held in memory.
+        Public column that orders the records before the first ``rows`` are selected; not audited.
+        The table is held in memory.
     key : str, optional
-        A column that identifies records, by whole numbers or text; it is not audited, and the table is held in memory.
+        A column that identifies records, by whole numbers or text; not audited. The table is held
+        in memory.
 
     Returns
     -------
     Table
-        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; marked read-only. Above ``streamed.HELD_BYTES`` they
-        stay in their file and are read block by block, as categories do; not where there are hierarchies.
+        Finite float64 values of shape (n, N), n ≥ 2, no attribute constant; read-only. Above
+        ``streamed.HELD_BYTES`` values and categories stay in their file and are read block by
+        block, unless there are hierarchies.
 
     Raises
     ------
     DataError
-        The table cannot be audited as it is, or is not asked for rightly. No message holds a value from the table.
+        The table cannot be audited, or the request is invalid. No message holds a value from the
+        table.
     PluginError
         There is no such source.
 
@@ -151,7 +156,7 @@ def load_table(
         names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
         if not chosen.columns and as_is:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        from auditor.data.streamed_table import categorize, held_if_small, is_large  # for start-up: of files with categories alone
+        from auditor.data.streamed_table import categorize, held_if_small, is_large  # for start-up: only files with categories need it
 
         if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
@@ -205,13 +210,12 @@ def _stored(codes: FileCodes) -> CategoricalTable:
 def _finished(
     table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None, varied: bool = True
 ) -> Table:
-    """Return a table of finite numbers, scanned and checked, rescaled if it shall be."""
     checks.check_names(table.attributes)
     checks.check_width(table.width)
     found = table.scan
     if varied:
         checks.check_varied(table.attributes, found.low, found.high, np.diag(found.covariance))
-    else:  # a copy may be constant, but not too large to be computed with
+    else:  # a copy may be constant, but its variance must be computable
         checks.check_variance(table.attributes, np.diag(found.covariance))
     categories = categorical()
     content = table.records
@@ -228,7 +232,9 @@ def _finished(
 
 
 def in_batches(table: Table, first: int | None) -> Table:
-    """Return a table whose first batch had so many records, to which noise is scaled; as it is if there is but one batch.
+    """Return a table with a stated first batch, to which noise is scaled.
+
+    Unchanged if it has one batch only.
 
     Raises
     ------
@@ -259,7 +265,9 @@ def load_target(
     base: Path | None = None,
     order: str | None = None,
 ) -> NDArray[Any]:
-    """Return the values of one column, record by record as ``load_table`` has them: a class of any kind, or numbers.
+    """Return one column's values, record by record as in ``load_table``.
+
+    A class of any kind, or numbers.
 
     Parameters
     ----------
@@ -271,7 +279,7 @@ def load_target(
     Returns
     -------
     ndarray of shape (n,)
-        Float64 for a column of numbers, text for anything else.
+        Float64 for a column of numbers, text for any other.
 
     Raises
     ------
@@ -282,7 +290,7 @@ def load_target(
     state = rng.bit_generator.state
 
     def read(names: Sequence[str] | None) -> pd.DataFrame:
-        rng.bit_generator.state = state  # a synthetic source must draw the same table twice
+        rng.bit_generator.state = state  # a synthetic source must draw an equal table again
         given = parameters or {}
         raw = find(source, names, rows, given, base, order=order) if find else _from_plugin(source, names, rows, given, rng, order=order)
         return raw.frame if order is None else in_order_of(raw.frame, order)
@@ -298,7 +306,7 @@ def load_target(
 
 
 def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return columns of a file as they are, of any kind.
+    """Return columns of a file, of any kind and unchanged.
 
     Raises
     ------
@@ -309,23 +317,31 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def file_pieces(path: str, columns: Sequence[str] | None, rows: int | None) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
+    """Return the selected columns and pieces of the first ``rows`` records.
+
+    Of a file or a folder of parts.
+    """
     return _pieces(path, columns, rows, {}, None)
 
 
 def file_notes(source: str, base: Path | None = None) -> list[str]:
-    """Return what a reader must know of how a file is read; of a folder of parts what is to be said of the first that there is any of."""
+    """Return notes on how a file is read.
+
+    Of a folder, the notes of the first part that has any.
+    """
     found = _found(source, {}, base) if is_file(source) else []
     return next((notes for path in found if (notes := reading.notes_of(path))), [])
 
 
 def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
-    """Return the columns of a file or a folder of parts, the number of those that have no name, and the pieces that hold its records.
+    """Return a file's columns, number of unnamed columns, and pieces.
+
+    A folder of parts is read like a file.
 
     Raises
     ------
     DataError
-        It cannot be read, or has no column that can be asked for.
+        It cannot be read, or has no named column.
     """
     path = _found(source, {}, None)[0]
     known = reading.header(path)
@@ -339,7 +355,9 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
 def source_frame(
     name: str, columns: Sequence[str] | None = None, rows: int | None = None, rng: np.random.Generator | None = None
 ) -> pd.DataFrame:
-    """Return the records of a registered source with its own parameters, drawn from a fixed seed unless told otherwise.
+    """Return the records of a source with default parameters.
+
+    From a fixed seed by default.
 
     Raises
     ------
@@ -366,7 +384,6 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
 def _from_file(
     source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
 ) -> _Raw:
-    """Return whole columns, of any kind: for categories and for targets."""
     names, pieces = _pieces(source, columns, rows, parameters, base, **beside)
     return _Raw(whole_frame(pieces, names, rows))
 
@@ -374,7 +391,6 @@ def _from_file(
 def _pieces(
     source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
 ) -> tuple[tuple[str, ...], list[Piece]]:
-    """Return the columns to take of a file or a folder of parts, and the pieces that hold the first ``rows`` records."""
     paths = _found(source, parameters, base)
     names = _chosen_names(paths[0], columns, **beside)
     checks.check_width(len(names))
@@ -439,7 +455,7 @@ def _from_plugin(
 def _numbers_from_plugin(
     name: str, columns: Sequence[str] | None, parameters: Mapping[str, Any], rng: np.random.Generator, asked: Asked
 ) -> Table | None:
-    """Return the table of a source that has numbers to give, without a frame; None of another."""
+    """Return the table of a numeric source without a frame, else None."""
     with asked_source(name, parameters, asked.rows) as made:
         if type(made).frame is not Source.frame or made.domains():
             return None
@@ -447,7 +463,7 @@ def _numbers_from_plugin(
         given = made.numbers(asked.rows, rng)
         every = {str(column): column for column in given}
         names = tuple(select(list(every), columns, made.labels)) if every else ()
-        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}  # the others may never be read
+        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}  # other columns may never be read
         if len({values.shape for values in found.values()}) != 1 or any(v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()):
             raise PluginError(f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length")
         covariance = partial(_Population(made, list(every), begun).covariance, names)

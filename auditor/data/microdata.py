@@ -1,4 +1,4 @@
-"""Arrays, Series and DataFrames of numbers as tables, and back in the form they came in."""
+"""Convert arrays, Series and DataFrames of numbers to tables and back."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
     ----------
     X : ndarray, DataFrame, Series or list
     varied : bool
-        Whether there must be two rows and no constant column: a later batch of records may be any.
+        Whether two rows and no constant column are required; not for a later batch.
 
     Raises
     ------
     DataError
-        It is not such a table of finite numbers.
+        It is no table of finite numbers.
     """
     values, names = _numbers(X)
     if values.ndim == 1:
@@ -43,7 +43,7 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
         raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
-    table = replace(table, scanned=table.scan)  # which whoever replaces a part of the table keeps
+    table = replace(table, scanned=table.scan)  # kept if part of the table is replaced
     if varied:
         check_varied(names, table.scan.low, table.scan.high, np.diag(table.scan.covariance))
     else:
@@ -52,7 +52,7 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
 
 
 def copy_values(copy: Microdata, rows: int) -> Array:
-    """Return a copy as an array of shape (n, columns); unlike an original's, its columns may be constant."""
+    """Return a copy as an array, shape (n, columns); may be constant."""
     values, names = _numbers(copy)
     values = np.ascontiguousarray(values.reshape(rows, -1) if len(values) == rows else values)
     check_finite(names or tuple(f"y{column}" for column in range(1, values.shape[-1] + 1)), values)
@@ -89,18 +89,18 @@ def _integer(kind: Any) -> bool:
 
 
 def _all_numbers(values: NDArray[Any]) -> bool:
-    """Whether these are numbers as they stand: numpy would read text as such, and dates as days, without a word."""
+    """Whether values are numbers; numpy would also convert text and dates."""
     if values.dtype.kind != "O":
         return values.dtype.kind in "biuf"
     return not any(isinstance(cell, (str, bytes)) for cell in values.flat)
 
 
 def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) -> Microdata:
-    """Return values of shape (n, N) in the form of ``X``: its index and columns, or its number of dimensions.
+    """Return values of shape (n, N) in the form of ``X``.
 
-    Columns that are said to be ``whole``, shape (N,), are whole numbers of 64 bits if the original's are whole numbers by their type.
-
-    Of values with other columns than the original's only the index is kept; a DataFrame's columns are then ``y1, y2, …``.
+    With its index and columns, or its number of dimensions. Columns that are ``whole``, shape (N,),
+    become 64-bit integers if the original's type is integer. With other columns than the
+    original's, only the index is kept, and a DataFrame's columns are ``y1, y2, …``.
     """
     if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
         return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
@@ -119,12 +119,15 @@ def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) ->
 
 
 def in_order(original: Microdata, released: Microdata) -> Microdata:
-    """Return another original with its columns in the order of what was released, where both have names.
+    """Return another original with the column order of the release.
+
+    If both have names.
 
     Raises
     ------
     DataError
-        Its columns have other names, or its records the same labels in another order: errors would be of strangers.
+        Column names differ, or record labels are in another order, so that errors would compare
+        different records.
     """
     if not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame)) or original.shape != released.shape:
         return original

@@ -1,4 +1,4 @@
-"""Series and DataFrames of categories as tables of codes, and back in the form they came in."""
+"""Convert categorical Series and DataFrames to tables of codes and back."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from auditor.types import Codes, Microdata
 
 
 def sensitive_columns(X: pd.DataFrame) -> list[Any]:
-    """Return the columns to perturb: those of dtype ``category`` if there are any, else all; the others pass through unchanged."""
+    """Return the columns to perturb: dtype ``category`` if any, else all.
+
+    The others stay unchanged.
+    """
     declared = [name for name, kind in X.dtypes.items() if isinstance(kind, pd.CategoricalDtype)]
     return declared or list(X.columns)
 
 
 def as_categories(X: Microdata) -> CategoricalTable:
-    """Return microdata as categories: domains as dtype ``category`` declares them, else as observed.
+    """Return microdata as categories, with declared or observed domains.
+
+    Dtype ``category`` declares a domain.
 
     Raises
     ------
@@ -44,7 +49,10 @@ def as_categories(X: Microdata) -> CategoricalTable:
 
 
 def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
-    """Return values of the product domain in the form of ``X``: its index, names and dtypes; other columns as they are."""
+    """Return values of the product domain in the form of ``X``.
+
+    With its index, names and dtypes; other columns unchanged.
+    """
     parts = list(zip(table.attributes, split(table, codes), strict=True))
     if isinstance(X, pd.DataFrame):
         new = {name: pd.Series(_typed(*part, X[name].dtype), index=X.index) for name, part in zip(sensitive_columns(X), parts, strict=True)}
@@ -57,7 +65,6 @@ def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
 
 
 def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
-    """Return one attribute's values of a pandas type; of its own categories without looking at any."""
     if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
         return pd.Categorical.from_codes(codes, dtype=kind)
     return pd.Series(pd.Index(attribute.labels, tupleize_cols=False).take(codes).array).astype(kind).array

@@ -1,6 +1,7 @@
-"""Registered sources, asked for what they know: their parameters checked, their columns chosen, and a table promised before it is made.
+"""Checks of registered sources, and tables whose records are drawn later.
 
-What reads files and makes tables is in ``auditor.data.load``, which whoever only checks a scenario need not import.
+Checks parameters and selects columns. ``auditor.data.load`` reads files and builds tables; a check
+of a scenario need not import it.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ from auditor.registry import PluginParameters, get
 from auditor.text.column_names import listed, nearest, quoted
 
 OPTIONS = ("columns", "order", "key", "rows", "missing", "standardize")
-"""What every source takes besides its own parameters."""
+"""Options of every source in addition to its own parameters."""
 
 
 def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
-    """Return a table whose records are made when they are first asked for, by ``make``; None where they have to be looked at.
+    """Return a table whose records are made on first use by ``make``.
+
+    None if the records must be read first.
 
     Raises
     ------
     DataError
-        The table cannot be had, as far as its source knows.
+        The source refuses the request.
     """
     looked_at = (use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
     if is_file(use.source) or any(looked_at):
@@ -54,12 +57,14 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
 
 
 def law_of(use: DataUse) -> RecordLaw | None:
-    """Return the law that the records asked for are drawn from; None of a file, and where what is done to them is no law's.
+    """Return the law of the requested records; None for a file.
+
+    None also if the request transforms the records.
 
     Raises
     ------
     PluginError
-        The source returned something else; its own code may raise anything.
+        The source returned no law; its own code may raise anything.
     """
     if is_file(use.source) or use.order is not None or use.dates or use.hierarchies:
         return None
@@ -71,9 +76,10 @@ def law_of(use: DataUse) -> RecordLaw | None:
 
 
 def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None) -> list[str]:
-    """Return the names to take, in order; an empty name stands for a column that has none and cannot be asked for.
+    """Return the selected names, in order; "" denotes an unnamed column.
 
-    ``beside`` are the columns ``order`` and ``key``, taken whether or not they are among those asked for.
+    An unnamed column cannot be requested. ``beside`` are the columns ``order`` and ``key``, always
+    selected.
     """
     others = {use: name for use, name in beside.items() if name is not None}
     for use, name in others.items():
@@ -93,14 +99,17 @@ def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence
 
 @contextmanager
 def asked_source(name: str, parameters: Mapping[str, Any], rows: int | None) -> Iterator[Source]:
-    """Make a source to be asked something; what it raises is an error of the request, or of the plugin."""
+    """Build a source for a query; convert its exceptions to our errors.
+
+    They are errors of the request, or of the plugin.
+    """
     cls: type[Source] = get("source", name)
     with contained() as failure:
         made = cls(_parameters(cls, parameters))
         check_room(rows or 0, made.width())
         yield made
         return
-    if failure.cause in (MemoryError, OverflowError):  # too many rows asked for
+    if failure.cause in (MemoryError, OverflowError):  # too many rows requested
         raise failure.cause from None
     failure.raise_ours()
     raise PluginFailed(f"source {name!r} failed: {failure.reason}")

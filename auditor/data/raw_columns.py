@@ -1,4 +1,4 @@
-"""Columns as they are found, before anything is done about blank cells: which cells are blank, and of what kind each column is."""
+"""Raw columns before treatment of gaps: blank cells and stored kinds."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from auditor.errors import DataError
 from auditor.process.deferred import pd
 
 Stored = Literal["date", "time", "integer", "float", ""]
-"""What a file says that a column holds: dates, points in time, whole numbers or floats; nothing of numbers in a text file."""
+"""Kind stored in a file: dates, times, integers or floats; "" in a text file."""
 
 
 def raw_frames(data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator) -> Iterator[pd.DataFrame]:
-    """Yield the first ``rows`` records of some columns, a batch at a time."""
+    """Yield the first ``rows`` records of some columns, batch by batch."""
     if not is_file(data):
         yield source_frame(data, columns, rows, rng)
         return
@@ -31,7 +31,7 @@ def raw_frames(data: str, columns: Sequence[str] | None, rows: int | None, rng: 
 
 
 def first(frames: Iterable[pd.DataFrame], rows: int | None) -> Iterator[pd.DataFrame]:
-    """Yield frames until there are so many records; all of them unless told how many."""
+    """Yield frames up to ``rows`` records, or all."""
     left = rows
     for frame in frames:
         yield frame if left is None else frame.head(left)
@@ -41,7 +41,7 @@ def first(frames: Iterable[pd.DataFrame], rows: int | None) -> Iterator[pd.DataF
 
 
 class Blanks(NamedTuple):
-    """How many records there are, how many of them lack a value, and how many cells of each column are blank."""
+    """Numbers of records, of incomplete records, and of blank cells by column."""
 
     records: int
     incomplete: int
@@ -60,21 +60,22 @@ class Blanks(NamedTuple):
 
     @property
     def total(self) -> int:
-        """Blank cells."""
+        """Number of blank cells."""
         return sum(self.cells.values())
 
 
 def stored_kinds(
     data: str, columns: Sequence[str], frames: Iterable[pd.DataFrame], forms: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Stored]:
-    """Return what kind each column is of, by its first values.
+    """Return each column's kind, by its first values.
 
     Parameters
     ----------
     data : str
     columns : sequence of str
     frames : iterable of DataFrames
-        As ``raw_frames`` yields them; of Parquet the file itself is asked, as whole numbers with blanks among them become floats there.
+        From ``raw_frames``. For Parquet the file's schema is used, as integers with gaps become
+        floats in frames.
     forms : mapping
         Columns of dates whose text has another format than ISO 8601.
     """
@@ -95,7 +96,7 @@ def stored_kinds(
 
 
 def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
-    cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # Arrow's days pass for times among pandas' types
+    cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # pandas treats Arrow's dates as times
     days = plain_days(cells) if form is None else days_of(cells, form)
     if days is not None:
         whole = bool((days.dropna() % 1 == 0).all())
@@ -106,13 +107,13 @@ def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
 
 
 class InStep:
-    """Frames that follow one another, taken so many records at a time.
+    """Consecutive frames, read a given number of records at a time.
 
     Parameters
     ----------
     frames : iterator of DataFrames
     what : str
-        What they are, for messages.
+        Their description, for messages.
     """
 
     def __init__(self, frames: Iterator[pd.DataFrame], what: str) -> None:
@@ -121,7 +122,7 @@ class InStep:
         self._left = pd.DataFrame()
 
     def take(self, rows: int) -> pd.DataFrame:
-        """Return the next so many records.
+        """Return the next ``rows`` records.
 
         Raises
         ------
@@ -139,23 +140,23 @@ class InStep:
         return whole.iloc[:rows].reset_index(drop=True)
 
     def finish(self) -> None:
-        """Check that nothing is left.
+        """Check that no record is left.
 
         Raises
         ------
         DataError
-            Something is: then the two were not read alike.
+            One is left: both inputs were read differently.
         """
         if len(self._left) or any(len(frame) for frame in self._frames):
             raise DataError(f"{self._what} have more records than those perturbed; rows must match one to one")
 
 
 def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:
-    """Return which cells are blank, to be taken record by record."""
+    """Return indicators of blank cells, to be read record by record."""
     return InStep((frame.isna() for frame in frames), "the blanks")
 
 
 def complete(frames: Iterator[pd.DataFrame], blanks: InStep) -> Iterator[pd.DataFrame]:
-    """Yield those records of some columns that lack nothing in others."""
+    """Yield the records of some columns that are complete in others."""
     for frame in frames:
         yield frame[~blanks.take(len(frame)).any(axis=1)].reset_index(drop=True)

@@ -1,7 +1,7 @@
-"""The law that a synthetic source draws its records from: what nobody can know of a file, and what bounds on every attack rest on.
+"""Law of a synthetic source's records; the basis of bounds on all attacks.
 
-Means and covariances are left out of it: those of the table at hand stand for them, as everywhere in an audit. They differ from the law's
-by what n records leave open, of order 1/n in an error.
+Without means and covariances: the table's own values are used, as in the whole audit. The difference
+is of order 1/n in an error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from auditor.types import Array
 
 @dataclass(frozen=True)
 class RecordShape:
-    """The law of one attribute, brought to mean 0 and variance 1.
+    """Distribution of one attribute, standardised.
 
     Attributes
     ----------
     cdf : callable
         Distribution function of arrays; continuous.
     low, high : float
-        Ends of the support, or where all but a trillionth lies within.
+        Ends of the support, or of all but a share of 1e-12.
     """
 
     cdf: Callable[[Array], Array]
@@ -42,12 +42,12 @@ NORMAL = RecordShape(normal_cdf, -7.5, 7.5)
 
 @dataclass(frozen=True)
 class RecordLaw:
-    """Records drawn independently of one another from one law, up to means and covariances.
+    """Law of independent records, up to means and covariances.
 
     Attributes
     ----------
     shapes : mapping
-        Attribute → its shape, where attributes are independent. Empty: they are jointly normal.
+        Attribute → its shape, if attributes are independent. Empty: jointly normal.
     """
 
     shapes: Mapping[str, RecordShape] = field(default_factory=dict)

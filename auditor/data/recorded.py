@@ -1,4 +1,4 @@
-"""In what steps the columns of a table are recorded, for noise that must lie on the same lattice."""
+"""Recording steps of a table's columns, for noise on that lattice."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from auditor.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """How the columns of one table are recorded.
+    """Recording steps of one table's columns.
 
     Attributes
     ----------
     attributes : tuple of N str
     steps : ndarray of shape (N,)
-        Greatest step of which all of a column's values are whole multiples; NaN where there is none.
+        Greatest step that divides all of a column's values; NaN if none.
     largest : ndarray of shape (N,)
         Largest absolute value.
     """
@@ -31,10 +31,10 @@ class Recorded:
 
 
 def recorded(table: Table) -> Recorded:
-    """Return in what steps a table's columns are recorded; standardised ones in none, as their values have lost their zero.
+    """Return the recording steps of a table's columns.
 
-    A column of zeros is of whole numbers. Cells equal to the column's mean may be blanks that were filled in, and are passed over where no
-    step fits them: the mean of whole numbers seldom is one.
+    Standardised columns have none. A column of zeros has step 1. Cells equal to the column's mean
+    may be imputed; they are ignored if no step fits them.
     """
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     if table.standardized:

@@ -1,4 +1,4 @@
-"""How a scenario asks for its data: what is selected, dropped, rescaled or cut into categories."""
+"""A scenario's request for data: selection, gaps, scale and categories."""
 
 from __future__ import annotations
 
@@ -14,33 +14,37 @@ class DataUse:
     Attributes
     ----------
     source : str
-        A registered source, or a path to ``.csv`` or ``.parquet``.
+        A registered source, or a path to a file or folder.
     columns : tuple of str or None
-        Selection, in this order, to which those under ``dates`` and ``categorical`` are added; None for every numeric column.
+        Selection, in this order; columns of ``dates`` and ``categorical`` are added. None for every
+        numeric column.
     order : str or None
-        A column that records are put in the order of; it is not audited.
+        A column that orders the records; not audited.
     key : str or None
-        A column that identifies records, by which copies from files are joined to them; it is not audited.
+        A column that identifies records, to join copies from files; not audited.
     first_batch : int or None
-        How many records the first batch had, where they arrived in batches; noise is scaled to these.
+        Number of records of the first batch, if records arrived in batches; noise is scaled to it.
     rows : int or None
-        The first so many; for a synthetic source how many to draw.
+        Number of first records; for a synthetic source of records to draw.
     missing : 'refuse', 'drop' or 'mean'
-        What to do with missing values; a blank line in a CSV file of one column is one.
+        Treatment of missing values; in a CSV file of one column a blank line is one.
     standardize : bool
-        Whether every column is brought to mean 0 and variance 1.
+        Whether every column is scaled to mean 0 and variance 1.
     disclosure : 'rounded' or 'public'
-        Whether figures of a private table are rounded where results are written, or the records are declared public (docs/privacy.md).
+        Whether written figures of a private table are rounded, or the records are public
+        (docs/privacy.md).
     parameters : dict
         The source's own.
     bins, categorical : dict
-        Columns to cut into bins, and columns that are categories: see ``auditor.data.columns.category_rules``.
+        Columns to bin, and categorical columns: see ``auditor.data.columns.category_rules``.
     dates : dict
-        Columns to read as days → the format of their text, or None for ISO 8601: see ``auditor.data.columns.dates``.
+        Columns to read as days → the format of their text, or None for ISO 8601: see
+        ``auditor.data.columns.dates``.
     hierarchies : dict
-        Column → what its values have in common, as declared: see ``auditor.data.columns.hierarchy``.
+        Column → declared hierarchy of its values: see ``auditor.data.columns.hierarchy``.
     bounds : dict
-        Column → (low, high): by how much one record may change, in data units; every column of numbers, or none.
+        Column → (low, high), range of possible values, in data units; for every numeric column or
+        none.
     """
 
     source: str
@@ -60,7 +64,7 @@ class DataUse:
     first_batch: int | None = None
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the request in scenario form, with defaults."""
         categories = {"bin": self.bins} if self.bins else {}
         categories |= {"categorical": self.categorical} if self.categorical else {}
         categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
@@ -82,5 +86,5 @@ class DataUse:
 
 
 def is_file(source: str) -> bool:
-    """Tell whether a scenario's ``source`` is a path rather than the name of a registered source."""
+    """Whether a scenario's ``source`` is a path, not a registered source."""
     return "/" in source or "\\" in source or bool(Path(source).suffix)

@@ -1,4 +1,4 @@
-"""What a data source is: parameters in, a table out."""
+"""Base class of data sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from auditor.registry import Plugin
 
 
 class Outline(NamedTuple):
-    """What a source knows of its table before it makes it.
+    """Properties of a source's table known in advance.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Outline(NamedTuple):
         ``n``.
     mean : ndarray of shape (N,)
     covariance : ndarray of shape (N, N)
-        Divisor n; exact but for rounding, as the mean is.
+        Divisor n; exact up to rounding, like the mean.
     """
 
     columns: tuple[str, ...]
@@ -35,46 +35,48 @@ class Outline(NamedTuple):
 
 
 class Source(Plugin):
-    """A named source of microdata: ``frame`` returns raw columns; `auditor.data.load` selects, checks, standardises.
+    """A named source of microdata; ``frame`` returns raw columns.
 
-    A source of nothing but numbers may define ``numbers`` in place of ``frame``: its table is there before pandas is imported.
+    `auditor.data.load` selects, checks and standardises. A purely numeric source may define
+    ``numbers`` instead of ``frame``, which avoids the import of pandas.
     """
 
     kind = "source"
     description: ClassVar[str] = ""
     licence: ClassVar[str] = ""
     labels: ClassVar[tuple[str, ...]] = ()
-    """Columns that hold a class rather than a number: left out unless ``columns:`` asks for them."""
+    """Class columns, excluded unless ``columns:`` names them."""
 
     def width(self) -> int:
-        """Return how many attributes are drawn, for a synthetic source; 0 for one that has data of its own, of which no more can be had."""
+        """Return the number of attributes of a synthetic source, else 0."""
         return 0
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the domains of columns that are categories by nature; none unless a source says so."""
+        """Return the domains of categorical columns; none by default."""
         return {}
 
     def law(self) -> RecordLaw | None:
-        """Return the law that records are drawn from, independently of one another; None where nobody knows it, or they hang together."""
+        """Return the law of independent records; None if unknown or dependent."""
         return None
 
     def outline(self, rows: int | None) -> Outline | None:
-        """Return what ``frame`` is sure to have, asked for so many ``rows``: ``auditor check`` need not wait for it then.
+        """Return the known properties of ``frame`` for ``rows`` records, or None.
 
-        Only of finite numbers, none of them missing, with no column constant; None where a source does not know.
+        ``auditor check`` then need not build it. Only for complete, finite numeric columns that
+        vary.
         """
         return None
 
     public: ClassVar[bool] = False
-    """Whether its records are no secret, being made up or published: figures of them are written in full."""
+    """Whether its records are synthetic or published, so that figures are not rounded."""
 
     def population(self, rng: np.random.Generator) -> NDArray[np.float64] | None:
-        """Return the covariance of the law that records are drawn from, of all columns of ``frame``, where a source states one.
+        """Return the population covariance of all columns, if stated.
 
         Parameters
         ----------
         rng : Generator
-            As ``frame`` was given it: a law that is drawn is the same one again.
+            As given to ``frame``, so a random law is drawn again identically.
         """
         return None
 
@@ -84,31 +86,32 @@ class Source(Plugin):
         Parameters
         ----------
         rows : int or None
-            For a synthetic source how many records to draw (None: the source's own default); a source with data of its
-            own returns its first ``rows`` records, or all of them when it has fewer: the loader says so to the user.
+            For a synthetic source the number of records to draw (None: its default). A source with
+            its own data returns its first ``rows`` records, or all if it has fewer; the loader
+            notifies the user.
         rng : Generator
             The only randomness a source may use.
         """
         return pd.DataFrame(dict(self.numbers(rows, rng)))
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        """Return the columns by name, as ``frame`` is asked for them: integers or floats of shape (n,), NaN where one is missing.
+        """Return the columns by name, for arguments as in ``frame``.
 
-        Only those that are audited are looked up in what is returned.
+        Integers or floats of shape (n,), NaN if missing. Only audited columns are accessed.
         """
         raise NotImplementedError
 
 
 def is_public(source: str) -> bool:
-    """Tell whether the records of a scenario's ``source`` are no secret; those of a file are one."""
+    """Whether a source's records are public; a file's are private."""
     return registry.has("source", source) and bool(registry.get("source", source).public)
 
 
 def noise_seed(source: str, seed: int, fingerprint: str) -> int:
-    """Return the seed of an audit's noise: the scenario's, and for a private table its fingerprint as well.
+    """Return the seed of an audit's noise.
 
-    A scenario's seed is public. Whoever could draw the noise again would have, in every figure, an equation for the records: as many copies
-    and replicates as there are records, and they are solved. So only who has the table can draw the noise of a private one again; for them
-    it is still a function of scenario, data and seed.
+    The scenario's seed; for a private table mixed with its fingerprint. A scenario's seed is
+    public. If the noise could be reproduced, every figure would be an equation for the records, and
+    enough figures would determine them. So only a holder of the table can reproduce it.
     """
     return seed if is_public(source) else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")

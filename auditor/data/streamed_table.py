@@ -1,4 +1,7 @@
-"""A table with categories out of large files: surveyed piece by piece, and left where it is unless it is small as numbers and codes."""
+"""Tables with categories from large files, surveyed piece by piece.
+
+Small ones are then held in memory, as numbers and codes.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from auditor.text.column_names import counted
 from auditor.types import Array
 
 CELL_BYTES = 64
-"""What a cell of any kind may take while it is held as it was read: text is 50 to 60 bytes of it."""
+"""Memory of a cell of any kind as read: 50 to 60 bytes for text."""
 CSV_FACTOR = 32
-"""The same for a byte of CSV: a cell has two at least, a character and what parts it from the next."""
+"""Memory per byte of CSV: a cell has at least two, a character and a delimiter."""
 
 
 def is_large(pieces: Sequence[Piece], columns: int) -> bool:
@@ -38,7 +41,7 @@ def is_large(pieces: Sequence[Piece], columns: int) -> bool:
 
 @dataclass(frozen=True)
 class Categorized:
-    """Columns of large files, surveyed.
+    """Surveyed columns of large files.
 
     Attributes
     ----------
@@ -46,12 +49,12 @@ class Categorized:
     names : tuple of str
         The table's columns, of any kind.
     numeric : tuple of N str
-        Those that additive schemes can use.
+        Columns that additive schemes can use.
     content : ndarray of shape (n, N) or FileRows
-        Their numbers; always ``FileRows`` unless there are none.
+        Their numbers; always ``FileRows`` unless N is 0.
     findings : Findings
     drop : bool
-        Whether records that lack any value are left out.
+        Whether records that lack any value are excluded.
     """
 
     chosen: Categories
@@ -62,7 +65,10 @@ class Categorized:
     drop: bool
 
     def codes(self, table: Table) -> FileCodes:
-        """Return where the categories are, and how they are read; ``table`` is that of the numbers, not rescaled yet."""
+        """Return the categories' places and conversion.
+
+        ``table`` holds the numbers, not rescaled.
+        """
         coders = [self._bins(name, rule, table) for name, rule in self.chosen.bins.items()]
         for name, domain in self.chosen.domains.items():
             coders.append(Coder(self.findings.columns[name].domain(name, domain)))
@@ -93,9 +99,9 @@ def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked
     ----------
     pieces : sequence of Piece
     names : sequence of str
-        Columns to look at.
+        Columns to survey.
     given : bool
-        Whether these were asked for; otherwise those that are of no use are left out.
+        Whether the user named them; otherwise unusable columns are excluded.
     asked : Asked
     chosen : Categories
         At least one column.
@@ -103,7 +109,7 @@ def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked
     Raises
     ------
     DataError
-        They cannot be audited as they are; no message holds a value.
+        They cannot be audited; no message holds a value.
     """
     chosen.check_known(names)
     drop = asked.missing == "drop"
@@ -127,7 +133,7 @@ def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked
 
 
 def held_if_small(table: Table) -> Table:
-    """Return the table with its numbers and codes in memory if they are few; otherwise as it is."""
+    """Return the table with numbers and codes in memory if it is small."""
     data = table.categorical
     assert data is not None
     others = sum(name not in table.attributes for name in data.names)

@@ -1,4 +1,4 @@
-"""The table that is audited, as every other module sees it: named numeric columns, read block by block."""
+"""The audited table: named numeric columns, read block by block."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from auditor.data.columns.scan import Scale, Scan, scan
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.read_only import seal
 
-if TYPE_CHECKING:  # what few tables have; who makes one of those has imported it
+if TYPE_CHECKING:  # used by few tables, whose builders import it
     from auditor.data.columns.record_keys import RecordKeys
     from auditor.data.streamed.rows import FileRows
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Which records and columns of another table a table holds: arrays of places, ascending."""
+    """Records and columns of another table: ascending places."""
 
     whole: Table = field(repr=False)
     rows: NDArray[np.intp] = field(repr=False)
@@ -34,16 +34,17 @@ class Cut:
 
 @dataclass(frozen=True, eq=False)
 class Promised:
-    """Records that are made when somebody first asks for one: their source knows the rest without them.
+    """Records that are made on first use.
 
     Attributes
     ----------
     shape : (int, int)
         ``(n, N)``.
     moments : (ndarray of shape (N,), ndarray of shape (N, N))
-        Mean and covariance with divisor n, before they are standardised and without the rounding of a table that was made.
+        Mean and covariance with divisor n, before standardisation and without the records'
+        rounding.
     make : callable
-        Returns the table, with them in memory.
+        Returns the table with its records in memory.
     """
 
     shape: tuple[int, int]
@@ -65,33 +66,37 @@ class Table:
     attributes : tuple of str
         Column names, unique.
     content : ndarray of shape (n, N), FileRows or Promised
-        Finite, C-contiguous float64, in data units; of a large file not the values but where they are, or what makes them.
+        Finite, C-contiguous float64, in data units; of a large file the places of its values; or a
+        function that makes them.
     source : str
-        Where it came from, as written in the scenario.
+        As written in the scenario.
     description, licence : str
-        Shown wherever the data are named.
+        Shown with the name of the data.
     categorical : CategoricalTable or None
-        The same records as categories, when the scenario bins a column or names categories; ``N`` may be 0 then.
+        The records as categories, if the scenario bins a column or names categories; ``N`` may then
+        be 0.
     scanned : Scan or None
-        What a pass over the records found, before they were standardised; found when it is asked for if nobody has yet.
+        Result of a pass over the records before standardisation, if already done.
     standardized : bool
-        Whether the content is the records brought to mean 0 and variance 1.
+        Whether the content is scaled to mean 0 and variance 1.
     hierarchies : mapping
         Column → its declared hierarchy; the content then holds places among its leaves.
     dates : mapping
-        Columns that were read as days → the format of their text, or None: copies from files are read likewise.
+        Columns that were read as days → the format of their text, or None; applied to copies from
+        files too.
     keys : RecordKeys or None
-        What identifies the records, where the scenario names a column that does.
+        Identifiers of the records, if the scenario names a key column.
     cut : Cut or None
-        What the table is a part of, if it is one: copies from files may lack some of the original's records or columns.
+        Place of this table in a larger one, if it is a part: copies from files may lack records or
+        columns.
     dropped : bool
-        Whether records with a blank were left out, if there were any: those of a copy are treated alike.
+        Whether records with a blank are excluded; applied to copies too.
     bounds : mapping
-        Column → (low, high), as stated from outside; empty where none are.
+        Column → (low, high), as stated; empty if unstated.
     first_batch : int or None
-        How many records the first batch had, where they arrived in batches: noise is scaled to these.
+        Number of records of the first batch, if records arrived in batches: noise is scaled to it.
     population : callable or None
-        Finds the covariance of the law that the records were drawn from, (N, N) in the content's units, where their source states one.
+        Finds the population covariance, (N, N) in the content's units, if the source states one.
     """
 
     attributes: tuple[str, ...]
@@ -123,27 +128,33 @@ class Table:
 
     @property
     def streamed(self) -> bool:
-        """Whether the records stay in their file, to be read block by block."""
+        """Whether the records stay in their file."""
         return not isinstance(self.content, (np.ndarray, Promised)) or (self.categorical is not None and self.categorical.streamed)
 
     @property
     def records(self) -> NDArray[np.float64] | FileRows:
-        """The content, made if it is not yet."""
+        """The content, made on first use."""
         return self.content.table.records if isinstance(self.content, Promised) else self.content
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """All records, shape (n, N): for what cannot be done block by block. Of a large file they are read into memory, every time."""
+        """All records, shape (n, N), for work that blocks do not allow.
+
+        A large file is read into memory on every access.
+        """
         records = self.records
         return records if isinstance(records, np.ndarray) else records.read(0, self.rows)
 
     @property
     def whole(self) -> Table:
-        """The table that this one is a part of; itself if it is whole."""
+        """The table that this one is a part of, or itself."""
         return self if self.cut is None else self.cut.whole
 
     def part(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Table:
-        """Return some records and columns, by their places, ascending: in memory, unless they are all."""
+        """Return some records and columns, by ascending places.
+
+        In memory, unless they are all.
+        """
         if len(rows) == self.rows and len(columns) == self.width:
             return self
         data, content = self.categorical, self.values[np.ix_(rows, columns)]
@@ -155,18 +166,24 @@ class Table:
         )  # fmt: skip
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return those of the whole table's values, one for each record or one for each record and column, that are this part's."""
+        """Return the whole table's values restricted to this part.
+
+        One value per record, or per record and column.
+        """
         if self.cut is None:
             return values
         return values[self.cut.rows] if values.ndim == 1 else values[np.ix_(self.cut.rows, self.cut.columns)]
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Return rows ``start`` to ``stop`` (exclusive) as an array of shape (stop − start, N); do not write to it."""
+        """Return rows ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+
+        Read-only.
+        """
         records = self.records
         return records[start:stop] if isinstance(records, np.ndarray) else records.read(start, stop)
 
     def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the distinct values of a column, ascending, and the share of the records that have each."""
+        """Return a column's distinct values, ascending, and their shares."""
         blocks = row_blocks(self.rows, self.width)
         found = [np.unique(self.read(start, stop)[:, column], return_counts=True) for start, stop in blocks]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
@@ -175,29 +192,31 @@ class Table:
 
     @cached_property
     def scan(self) -> Scan:
-        """What a pass over the records tells, before they were standardised."""
+        """Result of a pass over the records, before standardisation."""
         if isinstance(self.content, Promised):
             return self.content.table.scan
         return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
 
     @cached_property
     def resolution(self) -> Resolution:
-        """In what steps each column was recorded, found in a pass over all records; of a standardised table in standard deviations."""
+        """Recording steps of the columns, from a pass over all records.
+
+        In standard deviations for a standardised table.
+        """
         found = resolution(self._unscaled, self.rows, self.width)
         return replace(found, steps=found.steps / Scale.of(self.scan).std) if self.standardized else found
 
     def _unscaled(self) -> Iterator[NDArray[np.float64]]:
-        """Yield the records block by block in the units that they were recorded in."""
+        """Yield the records block by block in their original units."""
         for start, stop in row_blocks(self.rows, self.width):
             x = self.read(start, stop)
             yield Scale.of(self.scan).undone(x) if self.standardized else x
 
     def _reader(self) -> Callable[[int, int], NDArray[np.float64]]:
-        """Return what reads rows in a thread of its own."""
         return self.read if isinstance(self.records, np.ndarray) else replace(self.records).read
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the exact mean, shape (N,), and covariance with divisor n, shape (N, N)."""
+        """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
         mean, K = self.content.moments if isinstance(self.content, Promised) else (self.scan.mean, self.scan.covariance)
         if not self.standardized:
             return mean, K
@@ -205,14 +224,14 @@ class Table:
         return np.zeros(self.width), K / np.outer(std, std)
 
     def head(self, rows: int) -> Table:
-        """Return the first so many records as they are here, in memory: a table of their own."""
+        """Return the first ``rows`` records as a table in memory."""
         return replace(
             self, content=self.read(0, rows), categorical=None, scanned=None, standardized=False, keys=None, cut=None, first_batch=None,
             population=None,
         )
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 over names, shape and values: tells tables apart, says nothing of a large one's content."""
+        """Return a SHA-256 over names, shape and values."""
         shape = (self.rows, self.width)
         digest = hashlib.sha256(repr((self.attributes, shape, self.standardized, self.scan.digest)).encode())
         if self.categorical is not None:
@@ -225,15 +244,16 @@ class Table:
 
 
 class Audited(NamedTuple):
-    """The part of a table that is audited.
+    """The audited part of a table.
 
     Attributes
     ----------
     table : Table
     notes : tuple of str
-        What a reader must know of the rest.
+        Notes on the rest.
     understated : bool
-        Whether some of the rest is less perturbed, so that figures of the part say too little of how exposed it is.
+        Whether some of the rest is less perturbed, so that figures of the part understate the
+        exposure.
     """
 
     table: Table

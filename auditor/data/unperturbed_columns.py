@@ -1,6 +1,7 @@
-"""Columns that are released as they are, beside perturbed ones: read from the owner's file record by record, and not interpreted.
+"""Unperturbed columns of a release, copied from the owner's file.
 
-Cells of a CSV file stay the text they are (``007`` is no number), those of other kinds keep their type. Nothing is held but a batch.
+Cells of a CSV file stay text (``007`` is no number), cells of other kinds keep their type. One
+batch is held at a time.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from auditor.text.column_names import nearest, quoted
 
 
 class Kept(InStep):
-    """Some columns of a file, or of a folder of parts, taken from the start on.
+    """Some columns of a file or folder of parts, read in order.
 
     Parameters
     ----------
     data : str
         A path to a file of data.
     columns : sequence of str
-        In the order they are wanted.
+        In output order.
     rows : int, optional
-        Only the first so many records.
+        Number of first records.
     blanks : InStep, optional
-        Of the columns that are perturbed: records that lack any of these are passed over.
+        Of the perturbed columns: records that lack any of these are skipped.
 
     Raises
     ------
     DataError
-        ``data`` is no file, or has no such column.
+        ``data`` is no file, or lacks a column.
     """
 
     def __init__(self, data: str, columns: Sequence[str], rows: int | None = None, blanks: InStep | None = None) -> None:

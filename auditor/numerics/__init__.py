@@ -1,5 +1,5 @@
-"""Arithmetic that knows no privacy: moments, linear algebra, blocks of rows, random streams, statistics.
+"""Numerics: moments, linear algebra, blocks, random streams, statistics.
 
-Uses numpy and scipy, and of the project the ground floor alone. What is about noise lives in
-``auditor.schemes``, what is about attacks in ``auditor.adversary``.
+Independent of privacy. Uses numpy, scipy and the project's lowest package only. Noise is in
+``auditor.schemes``, attacks are in ``auditor.adversary``.
 """

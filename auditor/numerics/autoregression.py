@@ -1,4 +1,4 @@
-"""Gaussian autoregressions of variance 1: series whose next value is a combination of the last p and an innovation.
+"""Gaussian autoregressions of variance 1 and order p.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,7 +7,7 @@
 | ``r_h`` | autocorrelation at lag h: ``r_h = Σ_j φ_j r_{|h−j|}`` for h ≥ 1 | | Yule–Walker equations |
 | ``s²`` | ``1 − Σ_j φ_j r_j``, variance of an innovation | scalar | |
 
-Run backwards in time it has the same law, so that the same φ foretell what was before (``lead``).
+The reversed series has an equal law, so the same φ predict earlier values (``lead``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from auditor.types import Array
 
 BELOW_ROUNDING = 1e-20
 NEARLY_ALL = 1e-12
-"""Share of the variance that an innovation has at least: of a series without any the equations are singular."""
+"""Least variance share of an innovation: without innovations the equations are singular."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Autoregression:
 
     @cached_property
     def polynomial(self) -> Array:
-        """``(1, −φ_1 … −φ_p)``: what makes innovations of the series."""
+        """``(1, −φ_1 … −φ_p)``, the filter from the series to its innovations."""
         return np.array([1.0, *(-phi for phi in self.coefficients)])
 
     @cached_property
     def memory(self) -> float:
-        """Factor by which what is remembered fades from row to row, in the end: the largest root of ``z^p − φ_1 z^{p−1} − …``."""
+        """Asymptotic decay per row: the largest root of ``z^p − φ_1 z^{p−1} − …``."""
         return float(np.abs(np.roots(self.polynomial)).max(initial=0.0))
 
     @cached_property
@@ -79,7 +79,10 @@ class Autoregression:
 
     @property
     def precision(self) -> float:
-        """Variance of a value over what is left of it when all others are known, ``(1 + Σ φ_j²)/s²``, at least 1."""
+        """Variance of a value over its conditional variance given all others.
+
+        ``(1 + Σ φ_j²)/s²``, at least 1.
+        """
         return float(self.polynomial @ self.polynomial) / self.innovation_variance
 
     def autocorrelations(self, lags: int) -> Array:
@@ -92,30 +95,37 @@ class Autoregression:
         return np.linalg.cholesky(scipy.linalg.toeplitz(self._first[:rows]))
 
     def stationary(self, normals: Array) -> Array:
-        """Return p rows that follow one another, of p rows of N(0, 1), shape (p, N)."""
+        """Return p consecutive rows from p rows of N(0, 1), shape (p, N)."""
         return np.asarray(self._root(len(normals)) @ normals)
 
     def continued(self, past: Array, innovations: Array) -> Array:
-        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` from p rows ``past`` on, for rows of e; both of N columns."""
-        # What the past adds to the next p rows is what is left in the filter that has passed it on.
+        """Return ``g_t = Σ_j φ_j g_{t−j} + s e_t`` after p rows ``past``.
+
+        For rows of e; both of N columns.
+        """
+        # The past's contribution to the next p rows is the state of the filter after it.
         left = -scipy.signal.lfilter(self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0)[self.order :]
         rows, _ = scipy.signal.lfilter([np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left)
         return np.asarray(rows)
 
     def lead(self, rows: Array, end: Array) -> None:
-        """Change rows drawn from their past alone, in place, so that they end in the p rows ``end``: as if drawn given both.
+        """Condition rows on the p rows ``end`` that follow, in place.
 
-        A Gaussian series given its end is one that is not, plus its regression on what the end is off by, which the series run backwards
-        foretells. Exact where nothing is left at the end of what was before the rows: ``memory ** len(rows)`` is nothing.
+        The rows were drawn given their past alone. The conditional series is the unconditional one
+        plus its regression on the error of the end, which the reversed series predicts. Exact if
+        ``memory ** len(rows)`` is negligible.
         """
         p, off = self.order, end - rows[-self.order :]
         rows[-p:] = end
-        # Further back it would be added up below the last digit of a double, and then below its least exponent, where sums take long.
+        # Further back the sum is below a double's last digit, then denormal, which is slow.
         reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
         rows[len(rows) - p - reach : len(rows) - p] += self.continued(off[::-1], np.zeros((reach, rows.shape[1])))[::-1]
 
     def innovations(self, rows: Array) -> Array:
-        """Return ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``, independent and of variance 1; of the first p rows ``stationary`` undone."""
+        """Return the innovations ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
+
+        Independent, of variance 1. The first p rows are ``stationary`` inverted.
+        """
         found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(self.innovation_variance)
         first = rows[: self.order]
         found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
@@ -123,14 +133,15 @@ class Autoregression:
 
 
 def yule_walker(r: Array, values: int) -> tuple[float, ...]:
-    """Return the coefficients of the autoregression that explains autocorrelations best for how many it has; none for a series in no order.
+    """Return coefficients of the best autoregression by BIC; () for none.
 
     Parameters
     ----------
     r : ndarray of shape (P + 1,)
-        ``r_0 = 1 … r_P``, sums of products over n, so that they are some series' own.
+        ``r_0 = 1 … r_P``, sums of products over n, so that a series with them exists.
     values : int
-        How many values they were estimated from: the order has the least ``values·ln s² + p ln values`` (schwarz1978).
+        Number of values they were estimated from: the order minimises ``values·ln s² + p ln
+        values`` (schwarz1978).
     """
     best: tuple[float, tuple[float, ...]] = (0.0, ())
     for p in range(1, len(r)):

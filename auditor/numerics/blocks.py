@@ -1,14 +1,16 @@
-"""How the rows of a table are cut into blocks, stripes and row groups: by the table's shape alone, whatever the number of workers.
+"""Partition of a table's rows into blocks, stripes and row groups.
 
-| cut | what it is for | size |
+By the table's shape alone, for any number of workers.
+
+| unit | use | size |
 | --- | --- | --- |
-| block | read, drawn and attacked at once; has a random stream of its own | 2¹⁸ values |
-| stripe | whole blocks: the least share of a pass that a worker is given | 1 to 16 blocks |
-| row group | moments kept apart, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
-| piece, chunk | stays in the cache while it is worked on | 2¹⁶ to 2¹⁸ values |
+| block | unit of reading, drawing and attacking, with its own random stream | 2¹⁸ values |
+| stripe | whole blocks: the least share of a pass per worker | 1 to 16 blocks |
+| row group | separate moments, for the jackknife | 32 to 64 in a table, or 64 runs of stripes |
+| piece, chunk | fits the cache during work | 2¹⁶ to 2¹⁸ values |
 
-Noise is keyed by block, and floating-point sums depend on their order, so these cuts are part of what a seed means: with other cuts the
-same seed would draw other copies, and sums would end in other bits.
+Noise is keyed by block, and floating-point sums depend on their order. So the partition is part of
+a seed's meaning.
 """
 
 from __future__ import annotations
@@ -17,25 +19,30 @@ import itertools
 import math
 
 BLOCK_VALUES = 2**18
-"""Values (rows × attributes) in a block: large enough that seeding a stream is 5 % of filling it, small enough for the cache."""
+"""Values (rows × attributes) in a block: seeding a stream is 5 % of filling it, and it fits the
+cache.
+"""
 
 CHUNK_VALUES = 2**18
-"""Values in a piece that stays in the cache (two megabytes) while it is centred, multiplied and written."""
+"""Values in a chunk that stays in the cache (two megabytes) during work."""
 
 PIECE_VALUES = 2**16
-"""Values of one table in a piece that many tables are read beside: half a megabyte, so that a core's own cache keeps one."""
+"""Values of one table in a piece read with many tables: half a megabyte, for a core's own cache."""
 
 JACKKNIFE_GROUPS = 32
-"""Groups of rows for jackknife errors: their variance is known to 1/sqrt(2·31) = 13 %, and t(31) is close to normal."""
+"""Groups of rows for jackknife errors: their variance has error 1/sqrt(2·31) = 13 %, and t(31) is
+nearly normal.
+"""
 
 FEWEST_GROUPS = 8
-"""Groups where each takes much memory: intervals by t(7) cover as often, and are a sixth wider."""
+"""Groups if each needs much memory: intervals by t(7) have equal coverage, and are a sixth wider.
+"""
 MOST_PRODUCTS = 2**25
-"""Products in the moments of all groups, 256 MiB: of fewer than 724 columns all groups are kept."""
+"""Most products in the moments of all groups, 256 MiB: below 724 columns all groups are kept."""
 
 
 def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(start, stop)`` of every block of a table with that many rows and attributes.
+    """Return the ``(start, stop)`` of every block of a table.
 
     Examples
     --------
@@ -47,21 +54,21 @@ def row_blocks(rows: int, width: int) -> list[tuple[int, int]]:
 
 
 def block_rows(width: int) -> int:
-    """Return how many rows every block but the last one has, of a table with that many attributes."""
+    """Return the number of rows of every block except the last."""
     return max(64, BLOCK_VALUES // max(1, width))
 
 
 STRIPES = 64
-"""Up to so many blocks each is a stripe of its own; more blocks make so many stripes, or a multiple, of ``MOST_BLOCKS`` at most."""
+"""Most blocks with a stripe each; more blocks form this number of stripes, or a multiple."""
 MOST_BLOCKS = 16
 """Blocks of the longest stripe: some four million values, half a second of work."""
 
 
 def stripes(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(first, stop)`` block numbers of every stripe: the least that one worker is given, and sums are added up for.
+    """Return the ``(first, stop)`` block numbers of every stripe.
 
-    A cut by shape alone, as that into blocks: sums over a stripe are taken in order by one worker, then those of all stripes in order,
-    so that no figure depends on which worker took which stripe.
+    A stripe is the least share of work and of a sum. One worker sums a stripe in order, then
+    stripes are summed in order, so no result depends on the assignment.
 
     Examples
     --------
@@ -75,27 +82,33 @@ def stripes(rows: int, width: int) -> list[tuple[int, int]]:
 
 
 def chunks(rows: int, width: int) -> list[tuple[int, int]]:
-    """Return the ``(start, stop)`` of pieces small enough for the cache, for work whose result does not depend on the cut."""
+    """Return the ``(start, stop)`` of cache-sized pieces.
+
+    For work whose result does not depend on the partition.
+    """
     size = max(64, CHUNK_VALUES // max(1, width))
     return [(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 
 def pieces(start: int, stop: int, width: int) -> list[tuple[int, int]]:
-    """Cut rows ``start`` to ``stop`` evenly into pieces that stay in the cache while their moments are taken."""
+    """Divide rows ``start`` to ``stop`` evenly into cache-sized pieces."""
     return evenly(start, stop, width, PIECE_VALUES)
 
 
 def evenly(start: int, stop: int, width: int, values: int) -> list[tuple[int, int]]:
-    """Cut rows ``start`` to ``stop`` evenly into pieces of about so many values (rows × attributes), 64 rows at least."""
+    """Divide rows ``start`` to ``stop`` into pieces of about ``values``.
+
+    At least 64 rows each.
+    """
     size = max(64, values // max(1, width))
     return _split(start, stop, max(1, round((stop - start) / size)))
 
 
 def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
-    """Return, block by block, the contiguous row groups that moments are kept for.
+    """Return, block by block, the contiguous row groups for moments.
 
-    About ``min(rows, 32)`` groups, and one for each block once there are more blocks than that: a group never lies in two blocks, so that
-    a block can be worked on without its neighbours.
+    About ``min(rows, 32)`` groups, and one per block if there are more blocks. A group never spans
+    two blocks, so each block can be processed separately.
     """
     blocks = row_blocks(rows, width)
     target = rows / min(rows, JACKKNIFE_GROUPS)
@@ -103,9 +116,10 @@ def row_groups(rows: int, width: int) -> list[list[tuple[int, int]]]:
 
 
 def block_head(rows: int, width: int, wanted: int) -> int | None:
-    """Return how many records from the start of every block make up some ``wanted`` of a table's; None for all of them.
+    """Return the number of first records of every block in a sample.
 
-    Records from all over the table, and the same ones in every run. Where neighbours are alike they say less than as many at random.
+    Some ``wanted`` records from all over the table, equal in every run; None for all. If neighbours
+    are similar, they carry less information than a random sample.
 
     Examples
     --------
@@ -119,11 +133,12 @@ def block_head(rows: int, width: int, wanted: int) -> int | None:
 
 
 def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[int, int, int]]]:
-    """Return, block by block, ``(group, start, stop)`` of the row groups that joint moments are kept for.
+    """Return, block by block, ``(group, start, stop)`` for joint moments.
 
-    Those of ``row_groups`` while there are few blocks; of more than ``STRIPES`` blocks, groups are runs of as many whole stripes each, and
-    there are exactly ``STRIPES`` of them, so that what is kept does not grow with the table. Where moments of so many ``columns`` are
-    large, neighbouring groups are one, evenly: no more are left than ``MOST_PRODUCTS`` has room for, and ``FEWEST_GROUPS`` at the least.
+    As ``row_groups`` for few blocks. Of more than ``STRIPES`` blocks, groups are ``STRIPES`` runs
+    of equally many whole stripes, so memory does not grow with the table. If moments of ``columns``
+    are large, neighbouring groups are merged evenly, to at most ``MOST_PRODUCTS`` products but at
+    least ``FEWEST_GROUPS`` groups.
     """
     cuts, lines = row_groups(rows, width), stripes(rows, width)
     if len(cuts) <= STRIPES:

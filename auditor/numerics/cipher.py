@@ -1,4 +1,4 @@
-"""Random numbers that nobody can make again: the key stream of a cipher, and exact samplers on top.
+"""Unpredictable random numbers: a cipher's key stream, exact samplers.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -6,8 +6,9 @@
 | ``K_name`` | the key of one named draw, ``HKDF-Expand(K, name)`` | RFC 5869 |
 | ``w`` | 64-bit words, ``AES-256-CTR(K_name)`` of zeros; a key encrypts one stream only, so its counter starts at 0 | NIST SP 800-38A |
 
-Who sees any number of these words cannot tell the next from a coin without breaking AES-256. The generators of audits make no such
-promise: of SFC64 a few uniform draws tell all that follow (``tests/schemes/generator_attack.py``).
+Prediction of the next word from earlier ones requires breaking AES-256. Generators of audits have
+no such property: a few uniform draws of SFC64 determine all later ones
+(``tests/schemes/generator_attack.py``).
 """
 
 from __future__ import annotations
@@ -27,21 +28,23 @@ from auditor.types import Array
 Shape = int | tuple[int, ...] | None
 
 PIECE = 2**13
-"""Words made at once: 64 KB, which stay in a core's own cache while they are turned into numbers."""
+"""Words per piece: 64 KB, which fits a core's own cache."""
 ZEROS = memoryview(bytes(8 * PIECE))
 WHOLE = np.frompyfunc(int, 1, 1)
-"""Integers of Python, which do not overflow, of numbers or arrays of any type."""
+"""Python integers, which do not overflow, from numbers or arrays."""
 LARGEST_MEAN = 2.0**63 - 10.0 * 2.0**31.5
-"""Poisson numbers of larger means may not fit into 64 bits; numpy has the same limit."""
+"""Poisson numbers of larger means may exceed 64 bits; numpy has an equal limit."""
 
 
 class ReleaseKey:
-    """The secret that the noise of one release is drawn from; it stays in memory, is never printed, and cannot be written.
+    """The secret behind one release's noise; in memory only, never printed.
+
+    It cannot be serialised.
 
     Parameters
     ----------
     secret : bytes, optional
-        32 bytes; the operating system's entropy by default. Given for tests only.
+        32 bytes; the operating system's entropy by default. For tests only.
     """
 
     __slots__ = ("_secret",)
@@ -59,7 +62,7 @@ class ReleaseKey:
         return self
 
     def stream(self, *name: object) -> CipherStream:
-        """Return the stream that belongs to a name; no two names share a cipher's key."""
+        """Return the stream of a name; every name has its own cipher key."""
         from cryptography.hazmat.primitives.hashes import SHA256  # here for start-up: audits need no cipher
         from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
@@ -67,19 +70,19 @@ class ReleaseKey:
 
 
 class CipherStream:
-    """Draws from a cipher's key stream, with the names and parameters that ``numpy.random.Generator`` has for them.
+    """Draws from a cipher's key stream, with numpy's ``Generator`` interface.
 
     Parameters
     ----------
     key : bytes
-        32 bytes that nothing else was encrypted with.
+        32 bytes not used for any other encryption.
     """
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # for start-up, as above
 
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)  # the cipher asks for room for one block more
+        self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)  # the cipher requires room for one more block
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(np.random.Generator, name):
@@ -88,7 +91,10 @@ class CipherStream:
         raise AttributeError(name)
 
     def random(self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None) -> Any:
-        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³, or of 2⁻²⁴ in single precision."""
+        """Return numbers uniform on [0, 1), multiples of 2⁻⁵³.
+
+        Of 2⁻²⁴ in single precision.
+        """
         bits = 24 if np.dtype(dtype) == np.float32 else 53
 
         def uniform(words: Words, part: Array) -> None:
@@ -104,7 +110,10 @@ class CipherStream:
     def standard_exponential(
         self, size: Shape = None, dtype: DTypeLike = np.float64, method: str = "zig", out: Array | None = None
     ) -> Any:
-        """Return draws from the exponential distribution of mean 1, ``−ln p`` with p uniform on (0, 1), for either method of numpy."""
+        """Return exponential draws of mean 1, ``−ln p`` with p uniform on (0, 1).
+
+        For either method of numpy.
+        """
 
         def exponential(words: Words, part: Array) -> None:
             np.add(words, 0.5, out=part)
@@ -116,9 +125,10 @@ class CipherStream:
     def integers(
         self, low: ArrayLike, high: ArrayLike | None = None, size: Shape = None, dtype: DTypeLike = np.int64, endpoint: bool = False
     ) -> Any:
-        """Return whole numbers uniform on ``low … high − 1``, or up to ``high`` with ``endpoint``, exactly: no remainder is favoured.
+        """Return whole numbers exactly uniform on ``low … high − 1``.
 
-        Without ``high`` the range is from 0 to ``low``. Both ends may be arrays, which are broadcast.
+        Up to ``high`` with ``endpoint``; from 0 to ``low`` without ``high``. Both ends may be
+        arrays, which are broadcast.
         """
         kind = np.dtype(dtype)
         if kind.kind not in "biu":
@@ -138,14 +148,14 @@ class CipherStream:
         for at, words in self._pieces(flat.size):
             while (beyond := words > last[at]).any():  # the last, incomplete run of remainders is drawn again
                 words[beyond] = np.frombuffer(self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64)
-            with np.errstate(divide="ignore"):  # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words stay as they are
+            with np.errstate(divide="ignore"):  # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words are unchanged
                 words -= words // divisor[at] * divisor[at]
             words += start[at]  # negative numbers are their complements of 2⁶⁴, as in int64
             flat[at] = words.view(np.int64)
         return wanted[()] if size is None else wanted
 
     def poisson(self, lam: ArrayLike = 1.0, size: Shape = None) -> Any:
-        """Return Poisson numbers of these means; see ``auditor.numerics.whole_draws``."""
+        """Return Poisson numbers; see ``auditor.numerics.whole_draws``."""
         mean = np.asarray(lam, dtype=np.float64)
         if not np.all((mean >= 0) & (mean <= LARGEST_MEAN)):
             raise ValueError(f"a Poisson mean must be from 0 to {LARGEST_MEAN:g}")
@@ -154,16 +164,16 @@ class CipherStream:
         return drawn[()] if size is None else drawn
 
     def permutation(self, x: ArrayLike, axis: int = 0) -> NDArray[Any]:
-        """Return numbers below x, or x with its entries along an axis in random order.
+        """Return a permutation of numbers below x, or of x along an axis.
 
-        The order is that of random words, of which two are equal once in 2⁶³ pairs.
+        Sorted by random words; two words are equal with probability 2⁻⁶³.
         """
         items, axis = (np.arange(x), 0) if isinstance(x, (int, np.integer)) else (np.asarray(x), axis)
-        count = np.moveaxis(items, axis, 0).shape[0]  # raises numpy's own error where there is no such axis
+        count = np.moveaxis(items, axis, 0).shape[0]  # numpy's own error for an invalid axis
         return np.take(items, np.argsort(self.integers(2**63, size=count), kind="stable"), axis)
 
     def _filled(self, turn: Callable[[Words, Array], None], size: Shape, dtype: DTypeLike, out: NDArray[Any] | None) -> Any:
-        """Return numbers that ``turn`` makes of as many words; one number where neither size nor ``out`` is given."""
+        """Return numbers computed from words; a scalar without size and out."""
         kind = np.dtype(dtype)
         wanted = np.empty(() if size is None else size, kind) if out is None else out
         if kind not in (np.float64, np.float32) or wanted.dtype != kind:
@@ -181,7 +191,7 @@ class CipherStream:
         return wanted[()] if size is None and out is None else wanted
 
     def _pieces(self, size: int) -> Iterator[tuple[slice, Words]]:
-        """Yield places of a flat array, and a word for each; the next piece overwrites the words of the last."""
+        """Yield places of a flat array with their words (reused memory)."""
         for start in range(0, size, PIECE):
             at = slice(start, min(start + PIECE, size))
             self._encryptor.update_into(ZEROS[: 8 * (at.stop - start)], self._buffer.data)

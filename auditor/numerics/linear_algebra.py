@@ -1,4 +1,4 @@
-"""The linear algebra that attacks share, in forms that stand singular and badly scaled covariances."""
+"""Linear algebra for singular and badly scaled covariances."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from auditor.types import Array
 EPS = float(np.finfo(np.float64).eps)
 
 PROPORTIONAL = 4 * np.finfo(float).eps
-"""How far one covariance may be from a multiple of another, in units of their sum's deviations, and still count as one."""
+"""Tolerance of proportional covariances, in units of their sum's deviations."""
 
 
 def in_own_units(K: Array) -> tuple[Array, Array]:
-    """Return a matrix with each row and column over the root of its diagonal entry, and those roots, shapes (..., N, N) and (..., N).
+    """Return a matrix scaled to unit diagonal, and its diagonal's roots.
 
-    A covariance's eigenvalues hide a small attribute that cannot be beside a large one; its correlations' do not. Rows whose diagonal
-    entry is not above 0 are left as they are.
+    Shapes (..., N, N) and (..., N). A covariance's eigenvalues hide small attributes among large
+    ones; its correlations' do not. Rows with a diagonal entry not above 0 are unchanged.
     """
     own = np.einsum("...nn->...n", K)
     root = np.sqrt(np.where(own > 0, own, 1.0))
@@ -28,13 +28,15 @@ def in_own_units(K: Array) -> tuple[Array, Array]:
 
 
 def pseudo_inverse(K: Array) -> Array:
-    """Return ``K⁺`` of a covariance, shape (N, N), its attributes brought to one scale first."""
+    """Return ``K⁺`` of a covariance, shape (N, N), via its correlations."""
     correlations, root = in_own_units(K)
     return np.asarray(np.linalg.pinv(correlations, hermitian=True) / np.outer(root, root))
 
 
 WIDEST = 1e5
-"""Ratio of two attributes' deviations up to which eigenvalues of their covariance itself are right to 1e-6 in either's own unit."""
+"""Ratio of two attributes' deviations up to which unscaled eigenvalues are accurate to 1e-6 in
+either unit.
+"""
 
 
 def is_diagonal(K: Array) -> bool:
@@ -43,22 +45,26 @@ def is_diagonal(K: Array) -> bool:
 
 
 def widely_scaled(K: Array) -> NDArray[np.bool_]:
-    """Whether a covariance's attributes are so different in size that its eigenvalues would drown the small ones in rounding.
+    """Whether a covariance's attributes differ too much in size.
 
-    Of covariances of shape (..., N, N), an answer for each.
+    Its eigenvalues would lose small attributes to rounding. One answer per matrix of shape (..., N,
+    N).
     """
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
     return np.asarray(root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(axis=-1, initial=np.inf))
 
 
 def clip_to_psd(K: Array, like: Array | None = None) -> Array:
-    """Return the positive semi-definite matrix nearest to a symmetric one: negative eigenvalues become 0.
+    """Return the nearest positive semi-definite matrix to a symmetric one.
+
+    Negative eigenvalues become 0.
 
     Parameters
     ----------
     K : ndarray of shape (..., N, N)
     like : ndarray of shape (..., N, N), optional
-        A covariance of the same attributes. Where their sizes are far apart it gives the units to clip in.
+        A covariance of the same attributes; it gives the units to clip in if their sizes differ
+        widely.
     """
     if like is not None and (wide := widely_scaled(like)).any():
         own = np.einsum("...nn->...n", like)
@@ -70,19 +76,22 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
-    """Return eigenvalues, largest first, shape (N,), and eigenvectors as columns, shape (N, N)."""
+    """Return descending eigenvalues, (N,), and column eigenvectors, (N, N)."""
     values, vectors = np.linalg.eigh((K + K.T) / 2)
     return values[::-1], vectors[:, ::-1]
 
 
 def symmetric_root(K: Array) -> Array:
-    """Return the symmetric ``K^½`` of a positive semi-definite matrix, shape (N, N), negative eigenvalues taken for 0."""
+    """Return the symmetric ``K^½``, shape (N, N), negative eigenvalues as 0."""
     values, vectors = np.linalg.eigh(K)
     return np.asarray((vectors * np.sqrt(np.clip(values, 0.0, None))) @ vectors.T)
 
 
 def correlation(K: Array) -> Array:
-    """Return the correlation matrix of a covariance, shape (N, N); 0 off the diagonal where an attribute does not vary."""
+    """Return the correlation matrix of a covariance, shape (N, N).
+
+    0 off the diagonal for a constant attribute.
+    """
     scale = np.sqrt(np.clip(np.diag(K), 0.0, None))
     product = np.outer(scale, scale)
     C: Array = np.divide(K, product, out=np.zeros_like(K, dtype=np.float64), where=product > 0)
@@ -92,10 +101,11 @@ def correlation(K: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pencil:
-    """``K_X`` and ``K_0`` diagonalised together: ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``.
+    """``K_X`` and ``K_0`` diagonalised jointly, for all noise multiples.
 
-    One decomposition serves every noise multiple v, so every coalition: it exists for singular matrices too, on the range of
-    ``K_X + K_0``. Of several pairs, with leading axes, there is one for each: directions outside that range are then columns of 0.
+    ``K_X = A diag(c) Aᵀ`` and ``K_0 = A diag(1−c) Aᵀ``. Exists for singular matrices too, on the
+    range of ``K_X + K_0``. Leading axes hold several pairs; directions outside the range are then
+    columns of 0.
 
     Attributes
     ----------
@@ -106,7 +116,8 @@ class Pencil:
     share : ndarray of shape (..., r)
         ``c`` in [0, 1]: the data's share of each direction's variance.
     proportional : ndarray of shape (...)
-        Whether one is a multiple of the other, and their sum has full rank: ``G(v)`` is then a number, of which rounding must make no more.
+        Whether one is a multiple of the other, with a sum of full rank: ``G(v)`` is then exactly a
+        number.
     """
 
     basis: Array = field(repr=False)
@@ -116,9 +127,10 @@ class Pencil:
 
     @classmethod
     def of(cls, K_X: Array, K_0: Array) -> Pencil:
-        """Decompose a pair of positive semi-definite matrices of shape (N, N), or several of shape (..., N, N).
+        """Decompose positive semi-definite pairs of shape (..., N, N).
 
-        Attributes are scaled to unit variance first, so that a salary in dollars does not drown an age in years.
+        Attributes are first scaled to unit variance, so that a salary in dollars does not mask an
+        age in years.
         """
         T = K_X + K_0
         both, scale = in_own_units(T)
@@ -133,7 +145,8 @@ class Pencil:
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
-            # Directions outside the range are put below every share: else they would be mixed with those inside along which no data are.
+            # Directions outside the range get shares below all others, to avoid mixing with
+            # directions inside that have no data.
             whitened = inverse @ data @ inverse.swapaxes(-1, -2) - np.eye(values.shape[-1]) * ~keep[..., None]
             c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
             U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
@@ -141,7 +154,10 @@ class Pencil:
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
-        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N), for noise multiples of shape (...); of several pairs, one for each."""
+        """Return ``G(v) = K_X (K_X + v K_0)⁺``, shape (..., N, N).
+
+        For noise multiples of shape (...), one per pair if there are several.
+        """
         c, total = self.share, self._total(v)
         kept = np.divide(c, total, out=np.zeros_like(total), where=total > 0)
         one = np.eye(self.basis.shape[-2])
@@ -153,11 +169,14 @@ class Pencil:
         return G
 
     def error(self, v: Array) -> Array:
-        """Return ``K_X − G(v) K_X``, shape (..., N, N), without the cancellation of computing it as written (li2012 (7))."""
+        """Return ``K_X − G(v) K_X``, shape (..., N, N), without cancellation.
+
+        Source: li2012 (7).
+        """
         return (self.basis * self._left(v)[..., None, :]) @ self.basis.swapaxes(-1, -2)
 
     def error_of(self, j: int, v: Array) -> Array:
-        """Return entry (j, j) of ``error`` of one pair, shape (...): what a thousand attributes are asked one by one."""
+        """Return entry (j, j) of ``error`` of one pair, shape (...)."""
         return np.asarray(self._left(v) @ self.basis[j] ** 2)
 
     def _left(self, v: Array) -> Array:
@@ -169,17 +188,18 @@ class Pencil:
 
 
 def regression(K_xy: Array, K_y: Array) -> Array:
-    """Return ``W = K_xy K_y⁺``, shape (N, d), for a covariance that may be singular and badly scaled.
+    """Return ``W = K_xy K_y⁺``, shape (N, d), for any covariance.
 
-    Source: li2012 (4) and (6). ``K_xy`` must lie in the range of ``K_y``, as it does for covariances of one distribution; *not checked*.
+    It may be singular and badly scaled. Source: li2012 (4) and (6). ``K_xy`` must be in the range
+    of ``K_y``, as for covariances of one distribution; *not checked*.
     """
     return ranked_regression(K_xy, K_y)[0]
 
 
 def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]:
-    """Return ``W`` as ``regression`` does, and the rank of ``K_y``: how many coefficients an attribute's row of ``W`` has in truth.
+    """Return ``W`` as ``regression``, and the rank of ``K_y``.
 
-    Leading axes, if any, are several regressions at once: (..., N, d) and (..., d, d) give (..., N, d) and (...).
+    Leading axes are several regressions: (..., N, d) and (..., d, d) give (..., N, d) and (...).
     """
     correlations, scale = in_own_units(K_y)
     values, Q = np.linalg.eigh(correlations)
@@ -190,14 +210,16 @@ def ranked_regression(K_xy: Array, K_y: Array) -> tuple[Array, NDArray[np.intp]]
 
 
 WELL_CONDITIONED = 1e-8
-"""Least eigenvalue over the largest, of correlations, from which a plain solve keeps half the digits and no rank is in doubt."""
+"""Least over largest eigenvalue of correlations from which a plain solve keeps half the digits and
+full rank is certain.
+"""
 
 
 class Regressors:
-    """The ``d`` regressors of N attributes, for the regressions on many choices of some of them.
+    """``d`` regressors of N attributes, for regressions on subsets.
 
-    By Cauchy's interlacing theorem no principal submatrix of the correlations is worse conditioned than the whole: where the whole is
-    sound, so is every choice, and one decomposition saves one for each.
+    By Cauchy's interlacing theorem a principal submatrix of the correlations is conditioned no
+    worse than the whole. One decomposition of the whole can thus vouch for every subset.
 
     Parameters
     ----------
@@ -215,14 +237,16 @@ class Regressors:
         return bool(values[0] > WELL_CONDITIONED * values[-1])
 
     def chosen(self, index: NDArray[np.intp], less: NDArray[np.intp] | None = None) -> tuple[Array, NDArray[np.intp]]:
-        """Return ``W`` and ranks of the regressions on several choices of ``k`` of them, shapes (B, N, k) and (B,).
+        """Return ``W`` and ranks of the regressions on several subsets of size k.
+
+        Shapes (B, N, k) and (B,).
 
         Parameters
         ----------
         index : ndarray of shape (B, k)
-            The regressors of each choice.
+            The regressors of each subset.
         less : ndarray of shape (B, k), optional
-            What is subtracted from each of them.
+            Regressors to subtract from each.
         """
         if less is not None:
             return ranked_regression((self._xy[:, index] - self._xy[:, less]).swapaxes(0, 1), of_differences(self._y, index, less))
@@ -236,7 +260,10 @@ class Regressors:
 
 
 def of_differences(K: Array, index: NDArray[np.intp], less: NDArray[np.intp]) -> Array:
-    """Return the covariances of ``v_index − v_less`` for several choices of k such pairs, shape (B, k, k), given that of v."""
+    """Return the covariances of ``v_index − v_less``, shape (B, k, k).
+
+    Given the covariance of v, for B subsets of k pairs.
+    """
     plus, minus = index[:, :, None], less[:, :, None]
     other, off = index[:, None, :], less[:, None, :]
     return np.asarray(K[plus, other] - K[plus, off] - K[minus, other] + K[minus, off])

@@ -1,4 +1,4 @@
-"""First and second moments of original and copies together: one pass over the rows, after which no linear attack needs them.
+"""Joint first and second moments of original and copies, in one pass.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,8 +6,8 @@
 | ``t`` | ``Σ v`` over rows | (d,) |
 | ``P`` | ``Σ v vᵀ`` over rows | (d, d) |
 
-Moments of row groups are sums, so those of any union are sums of sums, and blocks may be worked on by any process. The mean is taken off
-*before* the products are formed: at an offset of 10⁸ deviations an uncentred covariance in doubles, ``Σ x² − n x̄²``, is only rounding.
+Moments of row groups add up, so any process may handle a block. Rows are centred *before* products:
+at an offset of 10⁸ deviations the uncentred formula ``Σ x² − n x̄²`` is lost to rounding.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from auditor.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Sums over some rows, about a fixed centre (the table's mean in every part).
+    """Sums over some rows, about a fixed centre (the table's mean).
 
     Attributes
     ----------
@@ -46,20 +46,20 @@ class Moments:
 
     @classmethod
     def of(cls, rows: Array) -> Moments:
-        """Return the moments of rows of shape (b, d) that are centred already."""
-        # A product with ones: the sum over rows at half the time of a reduction along the outer axis.
+        """Return the moments of centred rows, shape (b, d)."""
+        # A product with ones: half the time of a reduction along the outer axis.
         return cls(rows.shape[0], np.ones(rows.shape[0]) @ rows, rows.T @ rows)
 
     @classmethod
     def merge(cls, parts: Iterable[Moments]) -> Moments:
-        """Return the moments of several row groups together, added in the order given; one is held at a time."""
+        """Return the sum of the moments of row groups, in order, one at a time."""
         sums = Sums()
         for part in parts:
             sums.add(part)
         return sums.moments()
 
     def __sub__(self, part: Moments) -> Moments:
-        """Return the moments of the rows without those of a part of them."""
+        """Return the moments without a part of the rows."""
         return Moments(self.count - part.count, self.total - part.total, self.products - part.products)
 
     @property
@@ -83,12 +83,18 @@ class Moments:
         return centred / (divisor or self.count)
 
     def of_copies(self, copies: Sequence[int], width: int) -> Moments:
-        """Return the moments of some copies alone, dropping the original; copy numbers count from 1."""
+        """Return the moments of some copies, without the original.
+
+        Copy numbers count from 1.
+        """
         found = self.parts([copy + 1 for copy in copies], width)
-        return Moments(found.count, found.total.copy(), found.products.copy())  # whoever is given them gets no window on the original
+        return Moments(found.count, found.total.copy(), found.products.copy())  # a copy, so that the receiver gets no view of the original
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
-        """Return the moments of some of the parts that stand side by side, numbered from 1; the same where there are no columns at all."""
+        """Return the moments of some of the stacked parts, numbered from 1.
+
+        Unchanged if there are no columns.
+        """
         if self.size == 0:
             return self
         index = neighbours(attribute_index(places, width))
@@ -96,7 +102,7 @@ class Moments:
 
 
 class Awaited(Moments):
-    """Moments that are taken when they are first asked for: an attack that needs none saves the pass.
+    """Moments computed on first use.
 
     Parameters
     ----------
@@ -129,13 +135,16 @@ class Awaited(Moments):
 
 
 class Sums:
-    """Moments that others are added to, in place: of a million columns' products only these are kept. Of one part they are that part."""
+    """Moments summed in place, to hold one set of products only.
+
+    With one part, that part itself.
+    """
 
     def __init__(self) -> None:
         self._count = 0
         self._total: Array | None = None
         self._products: Array | None = None
-        self._mine = False  # whether these are sums made here, and not a part that is somebody's
+        self._mine = False  # whether the sums belong to this object, not to a part
 
     def add(self, part: Moments) -> None:
         """Add the moments of other rows."""
@@ -149,14 +158,16 @@ class Sums:
             self._total, self._products, self._mine = self._total + part.total, self._products + part.products, True
 
     def moments(self) -> Moments:
-        """Return what was added so far; something must have been."""
+        """Return the sum so far of at least one part."""
         assert self._total is not None
         assert self._products is not None
         return Moments(self._count, self._total, self._products)
 
 
 def of_rows(parts: Sequence[Array], centre: Array, deviation: Array | None = None) -> Moments:
-    """Return the moments of some tables' rows side by side, piece by piece: no memory that grows with the rows.
+    """Return the joint moments of some tables' rows, piece by piece.
+
+    Memory does not grow with the rows.
 
     Parameters
     ----------
@@ -172,43 +183,46 @@ def of_rows(parts: Sequence[Array], centre: Array, deviation: Array | None = Non
 
 
 def centred(parts: Sequence[Array], centre: Array) -> Array:
-    """Return ``[x, y_1 … y_M]`` less the centre, side by side, shape (b, d)."""
+    """Return ``[x, y_1 … y_M]`` less the centre, shape (b, d)."""
     return np.concatenate(parts, axis=1) - np.tile(centre, len(parts))
 
 
 LAID_VALUES = 3 * 2**17
-"""Values laid side by side at a time: three megabytes, which stay in the cache while they are multiplied."""
+"""Values in a stacked piece: three megabytes, which fit the cache."""
 FEWEST_LAID = 512
-"""Rows laid at a time at the least: their products are added to those before them, which takes as long as to multiply some 300 rows."""
+"""Fewest rows per piece: adding its products costs as much as multiplying some 300 rows."""
 
 NARROW = 15
-"""Attributes up to which rows less the centre are laid column by column: one table's row is then too short a run to work on at speed."""
+"""Most attributes for column-wise stacking: rows are too short for fast loops."""
 
 SHORT = 4
-"""Attributes up to which a table's row is too short to be copied as one item."""
+"""Most attributes for which a row is too short to be copied as one item."""
 
 NEAR = 3.0
-"""Centres up to so many standard deviations from 0 are taken off the sums: that costs ``log10(1 + NEAR²)`` digits, one at most."""
+"""Centres within this number of deviations are subtracted from sums, at a cost of ``log10(1 +
+NEAR²)`` digits, one at most.
+"""
 
 LANES = 4
-"""Columns are filled up to a multiple: of 11 BLAS takes half as long again as of 12."""
+"""Columns are padded to a multiple: BLAS needs half as long again for 11 as for 12."""
 
 BAND, SMALL_OUTPUT, SMALL_WORK = 8, 1_200, 10**6
-"""Columns multiplied by others at a time; numbers in a product, and multiplications for it, up to which OpenBLAS multiplies rows where they
-lie. Of larger ones it copies both factors into an order of its own first, which for so few columns takes as long as the product."""
+"""Columns per product; output size and multiplications up to which OpenBLAS multiplies rows in
+place. Above, it first copies both factors, which for few columns costs as much as the product.
+"""
 
 ALIGNED = 8
-"""Values that a core loads at a time, where it can: from a place that is no multiple of theirs it takes a fifth longer to multiply."""
+"""Values per aligned load: unaligned data multiply a fifth slower."""
 
 
 class _Room(threading.local):
-    """A thread's memory for rows side by side, used again and again: touching fresh memory costs more than the arithmetic.
+    """A thread's reused memory for stacked rows, since allocation is slow.
 
     Attributes
     ----------
     values : ndarray of shape (any,)
     laid : tuple
-        Whose rows were laid there last, and how many.
+        Owner and number of the last rows.
     """
 
     values: Array = np.empty(0)
@@ -219,24 +233,24 @@ _ROOM = _Room()
 
 
 class Stack:
-    """Lays rows of tables side by side, ``[x, y_1 … y_M]``, and adds up their moments.
+    """Stacks rows of tables, ``[x, y_1 … y_M]``, and sums their moments.
 
-    All stacks of a thread lay their rows in the same memory: ``rows`` are to be asked for before another is added to.
+    All stacks of a thread share memory, so read ``rows`` before another stack is used.
 
-    A piece is laid out in the order that is quickest to copy and multiply: by rows, or of narrow tables by columns. The centre is taken off
-    every row or, where the data are near 0 anyway (``NEAR``), off the sums. A column of ones beside the others makes their products with it
-    the totals ``t``. Up to some hundred columns are multiplied a few at a time, by themselves and those that follow, a slab of rows at a
-    time (``BAND``, ``SMALL_WORK``).
+    A piece is laid out by rows, or for narrow tables by columns, whichever is faster. The centre is
+    subtracted from every row or, for data near 0 (``NEAR``), from the sums. A column of ones yields
+    the totals ``t``. Up to some hundred columns are multiplied in bands and slabs of rows
+    (``BAND``, ``SMALL_WORK``).
 
     Parameters
     ----------
     centre : ndarray of shape (N,)
         The table's mean.
     tables : int
-        Tables side by side.
+        Number of tables.
     deviation : ndarray of shape (N,), optional
-        The table's standard deviations: without them the centre is taken off every row. A function of the table and not of the rows
-        that come, so that every piece is done alike.
+        The table's standard deviations; without them the centre is subtracted from every row. Of
+        the table, not of the rows, so all pieces are treated equally.
     """
 
     def __init__(self, centre: Array, tables: int, deviation: Array | None = None) -> None:
@@ -245,7 +259,7 @@ class Stack:
         self._by_row, d = centre.size > (SHORT if self._later else NARROW), self._centre.size
         self._banded = BAND * (d + 1) <= SMALL_OUTPUT
         self._below = np.tril_indices(d if self._banded else 0, -1)
-        # One table that fills its columns is not copied to have ones, nor are many columns made more.
+        # A single full table is not copied for ones, and wide columns are not padded.
         ones = d % LANES > 0 or (self._banded and tables > 1)
         self._size, self._used = d + ones + -(d + ones) % LANES, d + ones
         self._rows: Array = np.empty((0, self._size))
@@ -253,7 +267,7 @@ class Stack:
         self._count, self._total, self._products = 0, np.zeros(self._centre.size), np.zeros((self._centre.size,) * 2)
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Cut rows ``start`` to ``stop`` evenly into pieces that are best added one by one."""
+        """Divide rows ``start`` to ``stop`` evenly into pieces to add."""
         return evenly(start, stop, self._size, max(LAID_VALUES, FEWEST_LAID * self._size))
 
     def add(self, parts: Sequence[Array]) -> None:
@@ -266,7 +280,7 @@ class Stack:
         """
         self.lay(parts)
         d, products = self._centre.size, self._multiplied()
-        # A product with ones: the sum over rows at half the time of a reduction along the outer axis.
+        # A product with ones: half the time of a reduction along the outer axis.
         total = products[:d, d] if products.shape[1] > d else np.ones(len(self._rows)) @ self._rows
         first = self._count == 0
         self._count += len(self._rows)
@@ -274,7 +288,7 @@ class Stack:
         self._products = products[:d, :d] if first else np.add(self._products, products[:d, :d], out=self._products)
 
     def _multiplied(self) -> Array:
-        """Return products of the piece's columns with each other and with ones, if it has any; below the diagonal some may be missing."""
+        """Return products of the piece's columns, above the diagonal at least."""
         if self._places is None or self._places.slabs is None or self._rows is not self._places.rows:
             return np.asarray(self._rows.T @ self._rows)
         slabs, products = self._places.slabs[:, : self._used], np.zeros((self._centre.size, self._used))
@@ -284,17 +298,17 @@ class Stack:
         return products
 
     def lay(self, parts: Sequence[Array]) -> None:
-        """Take up a piece, so that ``rows`` gives some of it, and add nothing."""
+        """Load a piece for ``rows``, without adding it."""
         alone = len(parts) == 1 and self._later and parts[0].flags.c_contiguous
         self._rows = parts[0] if alone else self._laid(parts)
 
     def rows(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Array:
-        """Return some rows of the last piece, less the centre, shape (r, d)."""
+        """Return some rows of the last piece, centred, shape (r, d)."""
         rows: Array = self._rows[chosen][:, : self._centre.size]
         return rows - self._centre if self._later else rows
 
     def moments(self) -> Moments:
-        """Return the moments about the centre of what was added since they were asked for last; something must have been."""
+        """Return the centred moments added since the last call; not empty."""
         n, t, P, c = self._count, self._total, self._products, self._centre
         self._count = 0
         if self._banded:
@@ -308,7 +322,6 @@ class Stack:
         return Moments(n, t - n * c, np.subtract(P, off, out=off))
 
     def _laid(self, parts: Sequence[Array]) -> Array:
-        """Return the piece side by side, shape (b, size)."""
         b, d = len(parts[0]), self._centre.size
         slabs = math.ceil(b * min(d, BAND) * self._used / SMALL_WORK) if self._banded else 0
         most = (b + slabs * ALIGNED) * self._size
@@ -324,7 +337,7 @@ class Stack:
             self._places.beyond[...] = 0.0
             _ROOM.laid = self, b
         if self._by_row and not self._later and self._size == self._width:
-            subtract_row(parts[0], self._centre, rows)  # one table that fills its columns: no copy to take the centre off
+            subtract_row(parts[0], self._centre, rows)  # a single full table: no copy, centred in place
             return rows
         if self._by_row:
             for part, here, items in zip(parts, self._places.tables, self._places.items, strict=True):
@@ -345,22 +358,22 @@ class Stack:
 
 
 class _Places(NamedTuple):
-    """Where a piece of so many rows is laid.
+    """Memory layout of a piece of rows.
 
     Attributes
     ----------
     values : ndarray of shape (any,)
-        The memory it is a stretch of.
+        The memory that contains it.
     rows : ndarray of shape (b, size)
         All rows.
     tables : list of ndarrays of shape (b, N)
-        Each table's columns of them.
+        Each table's columns.
     items : list of ndarrays of shape (b, 1)
-        Each table's rows as one item each, if rows lie one after the other.
+        Each table's rows as one item each, if rows are contiguous.
     slabs : ndarray of shape (s, size, r) or None
-        Columns cut evenly into runs of rows, which end beyond the piece.
+        Columns divided evenly into runs of rows, padded beyond the piece.
     beyond : ndarray of shape (s·r − b, size)
-        What lies beyond it.
+        The padding.
     """
 
     values: Array
@@ -372,7 +385,6 @@ class _Places(NamedTuple):
 
     @classmethod
     def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool, slabs: int) -> _Places:
-        """Divide a stretch of memory up; into no slabs where their number is 0."""
         room = slabs * ALIGNED * math.ceil(height / slabs / ALIGNED) if slabs else height
         held = values[: room * size].reshape(room, size) if by_row else values[: room * size].reshape(size, room).T
         rows = held[:height]
@@ -384,22 +396,27 @@ class _Places(NamedTuple):
 
 
 RUN = 512
-"""Values done at once when one row is taken off all: numpy's inner loop, whose start costs as much as a few dozen values, is that long."""
+"""Values per inner loop when one row is subtracted from all; the loop's start costs as much as a
+few dozen values.
+"""
 
 
 def whole_runs(rows: int, width: int) -> tuple[int, int]:
-    """Return how many of so many rows fill whole runs, and how many rows a run has."""
+    """Return the number of rows that fill whole runs, and rows per run."""
     run = max(1, RUN // width)
     return rows - rows % run, run
 
 
 def subtract_row(rows: Array, row: Array, out: Array) -> None:
-    """Write ``rows − row``, shape (b, N), to ``out``, which may be ``rows`` itself."""
+    """Write ``rows − row``, shape (b, N), to ``out`` (may be ``rows``)."""
     by_run(np.subtract, rows, row, out)
 
 
 def by_run(operation: np.ufunc, rows: Array, row: Array, out: Array) -> None:
-    """Write what an operation makes of every row and one row, value by value, shape (b, N): several at a time if they lie in a row."""
+    """Write an elementwise operation of every row and one row, shape (b, N).
+
+    Several rows at a time if contiguous.
+    """
     if not (rows.flags.c_contiguous and out.flags.c_contiguous):
         operation(rows, row, out=out)
         return
@@ -410,21 +427,24 @@ def by_run(operation: np.ufunc, rows: Array, row: Array, out: Array) -> None:
 
 
 def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
-    """Return ascending places one after the other as a slice, through which an array is seen and not copied; others as they are.
+    """Return consecutive ascending places as a slice; others unchanged.
 
-    Coalitions of copies 1 to k are such: to cut their moments out, k² numbers each, took longer than all that was done with them.
+    A slice avoids copies of k² moments per coalition of copies 1 to k.
     """
     run = index.size > 0 and index[-1] - index[0] == index.size - 1 and bool((index[1:] > index[:-1]).all())
     return slice(int(index[0]), int(index[-1]) + 1) if run else index
 
 
 def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
-    """Return what takes the rows and the columns at some places out of a square matrix."""
+    """Return the index of a square submatrix."""
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
 def stacked(groups: Sequence[Moments], columns: NDArray[np.intp] | slice) -> tuple[Array, Array, Array]:
-    """Return counts, totals and products of some columns of G groups, shapes (G,), (G, c) and (G, c, c); of one group maybe no copies."""
+    """Return counts, totals and products of some columns of G groups.
+
+    Shapes (G,), (G, c) and (G, c, c); views for one group.
+    """
     if len(groups) == 1:
         (only,) = groups
         return np.array([float(only.count)]), only.total[columns][None], only.products[square(columns)][None]
@@ -433,6 +453,6 @@ def stacked(groups: Sequence[Moments], columns: NDArray[np.intp] | slice) -> tup
 
 
 def attribute_index(copies: Sequence[int], width: int) -> NDArray[np.intp]:
-    """Return the places of some copies' attributes among the stacked copies ``[Y_1 … Y_M]``, shape (kN,)."""
+    """Return the places of some copies' attributes in ``[Y_1 … Y_M]``, (kN,)."""
     first = (np.asarray(copies, dtype=np.intp) - 1) * width
     return (first[:, None] + np.arange(width)).ravel()

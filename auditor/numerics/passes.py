@@ -1,7 +1,7 @@
-"""A pass over the rows of a table, which need not fit into memory: a job is done block by block, and stripes are added up in order.
+"""A pass over a table's rows, block by block, with ordered sums.
 
-Floating-point sums depend on their order, so those of a stripe are taken by one process, whichever it is, and those of all stripes are
-added up in order: results are the same bytes for any number of workers.
+The table need not fit into memory. Each stripe is summed by one process, and stripes are added in
+order, so results are identical for any number of workers.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from auditor.numerics.blocks import row_blocks, stripes
 
 
 class Part(Protocol):
-    """What a pass found in some stripes."""
+    """Result of a pass over some stripes."""
 
     def add(self, other: Any) -> None:
-        """Add what was found in the records that follow."""
+        """Add the result of later records."""
 
 
 P = TypeVar("P", bound=Part)
 
 
 class Job(ABC, Generic[P]):
-    """What is to be found in a pass; it travels to whoever goes through the rows, and holds none.
+    """Computation of a pass; sent to the processes that read the rows.
 
     Attributes
     ----------
     exact : bool
-        Whether parts are whole numbers only, which may be added up in any order.
+        Whether parts are whole numbers, which may be added in any order.
     drawn : bool
-        Whether what makes the copies is looked at, and not only the copies.
+        Whether the generators of the copies are used, not only the copies.
     """
 
     exact: ClassVar[bool] = False
@@ -39,39 +39,39 @@ class Job(ABC, Generic[P]):
 
     @abstractmethod
     def weight(self, records: int) -> int:
-        """Return about how many bytes a part may have that was found in so many records."""
+        """Return the approximate size in bytes of a part of ``records`` records."""
 
     @abstractmethod
     def begin(self) -> P:
-        """Return what was found in no stripe yet."""
+        """Return an empty result."""
 
     @abstractmethod
     def take(self, block: Any, into: P) -> None:
-        """Take one block."""
+        """Process one block."""
 
     def end(self, into: P) -> None:
-        """Take note that a stripe ends."""
+        """Process the end of a stripe."""
 
     def looks_at(self, start: int, stop: int) -> bool:
-        """Return whether there is anything to find in rows ``start`` to ``stop`` (exclusive)."""
+        """Return whether rows ``start`` to ``stop`` (exclusive) are needed."""
         return True
 
     def storable(self, parts: Sequence[P]) -> Any:
-        """Return what may be written to disk of some parts, as JSON values; None when nothing may."""
+        """Return some parts as JSON values for the disk, or None."""
         return None
 
     def restored(self, kept: Any) -> list[P]:
-        """Return the parts that this was kept of; none where nothing was, or nothing that makes sense."""
+        """Return the parts from stored values; empty if absent or invalid."""
         return []
 
     @property
     def rest(self) -> Job[P] | None:
-        """The job that finds what is not written to disk, to be added to what was; None when there is nothing."""
+        """The job for results that are not stored, or None."""
         return None
 
 
 def added_up(job: Job[P], parts: Iterable[P]) -> P:
-    """Return what a job found in the whole table, from its parts in order."""
+    """Return a job's result for the whole table, from its parts in order."""
     whole = job.begin()
     for part in parts:
         whole.add(part)
@@ -81,10 +81,10 @@ def added_up(job: Job[P], parts: Iterable[P]) -> P:
 def walk(
     job: Job[P], block: Callable[[int, bool], Any], rows: int, width: int, first: int = 0, stop: int | None = None
 ) -> Iterator[list[P]]:
-    """Go through some stripes of a table of that many rows and attributes; all of them by default.
+    """Process some stripes of a table; all by default.
 
-    ``block`` makes a block of its number, and of whether what makes its copies is wanted. Yields a list of parts after every block, empty
-    but where a stripe ends; of a job that is exact one part, when all has been gone through.
+    ``block`` returns a block by number, with its generators if wanted. Yields a list of parts after
+    every block, empty except at the end of a stripe. An exact job yields one part at the end.
     """
     bounds, into = row_blocks(rows, width), None
     for a, b in stripes(rows, width)[first:stop]:

@@ -1,15 +1,15 @@
-"""What random-matrix theory says of noise seen in finitely many rows: its spectrum's edge and median, and the best shrinkage.
+"""Random-matrix theory of noise: spectrum edge, median and shrinkage.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``n, N`` | rows and attributes | scalars | |
 | ``Q`` | ``n / N`` | scalar | liu2008, section 3.2 |
 | ``β`` | ``min(n, N) / max(n, N)``: 1/Q when there are more rows than attributes | scalar | gavish2017 |
-| ``λ̂_j`` | eigenvalues of the sample covariance of what was released | (N,) | liu2008, section 3.2 |
-| ``σ²`` | variance of the noise, the same for every attribute | scalar | |
+| ``λ̂_j`` | eigenvalues of the sample covariance of the copy | (N,) | liu2008, section 3.2 |
+| ``σ²`` | variance of the noise, equal for every attribute | scalar | |
 
-Eigenvalues of pure noise fill ``σ²(1 ± √β)²`` with the Marchenko–Pastur density, and do not sit at ``σ²``. Asymptotic in n and N with
-their ratio fixed, and good from N ≈ 20 on; for white noise only.
+Eigenvalues of pure noise fill ``σ²(1 ± √β)²`` with the Marchenko–Pastur density, not a point at
+``σ²``. Asymptotic in n and N at a fixed ratio, accurate from N ≈ 20; white noise only.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from auditor.types import Array
 
 _GRID = 4096
-"""Points of the quadrature: the median is then right to 1e-6."""
+"""Points of the quadrature, for a median accurate to 1e-6."""
 
 
 def aspect(rows: int, attributes: int) -> float:
@@ -31,7 +31,7 @@ def aspect(rows: int, attributes: int) -> float:
 
 
 def noise_edge(rows: int, attributes: int, variance: float) -> float:
-    """Return ``σ²(1 + 1/√Q)²``, ``Q = n/N``: the largest eigenvalue that noise alone makes.
+    """Return ``σ²(1 + 1/√Q)²``, ``Q = n/N``: the largest noise eigenvalue.
 
     Source: liu2008, section 3.2 (the bound of kargupta2003).
 
@@ -45,9 +45,10 @@ def noise_edge(rows: int, attributes: int, variance: float) -> float:
 
 @lru_cache(maxsize=256)
 def noise_median(beta: float) -> float:
-    """Return the median of the Marchenko–Pastur law with ratio ``β`` and variance 1.
+    """Return the median of the Marchenko–Pastur law, ratio ``β``, variance 1.
 
-    With ``x = 1 + β − 2√β cos θ`` the law is ``(2/π) sin²θ / x dθ`` on [0, π]: smooth, so that a plain sum integrates it.
+    With ``x = 1 + β − 2√β cos θ`` the law is ``(2/π) sin²θ / x dθ`` on [0, π]: smooth, so a plain
+    sum integrates it.
 
     Examples
     --------
@@ -62,10 +63,10 @@ def noise_median(beta: float) -> float:
 
 
 def noise_variance(values: Array, rows: int) -> float:
-    """Return an estimate of ``σ²`` from the spectrum of what was released.
+    """Return an estimate of ``σ²`` from the spectrum of a copy.
 
-    The median eigenvalue is set against the median of pure noise; eigenvalues beyond noise's edge are then taken for data, and
-    the median is taken anew of the others, until none is beyond it.
+    The median eigenvalue over the median of pure noise. Eigenvalues beyond the noise edge count as
+    data and are removed, until none is beyond it.
 
     Parameters
     ----------
@@ -76,11 +77,12 @@ def noise_variance(values: Array, rows: int) -> float:
 
     Notes
     -----
-    Sources: gavish2014, for the median; the rest keeps it right when up to about half the directions hold data. What
-    varies by the same little amount in most directions is noise to this estimate, be it data or not.
+    Source of the median: gavish2014; the iteration is valid if at most about half the directions
+    hold data. Data of one small variance in most directions are counted as noise.
     """
     n, N = rows, len(values)
-    # With fewer rows than attributes only n eigenvalues are not 0; scaled by n/N they follow the law of the transpose.
+    # With fewer rows than attributes only n eigenvalues are not 0; scaled by n/N they follow the
+    # law of the transpose.
     spectrum = np.sort(np.asarray(values))[::-1][: min(n, N)] * (n / max(n, N))
     beyond = 0
     while True:
@@ -93,7 +95,7 @@ def noise_variance(values: Array, rows: int) -> float:
 
 
 def optimal_gain(values: Array, variance: Array | float, beta: float, scale: float = 1.0) -> Array:
-    """Return the factor ``η(y)/y`` by which each direction is shrunk for the least expected squared error.
+    """Return the optimal shrinkage ``η(y)/y`` of each direction.
 
     ``η(y) = √((y² − β − 1)² − 4β) / y`` for ``y ≥ 1 + √β``, else 0, with ``y² = scale·λ̂/σ²``.
 
@@ -102,16 +104,18 @@ def optimal_gain(values: Array, variance: Array | float, beta: float, scale: flo
     values : ndarray of shape (N,)
         ``λ̂_j``, in squared data units.
     variance : float or ndarray of shape (N,)
-        ``σ²``, or the noise's variance in each direction. Where it is 0 nothing is shrunk.
+        ``σ²``, or the noise's variance in each direction; directions with variance 0 are not
+        shrunk.
     beta : float
-        ``β``; 0 when directions and variances are known, and the factor is then ``1 − σ²/λ_Y``, Bayes' own.
+        ``β``; 0 if directions and variances are known, and the factor is then Bayes' ``1 −
+        σ²/λ_Y``.
     scale : float
-        ``n / max(n, N)``: 1 but for tables with fewer rows than attributes.
+        ``n / max(n, N)``: below 1 only for tables with fewer rows than attributes.
 
     Notes
     -----
-    Source: gavish2017 (Frobenius loss). Minimises the error of the whole matrix among all functions of its singular
-    values, asymptotically, for white noise.
+    Source: gavish2017 (Frobenius loss). Minimises the asymptotic error of the whole matrix among
+    all functions of its singular values, for white noise.
 
     Examples
     --------

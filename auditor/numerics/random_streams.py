@@ -1,4 +1,4 @@
-"""One tree of random streams per run: every draw has a name, and no draw depends on another's order."""
+"""Named random streams of a run, independent of the order of draws."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from auditor.numerics.cipher import CipherStream, ReleaseKey
 
 Seed: TypeAlias = int | ReleaseKey
-"""Where the streams of a release begin: a number that may be known, or a secret key."""
-Rng: TypeAlias = "np.random.Generator | CipherStream"  # in quotes, as numpy imports its generators when they are first named
+"""Root of a release's streams: a public number, or a secret key."""
+Rng: TypeAlias = "np.random.Generator | CipherStream"  # in quotes, as numpy imports its generators on first use
 
 
 @overload
@@ -21,22 +21,23 @@ def stream(seed: ReleaseKey, *name: object) -> CipherStream: ...
 @overload
 def stream(seed: Seed, *name: object) -> Rng: ...
 def stream(seed: Seed, *name: object) -> Rng:
-    """Return the generator that belongs to a name, a child of the run's one ``SeedSequence``, or of the release's secret key.
+    """Return the generator of a name, from a run's seed or a release's key.
 
-    Children are keyed by what they are for (scheme, replicate, copy, block …) and not by when they were asked for, so
-    adding an attack, a scheme or a worker changes no other number of a report.
+    Streams are keyed by purpose (scheme, replicate, copy, block …), so an additional attack, scheme
+    or worker changes no other result.
 
     Parameters
     ----------
     seed : int or ReleaseKey
-        The run's seed, ≥ 0; or the key of copies meant for release.
+        The run's seed, ≥ 0; or the key of copies for release.
     *name : object
-        Parts of the name; ``repr`` tells them apart, so 1 and '1' are two streams.
+        Parts of the name, distinguished by ``repr``: 1 and '1' are two streams.
 
     Notes
     -----
-    SFC64 is the fastest of numpy's generators for normal variates. The 128-bit hash of the name is the spawn key. It is for audits, which
-    anybody may repeat: its state can be found from a handful of draws, so noise that protects comes from a cipher.
+    SFC64 is numpy's fastest generator of normals. The spawn key is a 128-bit hash of the name. For
+    audits only, which are reproducible by design: its state can be recovered from a few draws.
+    Released noise comes from a cipher.
 
     Examples
     --------
@@ -45,8 +46,8 @@ def stream(seed: Seed, *name: object) -> Rng:
     """
     if isinstance(seed, ReleaseKey):
         return seed.stream(*name)
-    # A hash and not a counter: a name means the same stream whatever else was drawn before, in any process. 128 bits of it are enough
-    # that two names of one run never meet (10⁶ streams: a chance of 10⁻²⁷), and SeedSequence mixes them with the seed.
+    # A hash, not a counter: a name means one stream in any process and order. With 128 bits
+    # collisions in a run are improbable (10⁶ streams: 10⁻²⁷); SeedSequence mixes in the seed.
     digest = hashlib.sha256(repr(name).encode()).digest()
     words = tuple(int.from_bytes(digest[k : k + 4], "little") for k in range(0, 16, 4))
     return np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed, spawn_key=words)))

@@ -1,4 +1,7 @@
-"""Arrays that a plugin may read and not write: they are shared with every attack after it, and with later runs in the same process."""
+"""Read-only arrays for plugins.
+
+They are shared with later attacks and later runs in one process.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ A = TypeVar("A", bound=NDArray[Any])
 
 
 def seal(*arrays: Any) -> None:
-    """Make arrays read-only for good; anything else is left alone."""
+    """Make arrays permanently read-only; ignore other objects."""
     for array in arrays:
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
 
 
 def readable(arrays: Sequence[A]) -> list[A]:
-    """Return views that cannot be written to, of arrays that can be."""
+    """Return read-only views of writable arrays."""
     views = [array.view() for array in arrays]
     seal(*views)
     return views

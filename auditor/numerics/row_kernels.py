@@ -1,16 +1,18 @@
-"""Linear maps over many rows, by the cheapest means their form allows, in memory that does not grow with the rows.
+"""Linear maps over many rows, in the cheapest form, in constant memory.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``W_i`` | what the map does with copy i | (N, N) |
+| ``W_i`` | the map's matrix for copy i | (N, N) |
 | ``w, F`` | ``W_i = w_i·F`` for every i, if the map has that form | (k,), (N, N) |
-| ``c`` | what every row gets, so that the point the map is about is mapped where it belongs | (N,) |
+| ``c`` | offset of every row | (N,) |
 
-Under noise ``Sigma ⊗ K_0`` every linear estimate has the form ``w, F`` (``W = wᵀ ⊗ G(v)``, auditor.numerics.combination): copies are
-combined first, reading each once, and one N×N product follows instead of k. A copy of weight 0 is not read: under corner-wave noise all
-but one have weight 0. A filter that keeps r directions has rank r, and one that drops r is the identity less a matrix of rank r.
+Under noise ``Sigma ⊗ K_0`` every linear estimate has the form ``w, F`` (``W = wᵀ ⊗ G(v)``,
+auditor.numerics.combination). Copies are then combined first, with one N×N product instead of k. A
+copy of weight 0 is not read: under corner-wave noise all but one. A filter that keeps r directions
+has rank r, and one that removes r is the identity less a matrix of rank r.
 
-Work of this kind is bound by memory and not by arithmetic: what counts is how often a row is read and written, and in runs how long.
+The work is bound by memory: the cost is the number of reads and writes per row, and the length of
+runs.
 """
 
 from __future__ import annotations
@@ -25,17 +27,21 @@ from auditor.process.deferred import scipy
 from auditor.types import Array
 
 ROUNDING = 16 * np.finfo(float).eps
-"""How far blocks of weights may be from multiples of one another, relative to the largest weight, and still count as such."""
+"""Tolerance of proportional weight blocks, relative to the largest weight."""
 
 LONG_ROW = 8
-"""Values that rows are multiplied at a time, at least: eight take BLAS a fifth of the time that as many rows of two take it."""
+"""Least values per multiplied row: eight need a fifth of BLAS's time for rows of two."""
 
 COMBINED_VALUES = 2**18
-"""Values of one copy added up with others' at a time: memory is read fastest in long runs, though the sum leaves a core's own cache."""
+"""Values of one copy summed with others' at a time: memory is fastest in long runs, even beyond a
+core's own cache.
+"""
 
 
 def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> Array:
-    """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row, piece by piece, and return it.
+    """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row.
+
+    Returns ``out``.
 
     Parameters
     ----------
@@ -43,7 +49,7 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
     offset, centre : ndarrays of shape (N,)
     copies : sequence of k ndarrays of shape (n, N)
     out : ndarray of shape (n, N), C-contiguous
-        Overwritten; the only memory used that grows with n.
+        Overwritten; no other memory grows with n.
 
     Raises
     ------
@@ -52,8 +58,8 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
 
     Notes
     -----
-    Copies are combined and multiplied as they are, and the centre's share is in what every row gets: each value is then rounded to a
-    multiple of its own size, as it was when the copy was stored, so nothing is lost by it beyond that.
+    Copies are not centred; the constant includes the centre. The rounding is relative to each
+    value, as in the stored copy.
     """
     if not out.flags.c_contiguous:
         raise ValueError("estimates are written to rows that are contiguous, in C order")
@@ -73,7 +79,9 @@ def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequen
 
 
 def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
-    """Return ``w``, shape (k,), and ``F``, shape (N, N), with ``W_i = w_i·F`` to rounding; None when there are none.
+    """Return ``w``, (k,), and ``F``, (N, N), with ``W_i = w_i·F``, or None.
+
+    Up to rounding.
 
     Examples
     --------
@@ -91,11 +99,12 @@ def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
 def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
     n, N = out.shape
     several = len(copies) > 1
-    # μ + c + F Σ w_i (y_i − μ) = F Σ w_i y_i + [μ + c − (Σ w_i) F μ]: the centre is taken off once, not off every row.
+    # μ + c + F Σ w_i (y_i − μ) = F Σ w_i y_i + [μ + c − (Σ w_i) F μ]: the centre is subtracted
+    # once, not from every row.
     constant = centre + offset - w.sum() * (F @ centre)
-    # Of one copy a piece and its estimates stay in the cache together.
+    # With one copy a piece and its estimates fit the cache together.
     cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
-    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product, and the sum is the estimate
+    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product, the sum is the estimate
         for a, b in cuts:
             _fill(constant, out[a:b])
             for weight, copy in zip(w * F[0, 0], copies, strict=True):
@@ -110,12 +119,12 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
             for weight, copy in zip(w[1:], copies[1:], strict=True):
                 add_scaled(np.ascontiguousarray(copy[a:b]), weight, y)
         else:
-            np.copyto(y, copies[0][a:b])  # a product of rows in the cache, copying included, costs less than one of rows in memory
+            np.copyto(y, copies[0][a:b])  # copying rows into the cache and a product cost less than a product in memory
         product.shifted(y, constant, out[a:b])
 
 
 def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
-    """Maps that treat copies in ways of their own: one product a copy."""
+    """Apply unrelated matrices to the copies: one product per copy."""
     cuts = chunks(*out.shape)
     scratch = np.empty((2, cuts[0][1] - cuts[0][0], out.shape[1]))
     products = [RowProduct(W) for W in blocks]
@@ -128,14 +137,15 @@ def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequen
 
 
 def add_scaled(x: Array, weight: float, y: Array) -> None:
-    """Add ``weight · x`` to ``y`` in place, in one pass; both C-contiguous and of one shape."""
+    """Add ``weight · x`` to ``y`` in place; both C-contiguous, equal shapes."""
     scipy.linalg.blas.daxpy(x.reshape(-1), y.reshape(-1), a=weight)
 
 
 class RowProduct:
     """Multiplies rows by a matrix, ``y ↦ W y``.
 
-    Two products of n×N×k cost less than one of n×N×N when k is below N/2, so the rank of ``W`` and that of ``I − W`` are looked at.
+    Two products of n×N×k cost less than one of n×N×N for k < N/2, so low ranks of ``W`` and ``I −
+    W`` are used.
     """
 
     def __init__(self, W: Array) -> None:
@@ -149,7 +159,10 @@ class RowProduct:
         self._sum = SumOfProducts(np.ascontiguousarray(W.T))
 
     def of(self, rows: Array, out: Array) -> Array:
-        """Return ``rows · Wᵀ``, shape (b, N), in ``out`` or, where nothing changes, the rows themselves."""
+        """Return ``rows · Wᵀ``, shape (b, N), in ``out``.
+
+        For the identity, the rows themselves.
+        """
         if self._one:
             return rows
         if self._scale is not None:
@@ -165,7 +178,10 @@ class RowProduct:
         return np.subtract(rows, out, out=out) if self._dropped else out
 
     def shifted(self, rows: Array, row: Array, out: Array) -> None:
-        """Write ``row + rows · Wᵀ``, shape (b, N), to ``out``; both C-contiguous, and not the same."""
+        """Write ``row + rows · Wᵀ``, shape (b, N), to ``out``.
+
+        Both C-contiguous, without overlap.
+        """
         if self._one or self._scale is not None:
             subtract_row(self.of(rows, out), -row, out)
         elif self._thin is None:
@@ -180,7 +196,7 @@ class RowProduct:
 
 
 class SumOfProducts:
-    """Adds rows times a matrix to other rows, in one pass over them.
+    """Adds rows times a matrix to other rows, in one pass.
 
     Parameters
     ----------
@@ -189,15 +205,17 @@ class SumOfProducts:
 
     def __init__(self, matrix: Array) -> None:
         self._run = -(-LONG_ROW // len(matrix))
-        # k rows of N values are one row of kN, and diag(W, …, W) maps them all: a product with 0 changes no sum.
+        # k rows of N values are one row of kN, mapped by diag(W, …, W): a product with 0 changes no
+        # sum.
         self._matrix: Array = np.kron(np.eye(self._run), matrix).astype(np.float64)
 
     def add(self, rows: Array, out: Array, factor: float = 1.0) -> None:
-        """Add ``factor · rows · matrix`` to ``out`` in place, shapes (b, N); both C-contiguous."""
+        """Add ``factor · rows · matrix`` to ``out``, shapes (b, N), C-contiguous."""
         b, N = rows.shape
         whole, k = b - b % self._run, len(self._matrix)
         long, summed = rows[:whole].reshape(-1, k), out[:whole].reshape(-1, k)
-        # So few rows at a time that BLAS multiplies them where they lie: a wide matrix's are better copied into its own order.
+        # Few enough rows for BLAS to multiply in place; a wide matrix is better copied to its own
+        # order.
         step = SMALL_WORK // k**2 if k**2 <= SMALL_OUTPUT else max(1, len(long))
         for first in range(0, len(long), step):
             _add_product(factor, long[first : first + step], self._matrix, summed[first : first + step])
@@ -206,7 +224,10 @@ class SumOfProducts:
 
 
 def multiply_row(rows: Array, row: Array, out: Array) -> Array:
-    """Write rows times one row, value by value, shape (b, N), to ``out``, several at a time; both C-contiguous."""
+    """Write rows times one row, elementwise, shape (b, N), to ``out``.
+
+    Several rows at a time; both C-contiguous.
+    """
     if (row == row[0]).all():
         return np.multiply(rows, float(row[0]), out=out)
     by_run(np.multiply, rows, row, out)
@@ -214,7 +235,6 @@ def multiply_row(rows: Array, row: Array, out: Array) -> Array:
 
 
 def _fill(row: Array, out: Array) -> None:
-    """Write one row to every row of ``out``, shape (b, N), several at a time: a single one is too short a run to write at speed."""
     b, N = out.shape
     whole, run = whole_runs(b, N)
     out[:whole].reshape(-1, run * N)[...] = np.tile(row, run)
@@ -222,16 +242,13 @@ def _fill(row: Array, out: Array) -> None:
 
 
 def _add_product(factor: float, rows: Array, matrix: Array, out: Array) -> None:
-    """Add ``factor · rows · matrix`` to ``out`` in place; all C-contiguous, so that their transposes are as BLAS wants them.
-
-    BLAS would put 0 where it writes to before it adds: what every row gets is there already, at no cost of its own.
-    """
+    """Add ``factor · rows · matrix`` to C-contiguous ``out``, by BLAS."""
     if rows.size:
         scipy.linalg.blas.dgemm(factor, matrix.T, rows.T, beta=1.0, c=out.T, overwrite_c=True)
 
 
 def _low_rank(W: Array, size: float) -> tuple[Array, Array] | None:
-    """Return factors, shapes (N, r) and (r, N), whose product is ``Wᵀ`` to the rounding of numbers of that size; None for r ≥ N/2."""
+    """Return factors, (N, r) and (r, N), of ``Wᵀ``; None for r ≥ N/2."""
     N = len(W)
     U, s, Vt = np.linalg.svd(W)
     rank = int((s > N * np.finfo(float).eps * max(size, float(s[0]))).sum())

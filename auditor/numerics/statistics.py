@@ -1,4 +1,4 @@
-"""Error bars and tests: intervals, jackknife, equivalence and the control of many tests at once."""
+"""Error bars and tests: intervals, jackknife, equivalence, multiple tests."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Z_95 = 1.959963984540054
-"""``ndtri(0.975)``: half a 95 % interval, in standard errors; written out for start-up, which SciPy's functions would make longer."""
+"""``ndtri(0.975)``: half a 95 % interval, in standard errors; a literal, to avoid the import of
+SciPy.
+"""
 
 
 BY_CHANCE = 1e-4
-"""Chance that anything is said to tell of an attribute, or of where a copy's rows stand, where nothing does."""
+"""False-alarm probability of statements about an attribute or about row order."""
 
 
 def beyond_chance(looks: float) -> float:
-    """Return how many standard errors none of so many looks at nothing is off, on either side, but for ``BY_CHANCE``."""
+    """Return the two-sided critical value of ``looks`` tests together.
+
+    In standard errors, at total level ``BY_CHANCE``.
+    """
     return float(-scipy.special.ndtri(BY_CHANCE / (2.0 * looks)))
 
 
 def convolved(rows: Array, kernel: Array) -> Array:
-    """Return rows, shape (…, n), convolved with a kernel, shape (k,), at all n + k − 1 places: by Fourier transforms, so to rounding.
+    """Return rows, shape (…, n), convolved with a kernel, shape (k,).
 
-    ``scipy.signal`` does the same, and takes half a second and 45 MB to import.
+    All n + k − 1 places, by FFT. ``scipy.signal`` would need half a second and 45 MB to import.
 
     Examples
     --------
@@ -39,24 +44,27 @@ def convolved(rows: Array, kernel: Array) -> Array:
 
 
 def quantile(probability: float, degrees: float = math.inf) -> float:
-    """Return the quantile of Student's t, or of the normal when ``degrees`` is infinite."""
+    """Return the quantile of Student's t; normal for infinite degrees."""
     return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
-    """Return the quantile of ``(mean + Z)/S``, noncentral t: Z is standard normal, and S estimates its standard deviation."""
+    """Return the quantile of noncentral t, ``(mean + Z)/S``.
+
+    Z is standard normal, and S estimates its standard deviation.
+    """
     return mean + quantile(probability) if math.isinf(degrees) else float(scipy.special.nctdtrit(degrees, mean, probability))
 
 
 def quantiles(probability: float, degrees: Array) -> Array:
-    """Return ``quantile`` for an array of degrees of freedom, infinite ones among them."""
+    """Return ``quantile`` for an array of degrees, some infinite."""
     finite = np.isfinite(degrees)
     by_t = scipy.special.stdtrit(np.where(finite, degrees, 1.0), probability)
     return np.asarray(np.where(finite, by_t, scipy.special.ndtri(probability)))
 
 
 def ranks(values: Array) -> Array:
-    """Return each value's rank among n, as a share of n; equal ones have the mean of their ranks.
+    """Return each value's rank over n; ties have their mean rank.
 
     Examples
     --------
@@ -65,7 +73,7 @@ def ranks(values: Array) -> Array:
     """
     order = values.argsort()
     ascending = values[order]
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))  # of each run of equal values
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))  # start of each run of equal values
     times = np.concatenate([first[1:], [len(values)]]) - first
     found = np.empty(len(values))
     found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
@@ -78,48 +86,56 @@ def column_ranks(X: Array) -> Array:
 
 
 def standardised(X: Array, least: float = 0.0) -> Array:
-    """Return each column with mean 0 and variance 1, shape (n, N); of one with a deviation up to ``least`` what it is off its mean."""
+    """Return each column with mean 0 and variance 1, shape (n, N).
+
+    A column with deviation up to ``least`` is only centred.
+    """
     X = X - X.mean(axis=0)
     deviation = X.std(axis=0)
     return np.asarray(X / np.where(deviation > least, deviation, 1.0))
 
 
 def standard_ranks(X: Array) -> Array:
-    """Return the ranks of each column, equal for equal values, with mean 0 and variance 1; zeros where all are equal."""
+    """Return the ranks of each column, standardised; zeros if all tie."""
     return standard(column_ranks(X))
 
 
 def standard(shares: Array) -> Array:
-    """Return columns of ranks, from 0 to 1, with mean 0 and variance 1; as good as zeros where all are equal but for rounding."""
+    """Return columns of ranks (0 to 1) standardised; about 0 if all tie."""
     return standardised(shares, 1e-9)
 
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
-    """Return ``P(T > statistic)`` for Student's t, or for the normal when ``degrees`` is infinite."""
+    """Return ``P(T > statistic)`` for Student's t; normal if infinite."""
     return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))
 
 
 def correlation_tail(r: float, n: int) -> float:
-    """Return the chance that a correlation about known means, of n independent pairs of normal values, is r > 0 or more."""
+    """Return P(correlation ≥ r > 0) for n independent normal pairs.
+
+    About known means.
+    """
     return tail(r * math.sqrt((n - 1) / (1.0 - r**2)), n - 1)
 
 
 def wave_tail(t: float) -> float:
-    """Return the bound ``t e^{1−t}`` on the chance of so large a ``|Σ w exp(iθ)|² / Σ |w|²``, of uniform phases θ and any weights.
+    """Return the bound ``t e^{1−t}`` on ``P(|Σ w exp(iθ)|² ≥ t Σ |w|²)``.
 
-    Of a phase θ and any complex λ, ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤ exp(|λ|²/4)``; integrated over λ from a normal distribution this is
-    ``E exp(b t) ≤ 1/(1 − b)`` for b < 1, and Markov's inequality at the best b is the bound, at any number of phases.
+    For independent uniform phases θ and any weights. For complex λ,
+    ``E exp(Re λ e^{iθ}) = I_0(|λ|) ≤ exp(|λ|²/4)``. Integrated over normal λ this is
+    ``E exp(b t) ≤ 1/(1 − b)`` for b < 1. Markov's inequality at the best b gives the bound, for any
+    number of phases.
     """
     return t * math.exp(1.0 - t) if t > 1.0 else 1.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return Holm's adjusted p-values: rejecting where they are ≤ α keeps the family-wise error at α.
+    """Return Holm's adjusted p-values, for family-wise error control.
 
     Parameters
     ----------
     p_values : sequence of float
-        One per hypothesis, in [0, 1]; any dependence between the tests is allowed.
+        One per hypothesis, in [0, 1]; tests may be dependent.
 
     Notes
     -----
@@ -139,9 +155,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def one_sided(estimate: float, bound: float, std_error: float, degrees: float = math.inf) -> float:
-    """Return the p-value against ``H0: truth ≥ bound``; with no error at all the estimate itself decides.
+    """Return the p-value against ``H0: truth ≥ bound``.
 
-    Small when the estimate lies well below the bound.
+    Small if the estimate is well below the bound. Without an error the estimate itself decides.
     """
     if std_error == 0.0:
         return 0.0 if estimate < bound else 1.0
@@ -154,9 +170,9 @@ def two_sided(difference: float, std_error: float, scale: float, degrees: float 
     Parameters
     ----------
     difference, std_error : float
-        Same unit.
+        In one unit.
     scale : float
-        Size of the things compared: a difference below 1e-9 of it is rounding, whatever the error bar.
+        Size of the compared values: a difference below 1e-9 of it is rounding, for any error bar.
     """
     if abs(difference) <= 1e-9 * scale:
         return 1.0
@@ -166,7 +182,7 @@ def two_sided(difference: float, std_error: float, scale: float, degrees: float 
 
 
 def jackknife_error(left_out: Array) -> Array:
-    """Return the jackknife standard error of estimates that each leave out one of G row groups.
+    """Return the jackknife standard error from leave-one-group-out estimates.
 
     Parameters
     ----------
@@ -184,7 +200,7 @@ def jackknife_error(left_out: Array) -> Array:
 
 
 def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tuple[float, float]:
-    """Return p-values against «the true share is at least the margin» and «… at most the margin».
+    """Return p-values against «true share ≥ margin» and «true share ≤ margin».
 
     Parameters
     ----------
@@ -195,11 +211,12 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
 
     Notes
     -----
-    The first is the probability of so small a share if the margin is the truth, *over* that if there is none (CLs, read2002): in five rows
-    one null release in twenty shows next to none of a margin of 1 %, and just as many do of a true one, which proves nothing.
+    The first is the probability of a share this small at the margin, *over* its probability at 0
+    (CLs, read2002). Otherwise a small sample could rule out the margin: in five rows, one null
+    release in twenty has nearly no share, and so has one with a true 1 %.
 
-    ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and noncentrality ``Σ n ρ²/(1−ρ²)``: for
-    one sample and ρ = 0 exactly so, else as n grows.
+    ``F = Σ (n−p) R²/(1−R²) / Σ p`` is noncentral F with Σ p and Σ (n−p) degrees of freedom and
+    noncentrality ``Σ n ρ²/(1−ρ²)``: exact for one sample and ρ = 0, else asymptotic.
     """
     degrees = sum(regressors for _, regressors, _ in shares)
     rest = sum(n - regressors for _, regressors, n in shares)
@@ -216,11 +233,12 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
 
 
 def noncentral_f(F: float, degrees: int, rest: int, noncentrality: float) -> float:
-    """Return the distribution function of noncentral F; where its value is too small for SciPy's, a bound on it that is below 1e-30.
+    """Return the distribution function of noncentral F, or a bound on it.
 
-    SciPy gives NaN for one in 200 sets of arguments whose value is below some 1e-100, as of 100,000 rows without a gain of 1 %. There
-    noncentral F is what it is by definition: central with ``degrees + 2 j`` for Poisson j of mean ``noncentrality / 2``. Of j beyond 12
-    standard deviations only their chance is counted.
+    SciPy gives NaN for one in 200 arguments with values below some 1e-100, e.g. for 100,000 rows
+    without a gain of 1 %. The result is then a bound below 1e-30, from the definition: a central F
+    with ``degrees + 2 j`` for Poisson j of mean ``noncentrality / 2``. Only the probability of j
+    beyond 12 standard deviations is included.
     """
     found = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
     if math.isfinite(found):
@@ -236,9 +254,12 @@ def noncentral_f(F: float, degrees: int, rest: int, noncentrality: float) -> flo
 
 
 def observations_needed(regressors: int, margin: float, level: float, power: float) -> int:
-    """Return how many observations let ``share_tests`` rule out the margin with this power, if the true share is 0."""
+    """Return the observations for ``share_tests`` to rule out the margin.
+
+    With probability ``power``, if the true share is 0.
+    """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
-    level = level * power  # share_tests divides by the chance of as small a share under no gain, which is the power here
+    level = level * power  # share_tests divides by the null probability of a share this small, here the power
     n = 16
     while scipy.special.chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
         n *= 2
@@ -250,10 +271,11 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
 
 
 def rows_needed(rows: int, std_error: float, distance: float, quantiles: float) -> int | None:
-    """Return how many rows would settle a test that this many left open, or None if none would.
+    """Return the rows that would decide an open test, or None.
 
-    The standard error shrinks with the root of the rows, so ``n' = n·(quantiles·se/distance)²``, where ``distance`` is how far the
-    estimate is from the bound, and ``quantiles`` the sum of those for the test's level and its power.
+    The standard error shrinks with √n, so ``n' = n·(quantiles·se/distance)²``. ``distance`` is the
+    gap between estimate and bound, and ``quantiles`` the sum of the normal quantiles for level and
+    power.
     """
     if distance <= 0 or not math.isfinite(std_error):
         return None

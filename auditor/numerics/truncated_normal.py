@@ -1,15 +1,18 @@
-"""Normal variables that are known to lie in a box: its probability, and mean and covariance of what lies in it, by expectation propagation.
+"""Normal variables in a box: probability, mean and covariance.
+
+By expectation propagation.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``m, C`` | mean and covariance of the normal before anything is known | (n, d), (d, d) |
+| ``m, C`` | mean and covariance of the unrestricted normal | (n, d), (d, d) |
 | ``a, b`` | the box: ``a_j ≤ x_j ≤ b_j`` | (d,), (d,) |
-| ``h, p`` | ``exp(h x_j − p x_j²/2)``, times a constant, stands for the indicator of ``a_j ≤ x_j ≤ b_j`` | (n, d), (n, d) |
-| ``m_c, v_c`` | mean and variance of ``x_j`` by all but its own indicator | (n,) |
+| ``h, p`` | ``exp(h x_j − p x_j²/2)``, times a constant, approximates the indicator of ``a_j ≤ x_j ≤ b_j`` | (n, d), (n, d) |
+| ``m_c, v_c`` | mean and variance of ``x_j`` without its own indicator | (n,) |
 
-Each indicator is replaced in turn by the normal that leaves the same mass, mean and variance beside all the others (minka2001;
-cunningham2011 for boxes). *Exact* in one dimension, and in several that do not depend on one another; else an approximation, of
-probabilities to 3 % and of means to 0.005 of a deviation where correlations are up to 0.8 (``tests/numerics/test_truncated_normal.py``).
+Each indicator is replaced in turn by the normal factor of equal mass, mean and variance given the
+others (minka2001; cunningham2011 for boxes). *Exact* in one dimension, and for independent
+dimensions. Otherwise approximate: probabilities to 3 % and means to 0.005 of a deviation for
+correlations up to 0.8 (``tests/numerics/test_truncated_normal.py``).
 """
 
 from __future__ import annotations
@@ -22,17 +25,19 @@ from auditor.process.deferred import scipy
 from auditor.types import Array
 
 ROUNDS = 3
-"""Over all dimensions: a fourth changes the mean by less than 1e-4 of a deviation at correlation 0.8."""
+"""Over all dimensions: a fourth changes the mean by less than 1e-4 of a deviation at correlation
+0.8.
+"""
 FAR = 1e3
-"""Deviations from the mean beyond which the variance of a tail is ``1/z²``; its closed form is a difference of large numbers."""
+"""Deviations from the mean beyond which a tail's variance is ``1/z²``; the closed form cancels."""
 LEAST = 1e-9
-"""Share of a variance that is left at least, so that precisions stay finite."""
+"""Least remaining share of a variance, so that precisions stay finite."""
 CLOSEST = 1.0 - 1e-6
-"""Correlation that variables are taken to have at most: of two with 1, rounding would say where they may be."""
+"""Largest correlation: at 1, rounding would decide the support."""
 
 
 class Inside(NamedTuple):
-    """Of n normals, what lies in a box.
+    """n normals restricted to a box.
 
     Attributes
     ----------
@@ -56,7 +61,7 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     covariance : ndarray of shape (d, d)
         Positive semi-definite, its diagonal above 0.
     low, high : ndarrays of shape (d,)
-        ``a < b``, infinite where there is no bound. d may be 0.
+        ``a < b``, infinite if unbounded. d may be 0.
 
     Examples
     --------
@@ -73,7 +78,7 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     cut = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     for j in list(cut) * (ROUNDS if cut.size > 1 else 1):
         column = B[:, :, j].copy()
-        column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])  # below that it is rounding
+        column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])  # smaller values are rounding
         left = np.maximum(1.0 - p[:, j] * column[:, j], LEAST)
         v_c = column[:, j] / left
         m_c = (m[:, j] - h[:, j] * column[:, j]) / left
@@ -87,7 +92,7 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
         m += column * ((shift - more * m[:, j]) / grown)[:, None]
         B -= column[:, :, None] * (column * (more / grown)[:, None])[:, None, :]
         h[:, j], p[:, j] = new_h, new_p
-    # ∫ N(x; m, C) Π_j C_j exp(h_j x_j − p_j x_j²/2) dx, about the mean that it was before
+    # ∫ N(x; m, C) Π_j C_j exp(h_j x_j − p_j x_j²/2) dx, about the former mean
     M = np.eye(d) + covariance * p[:, None, :]
     slope = h - p * mean
     log_mass = (log_C + h * mean - 0.5 * p * mean**2 + 0.5 * slope * (m - mean)).sum(axis=1) - 0.5 * np.linalg.slogdet(M)[1]
@@ -95,12 +100,12 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
 
 
 def set_apart(covariance: Array) -> Array:
-    """Return a covariance, shape (d, d), of correlations of at most ``CLOSEST``: it has an inverse."""
+    """Return an invertible covariance, correlations at most ``CLOSEST``."""
     return np.where(np.eye(len(covariance), dtype=bool), covariance, CLOSEST * covariance)
 
 
 def cut_normal(mean: Array, variance: Array, low: float, high: float) -> tuple[Array, Array, Array]:
-    """Return the logarithm of the mass of normals in an interval, and mean and variance of what lies there, all of one shape.
+    """Return log mass, mean and variance of normals in an interval.
 
     Parameters
     ----------
@@ -111,7 +116,8 @@ def cut_normal(mean: Array, variance: Array, low: float, high: float) -> tuple[A
 
     Notes
     -----
-    The interval is turned to the right of the mean: then tails are those of ``erfcx``, right to rounding however far they are.
+    The interval is reflected to the right of the mean: its tails are ``erfcx``, accurate at any
+    distance.
     """
     s = np.sqrt(variance)
     a, b = (low - mean) / s, (high - mean) / s

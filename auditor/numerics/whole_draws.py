@@ -1,4 +1,6 @@
-"""Whole random numbers made of uniform and exponential ones: geometric, Poisson, binomial, Skellam and Bessel, from any kind of stream.
+"""Discrete random numbers from uniform and exponential ones.
+
+Geometric, Poisson, binomial, Skellam and Bessel numbers, from any kind of stream.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -7,9 +9,10 @@
 | ``D(k, m)`` | ``k ln(k/m) + m − k``, the deviance in ``e^{−m} m^k/k! = e^{−D(k, m) − δ(k)}/√(2πk)`` | Loader 2000 |
 | ``a, b, α, v_r`` | constants of the hat in transformed rejection | Hörmann 1993, PTRS and BTRS |
 
-Nothing is approximated by a normal law. What keeps a draw from its law is the 53 bits of a uniform number, so that values less probable
-than some 2⁻⁵³ never come from an inversion, and the rounding of logarithms, of a relative 1e-14. One code for both kinds of stream, so that
-copies do not depend on how another version of numpy draws. Numbers are whole float64, exact to 2⁵³.
+Without normal approximations. Errors are the 53 bits of uniform numbers, so inversion never returns
+values of probability below some 2⁻⁵³, and the rounding of logarithms, a relative 1e-14. Both kinds
+of stream use this code, so copies do not depend on numpy's version. Numbers are whole float64,
+exact to 2⁵³.
 """
 
 from __future__ import annotations
@@ -27,13 +30,15 @@ from auditor.types import Array
 Places: TypeAlias = NDArray[np.intp]
 
 LARGE_MEAN = 10.0
-"""Means from which transformed rejection holds (Hörmann 1993); smaller ones are inverted."""
+"""Least mean for transformed rejection (Hörmann 1993); smaller ones use inversion."""
 IMPOSSIBLE = 2.0**-60
-"""Probabilities below it are passed over by an inversion: no uniform number of 53 bits tells them from none."""
+"""Probability below which inversion stops: less than the resolution of 53 bits."""
 LARGEST_TABLE = 2.0**12
-"""Variance up to which Skellam numbers are looked up: some 1,200 probabilities, found once in half a millisecond."""
+"""Largest variance for tabled Skellam numbers: some 1,200 probabilities, computed in half a
+millisecond.
+"""
 STIRLING_FROM = 16.0
-"""Where five terms of Stirling's series are exact to 1e-15."""
+"""Value from which five terms of Stirling's series are exact to 1e-15."""
 
 
 class Rng(Protocol):
@@ -47,12 +52,17 @@ class Rng(Protocol):
 
 
 def geometric(rng: Rng, rate: float, size: int) -> Array:
-    """Return numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, shape (size,): the whole part of ``E/rate``, which needs no search."""
+    """Return numbers with ``P(k) = (1 − q) q^k``, ``q = e^{−rate}``, (size,).
+
+    The whole part of ``E/rate``.
+    """
     return np.asarray(np.floor(rng.standard_exponential(size) / rate))
 
 
 def log_poisson(k: Array, mean: Array | float) -> Array:
-    """Return ``ln(e^{−m} m^k/k!)`` to a relative 1e-14 at any size: by Loader's saddle point, whose terms do not cancel.
+    """Return ``ln(e^{−m} m^k/k!)`` to a relative 1e-14.
+
+    By Loader's saddle point, which avoids cancellation.
 
     Examples
     --------
@@ -61,7 +71,7 @@ def log_poisson(k: Array, mean: Array | float) -> Array:
     """
     k, m = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(mean, dtype=np.float64))
     found, few = np.empty(k.shape), k < STIRLING_FROM
-    if few.all():  # the common case for small means, without its parts copied out and in
+    if few.all():  # the common case for small means, without copies of its parts
         return np.asarray(scipy.special.xlogy(k, m) - m - scipy.special.gammaln(k + 1.0))
     found[few] = scipy.special.xlogy(k[few], m[few]) - m[few] - scipy.special.gammaln(k[few] + 1.0)
     n, m = k[~few], m[~few]
@@ -72,7 +82,10 @@ def log_poisson(k: Array, mean: Array | float) -> Array:
 
 
 def _deviance(k: Array, m: Array) -> Array:
-    """Return ``D(k, m) = (k − m)·v + 2k (artanh v − v)`` with ``v = (k − m)/(k + m)``; near the mean the bracket is its series."""
+    """Return ``D(k, m) = (k − m)·v + 2k (artanh v − v)``.
+
+    With ``v = (k − m)/(k + m)``; near the mean the bracket is its series.
+    """
     v = (k - m) / (k + m)
     s = v * v
     series = np.full_like(v, 1.0 / 15.0)
@@ -87,7 +100,7 @@ def _deviance(k: Array, m: Array) -> Array:
 
 
 def poisson(rng: Rng, mean: Array) -> Array:
-    """Return Poisson numbers of these means, shape (n,), each from 0 to 2⁵²."""
+    """Return Poisson numbers of these means, shape (n,), from 0 to 2⁵²."""
     mean = np.asarray(mean, dtype=np.float64)
     large = mean >= LARGE_MEAN
     if large.all():
@@ -100,7 +113,10 @@ def poisson(rng: Rng, mean: Array) -> Array:
 
 
 def binomial(rng: Rng, n: Array, p: float) -> Array:
-    """Return how many of n, whole numbers of shape (b,) up to 2⁵³, are kept when each is with probability p."""
+    """Return binomial numbers of n trials with probability p, shape (b,).
+
+    n is whole, up to 2⁵³.
+    """
     if p > 0.5:
         return np.asarray(n - binomial(rng, n, 1.0 - p))
     large = n * p >= LARGE_MEAN
@@ -113,14 +129,17 @@ def binomial(rng: Rng, n: Array, p: float) -> Array:
 
 
 def skellam(rng: Rng, v: float, size: int) -> Array:
-    """Return differences of two Poisson numbers of mean v/2 each, shape (size,); looked up where a table is small enough."""
+    """Return differences of two Poisson numbers of mean v/2 each, (size,).
+
+    By a table for small v.
+    """
     if v > LARGEST_TABLE:
         return _poisson_rejected(rng, v / 2.0, size) - _poisson_rejected(rng, v / 2.0, size)
     total, guide = _skellam_table(v)
     u = rng.random(size)
     place = guide[(u * (len(guide) - 1)).astype(np.intp)]
     todo = np.flatnonzero(total[place] <= u)
-    while todo.size:  # the guide is the last place below the cell that u lies in: one in some ten has to go further
+    while todo.size:  # the guide is a lower bound of the place: one in some ten needs a further step
         place[todo] += 1
         todo = todo[total[place[todo]] <= u[todo]]
     return np.asarray((place + 1) // 2 * np.where(place % 2, 1.0, -1.0))
@@ -128,9 +147,10 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
 
 @lru_cache(maxsize=256)
 def _skellam_table(v: float) -> tuple[Array, Places]:
-    """Return the sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2, −2 …, and where each of many equal cells of [0, 1] begins among them.
+    """Return sums of ``e^{−v} I_k(v)`` over k = 0, 1, −1, 2 …, and a guide.
 
-    Probabilities fall, so that small ones are added to a sum last, and the last sum is above every uniform number.
+    The guide holds the first place for each of many equal cells of [0, 1]. Small probabilities are
+    added last, and the last sum exceeds every uniform number.
     """
     p = scipy.special.ive(np.arange(np.ceil(10.0 * np.sqrt(v)) + 40.0), v)
     total = np.cumsum(np.concatenate([p[:1], np.repeat(p[1:], 2)]))
@@ -142,10 +162,12 @@ def _skellam_table(v: float) -> tuple[Array, Places]:
 
 
 def bessel(rng: Rng, difference: Array, v: float) -> Array:
-    """Return the lesser of two Poisson numbers of mean v/2 given their difference ``d ≥ 0``, shape (b,).
+    """Return the lesser of two Poisson numbers of mean v/2, shape (b,).
 
-    ``P(n) ∝ (v/2)^{2n}/(n! (n + d)!)``. With ``m(m + d) = (v/2)²`` that is the Poisson probability of n for a mean of m, times that of
-    ``n + d`` for ``m + d``, and both have their mode at the same n. So n is drawn from the first, and kept in proportion to the second.
+    Given their difference ``d ≥ 0``: ``P(n) ∝ (v/2)^{2n}/(n! (n + d)!)``. With
+    ``m(m + d) = (v/2)²`` this is the Poisson probability of n at mean m, times the probability of
+    ``n + d`` at mean ``m + d``, with equal modes in n. So n is drawn from the first, and accepted
+    in proportion to the second.
 
     Source: Yuan & Kalbfleisch 2000 for the law; the rejection is ours.
     """
@@ -163,7 +185,10 @@ def bessel(rng: Rng, difference: Array, v: float) -> Array:
 
 
 def _inverted(rng: Rng, first: Array, ratio: Callable[[int, Places], Array]) -> Array:
-    """Return numbers by inversion from 0 up, given ``P(0)``, shape (n,), and the ratio ``P(k)/P(k − 1)`` at some of the n places."""
+    """Return numbers by inversion from 0 up.
+
+    Given ``P(0)``, shape (n,), and the ratio ``P(k)/P(k − 1)`` at some of the n places.
+    """
     left, p, k = rng.random(len(first)), first, 0
     found = np.zeros(len(first))
     at = np.arange(len(first))
@@ -177,7 +202,7 @@ def _inverted(rng: Rng, first: Array, ratio: Callable[[int, Places], Array]) -> 
 
 
 def _poisson_rejected(rng: Rng, mean: Array | float, size: int) -> Array:
-    """Return Poisson numbers by transformed rejection with squeeze (Hörmann 1993, PTRS); means of at least 10, one or as many."""
+    """Return Poisson numbers of means ≥ 10 by rejection (Hörmann, PTRS)."""
     b = 0.931 + 2.53 * np.sqrt(mean)
     hat = _Hat(-0.059 + 0.02483 * b, b, mean, 0.43, 0.9277 - 3.6224 / (b - 2.0))
 
@@ -188,7 +213,7 @@ def _poisson_rejected(rng: Rng, mean: Array | float, size: int) -> Array:
 
 
 def _binomial_rejected(rng: Rng, n: Array, p: float) -> Array:
-    """Return binomial numbers by transformed rejection with squeeze (Hörmann 1993, BTRS); p ≤ ½ and means of at least 10."""
+    """Return binomial numbers, p ≤ ½, means ≥ 10, by rejection (BTRS)."""
     mean = n * p
     deviation = np.sqrt(mean * (1.0 - p))
     b = 1.15 + 2.53 * deviation
@@ -197,7 +222,8 @@ def _binomial_rejected(rng: Rng, n: Array, p: float) -> Array:
     def limit(k: Array, at: Places) -> Array:
         n_, mean_ = n[at], mean[at]
         mode = np.floor((n_ + 1.0) * p)
-        # C(n, k) p^k (1−p)^{n−k} is, but for a factor of n alone, a product of two Poisson probabilities
+        # C(n, k) p^k (1−p)^{n−k} is, up to a factor of n alone, a product of two Poisson
+        # probabilities
         found = _log_two_poisson(k, n_ - k, mean_, n_ - mean_) - _log_two_poisson(mode, n_ - mode, mean_, n_ - mean_)
         return found - np.log((2.83 + 5.1 / b[at]) * deviation[at])
 
@@ -212,7 +238,8 @@ def _log_two_poisson(k: Array, other: Array, mean_k: Array, mean_other: Array) -
 class _Hat(NamedTuple):
     """The hat of a transformed rejection: numbers, or of shape (n,).
 
-    ``k = ⌊(2a/(½ − |u|) + b) u + mean + offset⌋`` of u uniform on ±½. Where ``|u| ≤ 0.43``, its chance to be kept is at least ``squeeze``.
+    ``k = ⌊(2a/(½ − |u|) + b) u + mean + offset⌋`` of u uniform on ±½. If ``|u| ≤ 0.43``, its
+    acceptance probability is at least ``squeeze``.
     """
 
     a: Array | float
@@ -222,14 +249,14 @@ class _Hat(NamedTuple):
     squeeze: Array | float
 
     def at(self, places: Places) -> _Hat:
-        """Return the hat of some of the n."""
         return _Hat(*(_at(part, places) for part in self))
 
 
 def _rejected(rng: Rng, size: int, hat: _Hat, limit: Callable[[Array, Places], Array]) -> Array:
-    """Return numbers of shape (size,) by transformed rejection: k is kept where ``w/(a/(½ − |u|)² + b)`` is at most ``e^limit(k)``.
+    """Return numbers of shape (size,) by transformed rejection.
 
-    Eight times in ten the squeeze says so without any logarithm.
+    k is accepted if ``w/(a/(½ − |u|)² + b)`` is at most ``e^limit(k)``; in eight of ten cases the
+    squeeze decides without a logarithm.
     """
     found, todo, here = np.empty(size), np.arange(size), hat
     while todo.size:
@@ -248,5 +275,4 @@ def _rejected(rng: Rng, size: int, hat: _Hat, limit: Callable[[Array, Places], A
 
 
 def _at(part: Array | float, at: Places) -> Any:
-    """Return the entries of an array, or the number that holds for all."""
     return part if np.ndim(part) == 0 else np.asarray(part)[at]

@@ -1,4 +1,6 @@
-"""Standard normals from 64-bit words, by the ziggurat: exact, in a third of the time that the inverse distribution function takes.
+"""Standard normals from 64-bit words, by the ziggurat.
+
+Exact, in a third of the time of the inverse distribution function.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -6,8 +8,9 @@
 | ``x_k`` | edges, falling: ``x_1 = r``, ``x_256 = 0``; layer k lies between the heights ``f(x_k)`` and ``f(x_{k+1})``, out to ``x_k`` | |
 | ``v`` | area of every layer; the lowest, 0, holds the tail beyond r, and ``x_0 = v/f(r)`` | |
 
-A point that is uniform in a layer chosen at random is uniform under f. Nearer than ``x_{k+1}`` it is below f whatever its height, in 99 of
-100 cases; only for others are height and f computed. Layer and place come from bits of their own, as they must (Doornik 2005).
+A point uniform in a random layer is uniform under f. Closer than ``x_{k+1}`` it is below f at any
+height, in 99 of 100 cases; only for others height and f are computed. Layer and place use separate
+bits, as required (Doornik 2005).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ Words = NDArray[np.uint64]
 
 LAYERS = 256
 R = 3.6541528853610088
-"""``r``: with it 256 layers of one area end at the top, ``f(0) = 1``."""
+"""``r`` for 256 layers of equal area up to ``f(0) = 1``."""
 
 
 def _edges() -> Array:
@@ -50,21 +53,22 @@ def fill_normal(words: Words, out: Array, uniform: Callable[[int], Array]) -> No
     words : ndarray of uint64, shape (n,)
         Overwritten.
     uniform : callable
-        Returns so many numbers uniform on [0, 1), multiples of 2⁻⁵³: some for one draw in sixty.
+        Returns n numbers uniform on [0, 1), multiples of 2⁻⁵³; needed for one draw in sixty.
     """
     place = words.view(np.int64)
     layer = place & LAYERS - 1
     place >>= 10
-    np.add(place, 0.5, out=out)  # never 0, and as likely −x as x
+    np.add(place, 0.5, out=out)  # never 0, and symmetric
     out *= STEP[layer]
     outside = np.flatnonzero(np.abs(out) >= NEXT[layer])
     out[outside] = _settled(out[outside], layer[outside], uniform)
 
 
 def _settled(x: Array, layer: NDArray[np.int64], uniform: Callable[[int], Array]) -> Array:
-    """Return points of a layer outside the next one's edge as they are where they lie below f, and others drawn by ``Φ⁻¹`` with their sign.
+    """Return points of a layer outside the next edge, redrawn if above f.
 
-    Anew from all of N(0, 1) where a point lies above f, and beyond r in layer 0: ``−Φ⁻¹(p)``, p uniform below ½ or ``Φ(−r)``.
+    Redrawn by ``Φ⁻¹`` with their sign: from all of N(0, 1), or beyond r in layer 0: ``−Φ⁻¹(p)``, p
+    uniform below ½ or ``Φ(−r)``.
     """
     height = HEIGHT[layer] + uniform(x.size) * (HEIGHT[layer + 1] - HEIGHT[layer])
     p = (uniform(x.size) + 2.0**-54) * np.where(layer == 0, scipy.special.ndtr(-R), 0.5)

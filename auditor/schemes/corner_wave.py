@@ -1,4 +1,4 @@
-"""Corner-wave noise: Brownian motion seen at time σ², so that the least perturbed copy held says all there is.
+"""Corner-wave noise: Brownian motion observed at times σ².
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,15 +7,17 @@
 | ``K_0`` | ``K_X`` by default | (N, N) | li2012, section 3.1 |
 | ``a < s < b`` | levels next below and above the new one | scalars | |
 
-Given its two neighbours a new copy is independent of all others (the Markov property), so the bridge
+The least perturbed copy held is sufficient. Given its two neighbours a new copy is independent of
+all others (the Markov property), so the bridge
 
     ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
 
-with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly and costs the same whether 3 or 3,000
-copies went before. It has no solve, so levels however close do not break it. A level asked for twice gives the same copy: fresh noise
-there would be a second look at ``X``.
+with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly. Its
+cost does not depend on the number of copies, and it has no solve, so close levels are safe. A
+repeated level returns the existing copy, as fresh noise would be a second observation of ``X``.
 
-Reference: li2012, section 5. Fails when noise is not *jointly* Gaussian: the covariance alone is not enough.
+Reference: li2012, section 5. Fails if noise is not *jointly* Gaussian: the covariance alone is not
+enough.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ from auditor.types import Array
 
 @register
 class CornerWave(AdditiveScheme):
-    """Multilevel Gaussian noise, min(σ_i², σ_j²)·K_X between copies: no coalition gains over its best copy."""
+    """Multilevel Gaussian noise: no coalition gains over its best copy.
+
+    Noise covariance between copies i and j: min(σ_i², σ_j²)·K_X.
+    """
 
     name = "corner-wave"
     held_against = True
@@ -49,7 +54,7 @@ class CornerWave(AdditiveScheme):
     assumes = "Noise is jointly Gaussian and independent of the data; holds for every attack and every table."
 
     class Parameters(PluginParameters):
-        """Shape of the noise, and which of four algorithms draws it; all four draw from the same law."""
+        """Noise shape and sampling algorithm; all four algorithms have one law."""
 
         noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
         algorithm: Literal["bridge", "parallel", "sequential", "on-demand"] = Field(
@@ -59,7 +64,7 @@ class CornerWave(AdditiveScheme):
         serial: Serial = Field("none", description=SERIAL)
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return how noise follows on from record to record."""
+        """Return the noise's autoregression over records, or None."""
         return serial_law(self.parameters.serial, table)
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
@@ -69,7 +74,8 @@ class CornerWave(AdditiveScheme):
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return the steps of the chosen algorithm.
 
-        The batch algorithms 1 and 2 need every level beforehand (li2012, section 5.2.3): copies added later come from the bridge.
+        The batch algorithms 1 and 2 need every level beforehand (li2012, section 5.2.3), so later
+        copies use the bridge.
         """
         algorithm = self.parameters.algorithm
         if algorithm == "parallel" and existing == 0:
@@ -81,10 +87,11 @@ class CornerWave(AdditiveScheme):
         return bridge_plan(levels, existing)
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the bridge's steps from the lowest new level up; those of ``plan`` for the paper's algorithms.
+        """Return the steps for copies that are rounded to a grid.
 
-        Above the last level there is a step is the copy before plus noise of its own. However the sum is rounded, it is then a function of
-        that copy and of coins that have nothing to do with ``X``: Theorem 4 holds exactly, and not to the rounding of a bridge.
+        The bridge's steps from the lowest new level up; the steps of ``plan`` for the paper's
+        algorithms. Above the last level a copy is a function of the copy before and of noise
+        independent of ``X``, for any rounding. So Theorem 4 holds exactly.
         """
         if self.parameters.algorithm != "bridge":
             return self.plan(levels, existing)
@@ -92,7 +99,7 @@ class CornerWave(AdditiveScheme):
 
 
 def sequential_plan(levels: Sequence[float]) -> list[Step]:
-    """Return the paper's Algorithm 2: from the least perturbed copy up, each the one before plus independent noise.
+    """Return the paper's Algorithm 2: each copy is the one below plus noise.
 
     Source: li2012, section 5.2.2 and Theorem 5.
     """
@@ -107,20 +114,21 @@ def sequential_plan(levels: Sequence[float]) -> list[Step]:
 
 
 def parallel_plan(levels: Sequence[float]) -> list[Step]:
-    """Return the paper's Algorithm 1: all copies at once from a Cholesky factor of ``Sigma``.
+    """Return the paper's Algorithm 1: one Cholesky factor of ``Sigma``.
 
-    Source: li2012, section 5.2.1 and Lemma 1 (``K_Z = Sigma ⊗ K_0``, so factors of M×M and N×N matrices suffice). Equal levels
-    make ``Sigma`` singular; each distinct level is drawn once.
+    Source: li2012, section 5.2.1 and Lemma 1 (``K_Z = Sigma ⊗ K_0``, so factors of M×M and N×N
+    matrices suffice). Equal levels would make ``Sigma`` singular; each distinct level is drawn
+    once.
     """
     return _joint_plan(levels, 0)
 
 
 def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
-    """Return the paper's Algorithm 3: new copies from their Gaussian law given *all* those released before.
+    """Return the paper's Algorithm 3: new copies given *all* earlier ones.
 
-    Source: li2012 (17) and (18), with ERRATA's transpose. A first release is a series of requests, one a copy, each given the copies
-    before it; copies added to an existing release are one request. Dense solves in the number of copies: kept because the
-    paper times it; the bridge is the same law at constant cost.
+    Source: li2012 (17) and (18), with ERRATA's transpose. A first release requests one copy at a
+    time; copies added later are one request. Dense solves in the number of copies, kept for
+    comparison with the paper's timings.
     """
     if existing > 0:
         return _joint_plan(levels, existing)
@@ -128,7 +136,6 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
-    """Return steps for copies ``existing + 1 … M`` drawn jointly given the earlier ones, by dense linear algebra."""
     holder = {0.0: ORIGINAL}
     for copy in range(1, existing + 1):
         holder.setdefault(float(levels[copy - 1]), copy)
@@ -162,12 +169,14 @@ def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[S
 
 
 def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
-    """Return weights and covariance of ``Z''`` given ``Z'`` in units of ``K_0`` (li2012 (17) and (18)).
+    """Return weights and covariance of ``Z''`` given ``Z'`` (units ``K_0``).
+
+    Source: li2012 (17) and (18).
 
     Parameters
     ----------
     s_given : ndarray of shape (L,)
-        Distinct positive levels of the copies that exist.
+        Distinct positive levels of the existing copies.
     s_new : ndarray of shape (m,)
         Distinct levels of the new copies.
 
@@ -176,7 +185,8 @@ def conditional_gaussian(s_given: Array, s_new: Array) -> tuple[Array, Array]:
     weights : ndarray of shape (m, L)
         ``K_{Z''Z'} K_{Z'}⁻¹``.
     covariance : ndarray of shape (m, m)
-        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` (the last factor's index is misprinted in the journal).
+        ``K_{Z''} − K_{Z''Z'} K_{Z'}⁻¹ K_{Z''Z'}ᵀ`` (the last factor's index is misprinted in the
+        journal).
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Draws a release block by block, for whoever makes copies rather than audits them."""
+"""Draw the copies of a release block by block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from auditor.types import Array, Codes, Microdata
 
 
 def checked_seed(seed: int | None) -> int:
-    """Return a seed that a user gave, or 128 bits of the operating system's entropy.
+    """Return the user's seed, or 128 bits of system entropy.
 
     Raises
     ------
@@ -40,9 +40,10 @@ def checked_seed(seed: int | None) -> int:
 
 
 def secret_of(seed: int | None, fingerprint: str) -> Seed:
-    """Return what the noise of one release is drawn from: without a seed a secret key, else a number made of seed and table.
+    """Return the noise seed of one release.
 
-    With the seed alone the copies of two tables would have the same noise, and their difference would show every cell that differs.
+    Without a seed a secret key, else a mixture of seed and table. The seed alone would give two
+    tables equal noise, and the difference of their copies would show every cell that differs.
     """
     if seed is None:
         return ReleaseKey()
@@ -53,7 +54,9 @@ def drawn_blocks(
     scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0,
     scale: TableMoments | None = None, seen: Callable[[Array], None] | None = None,
 ) -> Iterator[tuple[int, int, Sequence[Array]]]:  # fmt: skip
-    """Make the copies of a table block by block; yield first and last row (exclusive) and the block's rows of every copy.
+    """Draw a table's copies block by block.
+
+    Yields first and last row (exclusive) and the block's rows of every copy.
 
     Parameters
     ----------
@@ -61,13 +64,14 @@ def drawn_blocks(
     table : Table
     levels : tuple of M floats
     key : Key
-        As ``key_of`` makes it.
+        From ``key_of``.
     copies : sequence of M ndarrays of n rows, optional
-        Where to write them; the first ``existing`` are only read. Without it each block is written over the one before.
+        Destination; the first ``existing`` are only read. Without it each block overwrites the one
+        before.
     scale : TableMoments, optional
-        What noise is scaled to; the table's own moments unless the table is a later batch of records.
+        Moments that noise is scaled to; the table's own unless the table is a later batch.
     seen : callable, optional
-        Called with each block of the table, so that nobody need read it again.
+        Called with each block of the table, to avoid a second read.
     """
     if scheme.makes_copies and scheme.needs_table:
         scheme.table = table
@@ -84,12 +88,12 @@ def drawn_blocks(
 
 
 def check_takes_batches(scheme: Scheme) -> None:
-    """Refuse schemes whose copies of later records are no copies like the first ones.
+    """Refuse schemes that cannot perturb later batches like the first.
 
     Raises
     ------
     AuditorError
-        Records are not perturbed one by one, with noise of their own.
+        Records are not perturbed one by one, with independent noise.
     """
     if scheme.engine == "numeric" and not (scheme.adds_noise and scheme.makes_copies):
         why = "its copies are not each record plus noise of its own, so records that come later cannot have theirs drawn alone"
@@ -100,9 +104,10 @@ def key_of(
     scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, bits: int = DOUBLE_BITS,
     scale: TableMoments | None = None, records_before: int = 0,
 ) -> Key:  # fmt: skip
-    """Return what the copies of a table of numbers are drawn from, and the grid they lie on; see ``released_grid`` for its errors.
+    """Return the key and grid of a numeric table's copies.
 
-    A later batch's noise is drawn anew whatever its records are: the number of records before it is part of what a seed is mixed with.
+    Errors as in ``released_grid``. A later batch's noise is always independent: the number of
+    earlier records enters the key.
     """
     secret = secret_of(seed, _after(table.scan.digest, records_before))
     return Key(secret, scheme.name, grid=released_grid(scheme, table, levels, bits, scale))
@@ -111,12 +116,14 @@ def key_of(
 def released_grid(
     scheme: Scheme, table: Table, levels: tuple[float, ...], bits: int = DOUBLE_BITS, scale: TableMoments | None = None
 ) -> tuple[float, ...]:
-    """Return what released values are multiples of, by attribute, 0 for one without noise; nothing for a scheme that adds none.
+    """Return the grid of released values by attribute, 0 without noise.
+
+    Empty for a scheme that adds none.
 
     Raises
     ------
     AuditorError
-        A column's noise is so small beside its values that numbers of so many bits cannot hold both.
+        A column's noise is too small relative to its values for numbers of this many bits.
     """
     noise = noise_deviations(scheme, table, levels, scale) if scheme.on_grid else None
     if noise is None:
@@ -134,7 +141,7 @@ def released_grid(
 
 
 def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> Array | None:
-    """Return what values and noise of each attribute are whole multiples of, shape (N,); None where the noise lies on no lattice.
+    """Return the lattice unit of each attribute, shape (N,); None without one.
 
     Raises
     ------
@@ -153,13 +160,16 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
 
 
 def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> NDArray[np.bool_] | None:
-    """Return which columns' copies are of whole numbers, shape (N,); None where the noise lies on no lattice."""
+    """Return the columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
     return None if units is None else np.asarray(units % 1 == 0)
 
 
 def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None) -> Array | None:
-    """Return each copy's noise in each attribute, a standard deviation, shape (M, N); None where the scheme states no law."""
+    """Return each copy's noise deviation in each attribute, shape (M, N).
+
+    None if the scheme states no law.
+    """
     law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
     if law is None:
         return None
@@ -170,7 +180,10 @@ def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], sc
 def drawn_codes(
     scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int = 0
 ) -> Iterator[tuple[Codes, list[Codes]]]:
-    """Make the copies of categories block by block; yield the block's codes in the table and in every copy."""
+    """Draw categorical copies block by block.
+
+    Yields the block's codes in the table and in every copy.
+    """
     key = codes_key_of(scheme, table, seed, records_before)
     scheme = scheme.over(table).started(levels)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
@@ -180,17 +193,19 @@ def drawn_codes(
 
 
 def codes_key_of(scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0) -> Key:
-    """Return what the copies of categories are drawn from; a later batch's are drawn anew, whatever its records are."""
+    """Return the key of categorical copies; independent for a later batch."""
     return Key(secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)), scheme.name)
 
 
 def _after(fingerprint: str, records_before: int) -> str:
-    """Return a table's fingerprint, and that of a later batch of records beside how many are out."""
     return f"{fingerprint} after {records_before}" if records_before else fingerprint
 
 
 def codes_digest(table: CategoricalTable) -> str:
-    """Return a SHA-256 over the records' codes; unlike the fingerprint the same in memory and in a file, whatever the labels are."""
+    """Return a SHA-256 over the records' codes.
+
+    Labels do not enter, so the digest is equal in memory and in a file.
+    """
     digest = hashlib.sha256()
     for a, b in row_blocks(table.rows, BLOCK_WIDTH):
         digest.update(np.ascontiguousarray(table.read(a, b)).data)
@@ -198,7 +213,7 @@ def codes_digest(table: CategoricalTable) -> str:
 
 
 class HeldCopies(Sequence[Array]):
-    """Copies released before and new ones as arrays of one shape; an old one is turned into an array only when it is read."""
+    """Earlier and new copies as arrays; an earlier one is converted when read."""
 
     def __init__(self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]) -> None:
         self._before = before

@@ -1,4 +1,4 @@
-"""Two-sided geometric noise, the Laplace noise of whole numbers: one process for all copies, or one for each.
+"""Two-sided geometric noise, the discrete form of Laplace noise.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -8,12 +8,14 @@
 | ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
 | ``r_1, r_2`` | ``v_a/v_b`` and ``v_b/v_c``, the chances that a step is 0 | |
 
-The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is ``b/c + (1 − b/c)/(1 + c(1 − cos u))``. So
-from v_b to v_c the noise stays as it is with chance ``v_b/v_c``, and else gains fresh noise of variance v_c. Written in q the chance is
-``((1 − q_c)/(1 − q_b))²·q_b/q_c``. Given D each of the two steps stayed or was fresh. Where both were fresh the split has weight
-``q_b^{|u|} q_c^{|D − u|}``: geometric outside of 0 … D, and inside, with ratio ``ρ = q_b/q_c``. D = 0 may come of two steps that cancel.
+The characteristic function of g is ``1/(1 + v(1 − cos u))``; that of c over that of b is
+``b/c + (1 − b/c)/(1 + c(1 − cos u))``. So from v_b to v_c the noise stays unchanged with
+probability ``v_b/v_c``, and else gains fresh noise of variance v_c. In terms of q the probability
+is ``((1 − q_c)/(1 − q_b))²·q_b/q_c``. Given D, each of the two steps stayed or was fresh. If both
+were fresh the split has weight ``q_b^{|u|} q_c^{|D − u|}``. It is geometric outside 0 … D, and
+inside with ratio ``ρ = q_b/q_c``. D = 0 may result from two steps that cancel.
 
-Weights are divided by ``q_c^{|D|}``, so that the longest gap neither overflows nor is lost.
+Weights are divided by ``q_c^{|D|}`` to avoid overflow and underflow.
 """
 
 from __future__ import annotations
@@ -32,12 +34,15 @@ from auditor.types import Array
 
 
 def rate_gap(low: float, high: float) -> float:
-    """Return ``λ(low) − λ(high)``, by the difference of two arsinh: subtracting would leave no digits of close variances."""
+    """Return ``λ(low) − λ(high)`` without cancellation for close variances."""
     return float(2.0 * np.arcsinh((high - low) / (np.sqrt(low) * np.sqrt(high) * (np.sqrt(2.0 * low + 1.0) + np.sqrt(2.0 * high + 1.0)))))
 
 
 def increment(rng: Rng, low: float, high: float, size: int) -> Array:
-    """Return ``Z_high − Z_low``, shape (size,): 0 with chance ``low/high``, else fresh noise of variance ``high``."""
+    """Return ``Z_high − Z_low``, shape (size,).
+
+    0 with probability ``low/high``, else fresh noise of variance ``high``.
+    """
     if low == 0.0 < high:
         return _fresh(rng, high, size)
     drawn = np.zeros(size)
@@ -48,19 +53,26 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def _fresh(rng: Rng, v: float, size: int) -> Array:
-    """Return two-sided geometric noise of variance ``v > 0``: the difference of two geometric numbers of the same q."""
+    """Return two-sided geometric noise of variance ``v > 0``.
+
+    A difference of two independent geometric numbers of equal q.
+    """
     return geometric(rng, geometric_rate(v), size) - geometric(rng, geometric_rate(v), size)
 
 
 class Split(NamedTuple):
-    """How likely the ways are in which a gap ``d ≥ 0`` may be split, but for a common factor: numbers, or of the shape of d.
+    """Unnormalised weights of the possible splits of a gap ``d ≥ 0``.
+
+    Numbers, or arrays of d's shape.
 
     Attributes
     ----------
     none, whole : float, ndarray
-        The first step stayed or was 0 (``U = 0``); the second stayed, and the first was all of the gap (``U = d``).
+        The first step stayed or was 0 (``U = 0``); the second stayed, and the first was all of the
+        gap (``U = d``).
     below, above : float, ndarray
-        Both were fresh, and ``U < 0``, ``U > d``; beyond either end U is geometric of ratio ``q_b q_c``.
+        Both were fresh, and ``U < 0``, ``U > d``; beyond either end U is geometric of ratio ``q_b
+        q_c``.
     within : ndarray
         Both were fresh, and ``0 ≤ U ≤ d``, where U is geometric of ratio ρ.
     """
@@ -73,7 +85,10 @@ class Split(NamedTuple):
 
 
 def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
-    """Return the weights of the ways to split gaps ``d ≥ 0`` between variances ``low < middle < high``, over ``q_c^d``."""
+    """Return the split weights of gaps ``d ≥ 0``, divided by ``q_c^d``.
+
+    Variances ``low < middle < high``.
+    """
     stay_1, stay_2 = low / middle, middle / high
     move_1, move_2 = (middle - low) / middle, (high - middle) / high
     g_b, g_c = 1.0 / np.sqrt(2.0 * middle + 1.0), 1.0 / np.sqrt(2.0 * high + 1.0)
@@ -92,7 +107,10 @@ def split_weights(d: Array, low: float, middle: float, high: float) -> Split:
 
 
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, shape (b,), for ``low < middle < high``."""
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
+
+    Variances ``low < middle < high``.
+    """
     ways = split_weights(d, low, middle, high)
     to_whole = ways.within + ways.whole
     to_none = to_whole + ways.none
@@ -108,10 +126,10 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
 
 
 def _truncated(rng: Rng, decay: float, last: Array) -> Array:
-    """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``, by inversion of their distribution function."""
+    """Return numbers from 0 to ``last`` with ``P(k) ∝ e^{−decay·k}``."""
     u = rng.random(len(last))
     k = np.floor(-np.log1p(u * np.expm1(-decay * (last + 1.0))) / decay)
-    return np.asarray(np.minimum(k, last))  # the logarithm's rounding may lead one too far
+    return np.asarray(np.minimum(k, last))  # rounding of the logarithm may exceed last by one
 
 
 GEOMETRIC = process_on_lattice("geometric", increment, bridge)
@@ -119,7 +137,10 @@ GEOMETRIC = process_on_lattice("geometric", increment, bridge)
 
 @register
 class GeometricMultilevel(MultilevelLattice):
-    """Multilevel whole-number noise, two-sided geometric: no coalition gains over its best copy, and no last bits betray a value."""
+    """Multilevel geometric noise: no coalition gains over its best copy.
+
+    Noise and values are whole numbers, so the last bits disclose no value.
+    """
 
     name = "geometric-multilevel"
     reference = "ghosh2009; xiao2009, section 5.2"
@@ -128,7 +149,7 @@ class GeometricMultilevel(MultilevelLattice):
 
 @register
 class Geometric(LatticeScheme, IndependentProcess):
-    """Whole-number noise, two-sided geometric, fresh in every copy. Broken under collusion."""
+    """Fresh two-sided geometric noise in every copy. Broken under collusion."""
 
     name = "geometric"
     reference = "ghosh2009; li2012, section 5.1.1"

@@ -1,4 +1,4 @@
-"""Independent noise: a fresh draw in every copy, so that pooling copies averages it away.
+"""Independent noise: a fresh draw in every copy, so pooling averages it.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,9 +6,10 @@
 | ``Sigma`` | ``diag(σ_1² … σ_M²)`` | (M, M) | li2012, Theorem 3 |
 | ``K_0`` | ``(tr K_X / N)·I`` by default: white noise | (N, N) | huang2005, sections 4 and 6.1 |
 
-``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: same covariance, bounded noise (agrawal2000).
-``correlated`` is the same with noise shaped like the data, ``K_0 = K_X``, which no filter can tell from them (huang2005, section 8).
-Broken on purpose as multilevel schemes: a coalition gains with every copy (li2012, Theorem 3).
+``distribution: uniform`` draws ``Z_i = σ_i K_0^½ u`` with u uniform on ±√3: equal covariance,
+bounded noise (agrawal2000). ``correlated`` shapes the noise like the data, ``K_0 = K_X``, so no
+filter can separate them (huang2005, section 8). Broken by design as a multilevel scheme: a
+coalition gains with every copy (li2012, Theorem 3).
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 
 
 class FreshNoise(AdditiveScheme):
-    """Base of the schemes that draw new noise for every copy, even at a level asked for before."""
+    """Base of schemes that draw independent noise for every copy.
+
+    Even at a repeated level.
+    """
 
     claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
     reference = "li2012, section 5.1.1"
@@ -46,7 +50,10 @@ class FreshNoise(AdditiveScheme):
 
 @register
 class Independent(FreshNoise):
-    """White noise, Gaussian or uniform, fresh in every copy: covariance σ²·(tr K_X / N)·I. Broken under collusion, and by filters."""
+    """Fresh white noise in every copy. Broken under collusion, and by filters.
+
+    Gaussian or uniform, with covariance σ²·(tr K_X / N)·I.
+    """
 
     name = "independent"
     held_against = True
@@ -54,21 +61,24 @@ class Independent(FreshNoise):
     assumes = "Recipients never pool their copies, and the attributes are uncorrelated."
 
     class Parameters(PluginParameters):
-        """Shape of the noise across attributes, and its distribution."""
+        """Covariance of the noise across attributes, and its distribution."""
 
         noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
         distribution: Literal["gaussian", "uniform"] = Field("gaussian", description="gaussian, or uniform with the same covariance")
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:
-        """How the noise is distributed."""
+        """Distribution of the noise."""
         chosen: Literal["gaussian", "uniform"] = self.parameters.distribution
         return chosen
 
 
 @register
 class Correlated(FreshNoise):
-    """Gaussian noise with the data's own covariance, σ²·K_X, fresh in every copy. Broken under collusion."""
+    """Fresh noise with the data's covariance. Broken under collusion.
+
+    Gaussian, with covariance σ²·K_X.
+    """
 
     name = "correlated"
     held_against = True
@@ -76,11 +86,11 @@ class Correlated(FreshNoise):
     assumes = "Recipients never pool their copies."
 
     class Parameters(PluginParameters):
-        """Shape of the noise across attributes, and along the records."""
+        """Covariance of the noise across attributes, and along the records."""
 
         noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
         serial: Serial = Field("none", description=SERIAL)
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return how noise follows on from record to record."""
+        """Return the noise's autoregression over records, or None."""
         return serial_law(self.parameters.serial, table)

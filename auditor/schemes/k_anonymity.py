@@ -1,4 +1,4 @@
-"""k-anonymity: quasi-identifiers made coarse until every record has k − 1 doubles; sensitive attributes released as they are.
+"""k-anonymity: quasi-identifiers coarsened until classes have k records.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,15 +6,18 @@
 | copy | the class of each record, and the range of each of its attributes (``auditor.schemes.generalisation.copies``) | (n,) records | |
 | file | lower and upper bound of each quasi-identifier, the other attributes, a flag for suppression | 2q + (N − q) + 1 columns | |
 
-``method: mondrian`` cuts the table at medians while the rules allow; ``full-domain`` gives every quasi-identifier bins of one width, by the
-lowest rungs that satisfy the rules once a share of the records is suppressed (a suppressed record keeps no value at all). A column with a
-hierarchy under ``data: hierarchies:``, text or numbers, is generalised node by node: its rungs are the hierarchy's heights, its bounds the
-first and last place of a node among the leaves; and t-closeness of a sensitive column that has one goes by it.
+``method: mondrian`` cuts the table at medians while the rules allow. ``full-domain`` gives every
+quasi-identifier bins of one width: the lowest rungs that satisfy the rules after suppression of a
+share of the records. A column with a hierarchy (``data: hierarchies:``) is generalised node by
+node. Its bounds are the first and last leaf of a node. t-closeness of a sensitive column with a
+hierarchy uses it.
 
-Broken on purpose where it promises nothing: k-anonymity hides who a record is, and not what it says. Fails when a class's sensitive values
-are all alike (homogeneity), or lopsided (skewness), or close in meaning (similarity): hence ℓ, α, h, e and t, options here. A quasi-
-identifier left off the list is a way in. Several copies do not compose: a record's class in one meets its class in another in fewer than
-k records, unless one partition refines the other, as ``k-anonymity-multilevel`` sees to; ``measures: [anonymity]`` tells what is left.
+Sensitive attributes are released unperturbed: k-anonymity hides identity, not content. Fails if a
+class's sensitive values are equal (homogeneity), skewed (skewness) or close in meaning
+(similarity); options ℓ, α, h, e and t address this. A quasi-identifier missing from the list is an
+attack route. Several copies do not compose: classes of different copies intersect in fewer than k
+records, unless one partition refines the other (``k-anonymity-multilevel``).
+``measures: [anonymity]`` reports the remaining promises.
 """
 
 from __future__ import annotations
@@ -34,15 +37,18 @@ from auditor.schemes.generalisation.partition import Partition, Rung, bounds, fu
 
 @register
 class KAnonymity(AnonymousScheme):
-    """Quasi-identifiers generalised until every record has k − 1 doubles (level = k); no promise about what the records say."""
+    """Quasi-identifiers generalised to classes of k records (level = k).
+
+    Sensitive values stay unperturbed, without any promise by k alone.
+    """
 
     name = "k-anonymity"
-    claims = "Nobody is singled out among fewer than k by the quasi-identifiers of one copy; nothing else."
+    claims = "At least k records share the quasi-identifiers of each record in one copy; nothing else."
     reference = "samarati2001; liu2008, section 5"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
 
     class Parameters(AnonymousScheme.Parameters):
-        """What identifies, what is sensitive, which rules classes must satisfy, and how they are made."""
+        """Quasi-identifiers, sensitive attribute, class rules and method."""
 
         method: Literal["mondrian", "full-domain"] = Field("mondrian", description="median cuts, or one bin width per attribute")
         rungs: dict[str, list[float]] | None = Field(
@@ -59,7 +65,6 @@ class KAnonymity(AnonymousScheme):
             return self
 
     def _check(self, table: Table) -> None:
-        """Refuse as well a full domain of which it is not said how to make it coarse."""
         super()._check(table)
         given = self.parameters
         both = [name for name in given.rungs or {} if name in table.hierarchies]
@@ -70,7 +75,7 @@ class KAnonymity(AnonymousScheme):
             raise AuditorError(f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies")
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return each copy's classes, made without regard to the others."""
+        """Return each copy's classes, independently of the other copies."""
         return [self._partition(k, table) for k in levels[existing:]]
 
     def _partition(self, k: float, table: Table) -> Partition:

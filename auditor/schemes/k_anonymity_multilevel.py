@@ -1,23 +1,25 @@
-"""k-anonymity at several levels: each coarser copy merges classes of the finer one, so that any copies held tell what the finest does.
+"""Multilevel k-anonymity: each coarser copy merges classes of a finer one.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | level | k of a copy | samarati2001 |
 | ``P_k`` | its partition of the records into classes of k or more | |
-| ``P_f, P_c`` | its neighbours: of the copies released before it the one with the next smaller k and the one with the next larger | |
+| ``P_f, P_c`` | its neighbours among the copies released before it: the next smaller k and the next larger k | |
 
-Classes are nested: every class of ``P_k`` is a union of classes of ``P_f`` and lies within one of ``P_c``. Without ``P_f`` the classes of
-``P_c`` are cut as Mondrian cuts the whole table (lefevre2006); with it whole classes of ``P_f`` are parted by such cuts.
+Classes are nested: every class of ``P_k`` is a union of classes of ``P_f`` and lies within one of
+``P_c``. Without ``P_f`` the classes of ``P_c`` are cut as Mondrian cuts the whole table
+(lefevre2006); otherwise the cuts separate whole classes of ``P_f``.
 
-Two records share a class in all copies held exactly when they do in the finest of them, and every union of classes keeps k, ℓ, α and t.
-So a coalition sees its finest copy's classes, ranges and promises, and no others (docs/method.md, «Several levels of k»). A copy that is
-made after a finer one is a function of it and of the next coarser one: released from small k to large, all copies are functions of the
-first, and whoever has that learns nothing from them, whatever the attack. From large k to small, coarse copies lose less.
+Two records share a class in all copies held exactly if they share one in the finest, and every
+union of classes keeps k, ℓ, α and t. So a coalition sees its finest copy's classes and ranges only
+(docs/method.md, «Several levels of k»). A copy released after a finer one is a function of it and
+of the next coarser one. In ascending order of k, all copies are functions of the first, and its
+holder learns no more by any attack. In descending order coarse copies lose less utility.
 
-Copies are made in their order of release, and one that is asked for later is what it would have been, had it been asked for then.
+Copies are computed in their order of release, so a later request has an equal result.
 
-Not closed by it: what k-anonymity leaves open in one copy (``auditor.schemes.k_anonymity``). Classes of a copy that was out before a finer
-one may tell that some of Mondrian's cuts were not allowed; no attack here looks for that.
+Not addressed: the weaknesses of one copy (``auditor.schemes.k_anonymity``). Classes released before
+a finer copy may disclose that Mondrian cuts were refused; no attack here uses that.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ from auditor.schemes.generalisation.partition import Partition, bounds, merged, 
 
 @register
 class KAnonymityMultilevel(AnonymousScheme):
-    """Nested classes (level = k): each coarser copy merges a finer one's, so that pooled copies tell what the finest does."""
+    """Nested classes of k records: no coalition gains over its finest copy.
+
+    Each coarser copy merges classes of a finer one (level = k).
+    """
 
     name = "k-anonymity-multilevel"
     nested = True
@@ -41,20 +46,22 @@ class KAnonymityMultilevel(AnonymousScheme):
     assumes = "The quasi-identifiers are all that an adversary can know of a record."
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return each copy's classes, made of its neighbours' among the copies before it; those of all copies, out or not."""
+        """Return all copies' classes, each from its earlier neighbours."""
         made: list[Partition] = []
         for k in levels:
             Q, codes, rules = self.rules(k, table)
             finer, coarser = (None if place is None else made[place] for place in neighbours(k, levels[: len(made)]))
             if finer is not None:
                 made.append(merged(finer, rules.k, coarser))
-            else:  # the finest so far: Mondrian's cuts of the table, or of each class of the copy that was the finest
+            else:  # the finest so far: Mondrian cuts of the table, or of each class of the finest copy before it
                 made.append(bounds(Q, Q, mondrian(Q, codes, rules, None if coarser is None else coarser.classes)))
         return made
 
 
 def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | None]:
-    """Return the places of the next finer level and of the next coarser one, each the same level if it is there already.
+    """Return the places of the next finer and the next coarser level.
+
+    An existing level is both.
 
     Examples
     --------

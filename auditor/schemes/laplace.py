@@ -1,30 +1,32 @@
-"""Laplace noise as a process with independent increments: multilevel copies with pure ε, and independent ones beside them.
+"""Laplace noise: a process with independent increments, or fresh draws.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``a < b < c`` | scales, ``√(v/2)`` of variances v | |
 | ``1/(1 + b²u²)`` | characteristic function of ``Z_b`` | |
 | ``r₁, r₂`` | ``a²/b²``, ``b²/c²`` | |
-| ``D, U`` | ``Z_c − Z_a``; ``Z_b − Z_a`` given D; below ``D > 0``, and signs are turned for the rest | |
+| ``D, U`` | ``Z_c − Z_a``; ``Z_b − Z_a`` given D; below ``D > 0``, by symmetry | |
 | ``S`` | ``(1 − r₁)/(1 − r₁r₂)``: the chance that U is not 0 | |
 | ``q`` | ``(1 − b/c)/2`` | |
 | ``k, l`` | ``1/b + 1/c``, ``1/b − 1/c`` | |
 | ``t`` | ``e^{−lD}`` | |
 
-``(1 + b²u²)/(1 + c²u²) = r + (1 − r)/(1 + c²u²)`` with ``r = b²/c²``: the increment from b to c is 0 with probability r, and else fresh
-noise of scale c. Both increments of a bridge are such mixtures. Dividing the three ways in which they can add up to D (only the second
-moves, only the first, both) by the density of D leaves
+``(1 + b²u²)/(1 + c²u²) = r + (1 − r)/(1 + c²u²)`` with ``r = b²/c²``: the increment from b to c is
+0 with probability r, and else fresh noise of scale c. Both increments of a bridge are mixtures of
+this form. They can add up to D in three ways (only the second moves, only the first, both). Divided
+by the density of D this leaves
 
     ``U = 0`` with probability ``1 − S``, and given that it is not:
     below 0 with probability ``q``,         where ``−U`` is exponential of rate k,
-    between 0 and D with ``(1 − q)(1 − t)``, exponential of rate l, cut off at D,
+    between 0 and D with ``(1 − q)(1 − t)``, exponential of rate l, truncated at D,
     exactly D with ``(1 − 2q)·t``,
     beyond D with ``q·t``,                  where ``U − D`` is exponential of rate k.
 
-So one uniform number chooses the side, and one exponential serves all of them: an exponential of rate l that exceeds D exceeds it by
-another one. ``D = 0`` is both increments at rest, but for a chance of 0, and gives ``U = 0``.
+One uniform number chooses the side, and one exponential serves all sides: the excess of an
+exponential of rate l over D is again exponential. ``D = 0`` almost surely means two increments at
+rest, and gives ``U = 0``.
 
-Reference: koufogiannis2015 (the process); its bridge, by which levels may be asked for in any order, is derived here.
+Reference: koufogiannis2015 (the process); its bridge, for levels in any order, is derived here.
 """
 
 from __future__ import annotations
@@ -40,7 +42,9 @@ from auditor.types import Array
 
 
 def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    """Return ``Z_high − Z_low``: 0 with probability low/high, else Laplace noise of variance ``high``.
+    """Return ``Z_high − Z_low``: 0 with probability low/high, else Laplace.
+
+    The Laplace noise has variance ``high``.
 
     Parameters
     ----------
@@ -50,8 +54,8 @@ def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Arra
     shape : tuple of int
         (rows, N).
     """
-    moves = (high - low) / np.where(high > 0, high, 1.0)  # of near-equal levels the difference is exact, 1 − low/high is not
-    # One uniform number is coin and sign: less than moves/2 above or below 0 stays, and else the value is at rest.
+    moves = (high - low) / np.where(high > 0, high, 1.0)  # for near-equal levels the difference is exact, 1 − low/high is not
+    # One uniform number u is indicator and sign: the increment moves if u < moves, and falls if u < moves/2.
     side = rng.random(shape)
     side -= moves / 2.0
     Z = rng.standard_exponential(shape)
@@ -62,7 +66,7 @@ def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Arra
 
 
 def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
-    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low``, shape (rows, N).
+    """Return ``U = Z_middle − Z_low`` given ``D = Z_high − Z_low``, (rows, N).
 
     Parameters
     ----------
@@ -74,7 +78,8 @@ def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Arra
     """
     low, middle, high = (np.where(high > 0, v, 1.0) for v in (low, middle, high))
     b, c = np.sqrt(middle / 2.0), np.sqrt(high / 2.0)
-    # c − b with all its digits, and above 0: levels that differ in the last bit may have equal variances.
+    # c − b without cancellation, and above 0: levels that differ in the last bit may have equal
+    # variances.
     apart = np.maximum((high - middle) / (2.0 * (b + c)), 2.0**-60 * c)
     S = (middle - low) / np.maximum(high - low, 2.0**-60 * high) * (high / middle)
     q, beyond, between = apart / (2.0 * c), b * (c / (b + c)), b * (c / apart)  # between: 1/l, and beyond: 1/k
@@ -89,13 +94,18 @@ def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Arra
 
 
 LAPLACE = Process("laplace", increment, bridge)
-"""On a grid of step g it is two-sided geometric noise in units of g, of the same variance: ``1/(1 + v(1 − cos ug)/g²)`` is
-``1/(1 + v u²/2)`` but for a share of ``(ug)²/12``, and the increments are 0 with the same chances."""
+"""On a grid of step g the process is two-sided geometric noise of equal variance, in units of g.
+``1/(1 + v(1 − cos ug)/g²)`` is ``1/(1 + v u²/2)`` up to a share of ``(ug)²/12``, and the increments
+are 0 with equal probabilities.
+"""
 
 
 @register
 class LaplaceMultilevel(MultilevelProcess):
-    """Multilevel Laplace noise, one process for all copies: no coalition gains over its best copy, and ε is that copy's."""
+    """Multilevel Laplace noise: no coalition gains over its best copy.
+
+    One process for all copies; a coalition's ε is its best copy's.
+    """
 
     name = "laplace-multilevel"
     reference = "koufogiannis2015; xiao2009, section 5.2"
@@ -104,7 +114,10 @@ class LaplaceMultilevel(MultilevelProcess):
 
 @register
 class Laplace(IndependentProcess):
-    """Laplace noise of each attribute's own scale, fresh in every copy. Broken under collusion."""
+    """Fresh Laplace noise in every copy. Broken under collusion.
+
+    Each attribute has its own scale.
+    """
 
     name = "laplace"
     reference = "dwork2006; li2012, section 5.1.1"

@@ -1,11 +1,11 @@
-"""Linearly dependent noise: one draw scaled to every level, so that two copies give the table away.
+"""Linearly dependent noise: one draw scaled to every level.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``s`` | ``(σ_1 … σ_M)`` | (M,) | |
 | ``Sigma`` | ``s sᵀ``, of rank 1 | (M, M) | li2012, section 4.2.2 |
 
-Broken on purpose: ``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` exactly, for any two different levels.
+Broken by design: ``X = (σ_2 Y_1 − σ_1 Y_2) / (σ_2 − σ_1)`` exactly, for any two different levels.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
 
 @register
 class LinearlyDependent(AdditiveScheme):
-    """One draw of noise scaled to every level, Z_i = σ_i·G. Broken: two copies give the table away exactly."""
+    """One noise draw scaled to every level. Broken: two copies disclose all.
+
+    Z_i = σ_i·G, so two copies determine the table exactly.
+    """
 
     name = "linearly-dependent"
     held_against = True
     claims = "Nothing under collusion: two copies at different levels give the table exactly (li2012, section 4.2.2)."
     reference = "li2012, section 4.2.2"
     assumes = "Recipients never pool their copies."
-    on_grid = False  # two copies give the table away whatever their last digits say, and exactly only where these are kept
+    on_grid = False  # two copies disclose the table with any last digits, and exactly without a grid
 
     def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
         """Return ``Sigma = s sᵀ``, shape (M, M)."""
@@ -36,7 +39,10 @@ class LinearlyDependent(AdditiveScheme):
         return np.outer(s, s)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return ``Y_i = X + (σ_i/σ_b)(Y_b − X)`` with b the noisiest copy there is, and a fresh draw only if there is none."""
+        """Return ``Y_i = X + (σ_i/σ_b)(Y_b − X)`` with b the noisiest copy.
+
+        A fresh draw only if no copy exists.
+        """
         steps = []
         for copy in range(existing + 1, len(levels) + 1):
             sigma = float(np.sqrt(levels[copy - 1]))

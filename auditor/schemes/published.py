@@ -1,12 +1,13 @@
-"""Published copies: files that were made elsewhere, audited as they are.
+"""Published copies: files made elsewhere, audited as they are.
 
-Nobody need believe what is said of them. Without a stated law attacks use one that is estimated from original and copies
-(``auditor.audit.numeric.estimated_noise``), if there is one, and what pooling buys is judged by the best linear attack that the originals
-teach; with ``law`` (a scheme's name and parameters, or a covariance in a file) attacks use that, and a law that is not the copies' own
-shows as theory that measurement contradicts.
+No statement about them is trusted. Without a stated law, attacks use a law estimated from original
+and copies (``auditor.audit.numeric.estimated_noise``), and pooling is judged by the best linear
+attack fitted to the originals. With ``law`` (a scheme's name and parameters, or a covariance file)
+attacks use the stated law; a wrong law appears as a contradiction between theory and measurement.
 
-Files match the original row by row, or by a `key` column. What original and all copies have in common, and in full, is audited.
-The law is that of the whole original: copies were made before any of their records, cells or columns were lost.
+Files match the original row by row, or by a `key` column. The records and columns complete in the
+original and all copies are audited. The stated law is of the whole original, before any loss of
+records, cells or columns.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from auditor.types import Array
 
 VALUES_LOOKED_AT = 2**20
 FEWEST_LOOKED_AT = 2_000
-"""Values, and records at least, from all over the table by which it is decided whether a copy's rows are the original's."""
+"""Least number of values, and of records, across the table for the row-order check."""
 
 
 @register
 class Published(FileScheme):
-    """Copies from files, made elsewhere: audited as they are, with or without a stated law of their noise."""
+    """Copies from files, made elsewhere, with or without a stated noise law."""
 
     name = "published"
     family = "additive"
@@ -60,7 +61,7 @@ class Published(FileScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "corner-wave"}})
 
     class Parameters(PluginParameters):
-        """Where the copies are, and what is said of them."""
+        """Files of the copies, and statements about them."""
 
         copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
         law: dict[str, Any] | None = Field(
@@ -83,7 +84,7 @@ class Published(FileScheme):
             return law
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are neither left out nor one for each copy, or that the stated law cannot have."""
+        """Refuse levels that are neither absent nor one per copy, or unlawful."""
         stated = self._stated()
         if stated is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels")
@@ -92,7 +93,10 @@ class Published(FileScheme):
         check(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records are not the table's, or lack some that their noise follows on from; warn where nobody can tell."""
+        """Refuse copies whose records do not match the table.
+
+        Also refuse missing records that serial noise needs; warn if the match cannot be tested.
+        """
         if asked.standardize:
             raise AuditorError("published copies are in the data's own units: `standardize` must be false")
         by_row, why = self.parameters.key is None, self.check_join(asked)
@@ -113,11 +117,14 @@ class Published(FileScheme):
             _check_alignment(copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row)
 
     def audited(self, table: Table) -> Audited:
-        """Return the records and columns that the original and all copies have in common."""
+        """Return the records and columns complete in the original and all copies."""
         return self._common(table, self._read(table))
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return the files' values in the original's records and columns, and places in files of another order, if either is more."""
+        """Return the files' values in the original's records and columns.
+
+        With places in files of another order; empty if equal to the audited values.
+        """
         if table.cut is None and self.parameters.key is None:
             return []
         copies = list(self._read(table.whole))
@@ -132,7 +139,7 @@ class Published(FileScheme):
             yield read_copy(path, table, self.parameters.key, exact, why)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return the law that is stated, or None."""
+        """Return the stated law, or None."""
         cut = None if self.table is None else self.table.cut
         if cut is None:
             return self._law(levels, table.scale)
@@ -149,7 +156,6 @@ class Published(FileScheme):
         return None if scheme is None else scheme.law(levels, table)
 
     def _stated(self) -> Scheme | None:
-        """Return the scheme whose law is said to be the copies'."""
         stated = self.parameters.law
         if stated is None or "scheme" not in stated:
             return None
@@ -167,14 +173,17 @@ class Published(FileScheme):
             raise AuditorError(f"law.covariance {error}") from None
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
-        """Return what reads the copies; replicates are all the same, for there is nothing to draw."""
+        """Return the reader of the copies; all replicates are equal."""
         records = self.audited_table
         made = [records.cut_out(copy.values) for copy in self._read(records.whole)]
         return MadeCopies(made[existing:], row_blocks(*made[0].shape))
 
 
 def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None:
-    """Raise `AuditorError` when a copy's rows or columns are not the table's, and warn when it is too noisy, or too short, to tell."""
+    """Raise `AuditorError` if a copy's rows or columns do not match.
+
+    Warn if it is too noisy, or too short, to decide.
+    """
     blocks = row_blocks(table.rows, table.width)
     head = block_head(table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width))
     looked_at = [(start, stop if head is None else min(stop, start + head)) for start, stop in blocks]
@@ -198,7 +207,6 @@ def _scheme_of(law: dict[str, Any]) -> Scheme:
 
 
 def _check_law(law: dict[str, Any]) -> None:
-    """Raise ValueError when what is said of the law cannot be."""
     if len({"scheme", "covariance"} & set(law)) != 1:
         raise ValueError("must have `scheme` or `covariance`, and not both")
     if "covariance" in law:

@@ -1,12 +1,12 @@
-"""Published categorical copies: files that were made elsewhere by any randomised response or PRAM, audited as they are.
+"""Published categorical copies: files of randomised response or PRAM.
 
-A copy's law is a transition matrix, the chance of every value it may show by the original's. With ``levels`` and ``law`` it is the one
-that is stated, and the drawn values are compared with it. Without a law it is estimated from original and copies
-(``auditor.schemes.replacement.estimated_law``), which is what an insider could know; half of the records teach it, and the attacks are
-measured on the other half, in turn.
+A copy's law is a transition matrix, P(released value | original value). With ``levels`` and ``law``
+it is stated, and the values are compared with it. Without a law it is estimated from original and
+copies (``auditor.schemes.replacement.estimated_law``), as an insider could. Attacks are
+cross-fitted: estimated on one half of the records, measured on the other, in turn.
 
-A scenario that names categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this one, unless the law that it states
-is of added noise.
+A scenario with categories (``categorical:`` or ``bin:``) and the scheme ``published`` means this
+scheme, unless it states a law of added noise.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from auditor.types import Array, Coalition, Codes
 
 LAWS = ("uniform", "uniform-multilevel")
 UNRELATED = 1e-4
-"""Chance of a relation as strong among unrelated rows, above which nothing shows that a copy's rows are the original's."""
+"""P-value of a relation between original and copy, above which the row order is unconfirmed."""
 FEWEST_SHUFFLED = 30
-"""Records from which on equal frequencies of all values, and no relation, are no chance."""
+"""Fewest records for equal frequencies without a relation to indicate a shuffle."""
 TELLING = 0.1
-"""By how much a value's share among records left out exceeds its share of the others, for its being left out to tell it."""
+"""Difference of a value's share between missing and present records that counts as disclosure."""
 MOST_GROUPED = 64
-"""Values that a relation is sought among; those of a larger domain are taken modulo that."""
+"""Most values in the test of a relation; larger domains are reduced modulo this number."""
 
 
 @register
 class PublishedCategories(FileScheme, UniformScheme):
-    """Categorical copies from files, made elsewhere: audited as they are, with a stated law or one estimated from them."""
+    """Categorical copies from files, with a stated or estimated law."""
 
     name = "published-categories"
     assumes = "Each file holds the same records as the data, row by row or by their `key`: tested unless `aligned` vouches for it."
@@ -65,7 +65,7 @@ class PublishedCategories(FileScheme, UniformScheme):
     trial = MappingProxyType({"copies": ["a.csv"], "law": {"scheme": "uniform"}})
 
     class Parameters(PluginParameters):
-        """Where the copies are, and what is said of them."""
+        """Files of the copies, and statements about them."""
 
         copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
         law: dict[str, Any] | None = Field(
@@ -85,14 +85,17 @@ class PublishedCategories(FileScheme, UniformScheme):
             return law
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are neither left out nor a retention probability for each copy."""
+        """Refuse levels that are neither absent nor one probability per copy."""
         if self.parameters.law is not None and not levels:
             raise AuditorError("a law by scheme needs the copies' levels, their retention probabilities")
         self.check_count(levels)
         super().check_levels(levels)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse copies whose records or values are not the table's; warn where nothing shows that rows are in its order."""
+        """Refuse copies whose records or values do not match the table.
+
+        Warn if the row order cannot be confirmed.
+        """
         data, by_row, why = categories_of(table), self.parameters.key is None, self.check_join(asked)
         if note := never_drawn(self._stated_replacements(data)):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
@@ -106,7 +109,7 @@ class PublishedCategories(FileScheme, UniformScheme):
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
-        """Return the records that the original and all copies have, with every answer."""
+        """Return the records complete in the original and all copies."""
         data, keys = categories_of(table), self._keys(table)
         return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths])
 
@@ -128,30 +131,36 @@ class PublishedCategories(FileScheme, UniformScheme):
         return None if self.parameters.key is None else table.keys
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
-        """Return the stated law, or the one that all records teach."""
+        """Return the stated law, or the law estimated from all records."""
         stated = self.parameters.law
         return self.estimated() if stated is None else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π`` as it is stated, shape (s,); None where it is uniform, or nothing is stated."""
+        """Return the stated ``π``, shape (s,); None if uniform or unstated."""
         return self._stated_replacements(categories_of(self.audited_table))
 
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
     def estimated(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
-        """Return the law that some records teach, or all: of pairs of copies only those that some coalition's law is made of."""
+        """Return the law estimated from some records, or from all.
+
+        Of pairs of copies only the pairs that a coalition's law needs.
+        """
         data, some = categories_of(self.audited_table), slice(None) if rows is None else rows
         copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
         return estimated(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what hands out the files' values in the place of draws."""
+        """Return the files' values in place of draws."""
         start, stop = row_blocks(self.audited_table.rows, BLOCK_WIDTH)[key.block]
         return FileCopies(original, size, key, [copy[start:stop] for copy in self.held()])
 
     def held(self) -> list[Codes]:
-        """Return all copies of the records that are audited; those of one release stay in memory for the passes that follow."""
+        """Return all copies of the audited records.
+
+        One release is cached for later passes.
+        """
         whole, paths = self.audited_table.whole, self.paths
         data = categories_of(whole)
         key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
@@ -162,11 +171,11 @@ class PublishedCategories(FileScheme, UniformScheme):
 
 
 _read: dict[Any, list[Codes]] = {}
-"""By the original's fingerprint, and the files; of one release."""
+"""By fingerprint of the original and files; holds one release."""
 
 
 class FileCopies(Copies):
-    """The copies of one block of records, as files hold them."""
+    """File copies of one block of records."""
 
     def __init__(self, original: Codes, size: int, key: Key, held: Sequence[Codes]) -> None:
         super().__init__(original, size, key)
@@ -181,9 +190,10 @@ class FileCopies(Copies):
 
 
 def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
-    """Return how that a copy lacks a record, or an answer of it, tells what the answer is; nothing where it tells little.
+    """Return how missing records or answers disclose the value, or "".
 
-    The commonest answer of a column is then commoner among records left out, by `TELLING` and by more than chance (χ² of two shares).
+    A column's commonest answer must be commoner among records left out, by `TELLING` and
+    significantly (χ² of two shares).
     """
     n, m = len(held), int((~held).sum())
     if not FEWEST_RECORDS <= m <= n - FEWEST_RECORDS:
@@ -198,7 +208,10 @@ def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
 
 
 def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None:
-    """Raise `AuditorError` for a shuffled copy; warn where nothing relates a copy to the original, as at a retention of 0."""
+    """Raise `AuditorError` for a shuffled copy; warn if it is unrelated.
+
+    A copy at retention 0 is unrelated to the original.
+    """
     x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
     counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(MOST_GROUPED, MOST_GROUPED)
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]

@@ -1,4 +1,4 @@
-"""Random projection: every record multiplied by one secret matrix of independent normal entries, with fewer or more rows than attributes.
+"""Random projection: records multiplied by one secret normal matrix.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,11 +7,12 @@
 | ``E‖M(x − x')‖²`` | ``σ² n' ‖x − x'‖²`` | scalar | |
 | ``C`` | orthonormal cosine transform (DCT-II) across a record's attributes | (N, N) | mukherjee2006 |
 
-``matrix: dct`` keeps the n' cosine coefficients with the largest mean square over the table, in a secret order, and drops the others.
+``matrix: dct`` keeps the n' cosine coefficients with the largest mean square over the table, in a
+secret order.
 
-The smaller n', the less is preserved of distances and the less is known: with n' < N no adversary can undo the map for all records. Fails
-by degrees: each known record takes one more dimension away. Several copies have a matrix each and are broken by collusion: stacked they
-are one projection with ``Σ n'`` rows.
+A smaller n' preserves distances less and discloses less: with n' < N no adversary can invert the
+map for all records. Each known record removes one more dimension of uncertainty. Several copies
+have independent matrices, so collusion stacks them to one projection with ``Σ n'`` rows.
 """
 
 from __future__ import annotations
@@ -34,18 +35,21 @@ from auditor.types import Array
 
 @register
 class RandomProjection(TransformScheme):
-    """One secret random projection of all records to n' dimensions: distances stay on average; broken by collusion."""
+    """One secret random projection to n' dimensions. Broken by collusion.
+
+    Distances are preserved on average.
+    """
 
     name = "random-projection"
     family = "random-projection"
     claims = "Nothing under collusion: copies stack into one projection with more rows."
     reference = "liu2008, section 4, eq. 12.4"
-    assumes = "Nobody outside knows as many records as there are dimensions, and recipients never pool their copies."
+    assumes = "The adversary knows fewer records than dimensions, and recipients never pool their copies."
     trial = MappingProxyType({"dimensions": 2, "copies": 3})
     other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)
 
     class Parameters(PluginParameters):
-        """Size and kind of the matrix, and how many copies."""
+        """Size and kind of the matrix, and number of copies."""
 
         dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(description="columns n' of a copy")
         variance: Annotated[float, Field(gt=0)] | None = Field(
@@ -62,7 +66,7 @@ class RandomProjection(TransformScheme):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The parameters, with the variance that entries have."""
+        """The parameters, with the variance of the matrix entries."""
         own = self.parameters
         return super().public | {"variance": own.variance if own.variance is not None else 1.0 / own.dimensions}
 
@@ -76,7 +80,7 @@ class RandomProjection(TransformScheme):
         Raises
         ------
         AuditorError
-            A cosine transform was asked for more coefficients than there are attributes.
+            A cosine transform has more coefficients than attributes.
         """
         N, size = table.mean.size, int(self.parameters.dimensions)
         if self.parameters.matrix == "dct":
@@ -85,7 +89,9 @@ class RandomProjection(TransformScheme):
 
 
 def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
-    """Return the rows of the orthonormal DCT-II whose coefficients have the largest mean square, shuffled, shape (size, N).
+    """Return n' rows of the orthonormal DCT-II, shuffled, shape (size, N).
+
+    The coefficients of largest mean square.
 
     Raises
     ------

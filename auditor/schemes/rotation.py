@@ -1,4 +1,4 @@
-"""Rotation: every record multiplied by one secret orthogonal matrix, so that distances between records stay as they are.
+"""Rotation: records multiplied by one secret orthogonal matrix.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,12 +6,13 @@
 | ``t`` | translation, 0 or normal with the data's covariance | (N,) | chen2007 |
 | ``y`` | ``M x + t`` | (N,) | |
 
-Every method that looks at distances alone (k-means, nearest neighbours, support vectors) finds on the copy what it finds on the
-original. Fails against whoever knows as many independent records as there are attributes, or a sample of the population. Without a
-translation the lengths of records and the sum of squares of all attributes are released too.
+Distances are preserved, so k-means, nearest neighbours and support vector machines give equal
+results. Fails against an adversary with N independent known records, or with a sample of the
+population. Without a translation, lengths of records and the sum of squares of all attributes are
+also disclosed.
 
-Several copies have a matrix each. ``Y_2 = (M_2 M_1ᵀ) Y_1``, and the rows give that product to whoever holds both: pooled copies say what
-one says.
+Several copies have independent matrices. ``Y_2 = (M_2 M_1ᵀ) Y_1``, and the rows determine that
+product, so pooled copies disclose no more than one.
 """
 
 from __future__ import annotations
@@ -33,23 +34,26 @@ from auditor.schemes.base.transform import Transform, haar
 
 @register
 class Rotation(TransformScheme):
-    """One secret random rotation of all records, Y = MX: distances stay; broken by a few known records, or by a sample."""
+    """One secret random rotation, Y = MX. Broken by a few known records.
+
+    A sample of the population also breaks it. Distances are preserved.
+    """
 
     name = "rotation"
     family = "rotation"
-    claims = "Pooled copies say what one of them says; one says all to whoever knows N independent records."
+    claims = "Pooled copies disclose as much as one copy; one copy discloses all to an adversary with N independent records."
     reference = "liu2008, section 4, eq. 12.4"
-    assumes = "Nobody outside knows a record's position, nor how the population is distributed."
+    assumes = "The adversary knows no record, and not the distribution of the population."
     trial = MappingProxyType({"copies": 3})
 
     class Parameters(PluginParameters):
-        """How many copies, and whether they are moved as well as rotated."""
+        """Number of copies, and whether they are translated."""
 
         copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
         translation: bool = Field(False, description="whether a secret vector is added to every record")
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return a Haar rotation, and a translation as long as the data are wide."""
+        """Return a Haar rotation, and a translation of the data's covariance."""
         N = table.mean.size
         M = haar(N, rng)
         spread = psd_root(clip_to_psd(table.covariance, table.covariance)) @ rng.standard_normal(N)

@@ -1,4 +1,4 @@
-"""Rotation with noise, the geometric perturbation: every record rotated by a secret rotation, moved, and blurred.
+"""Geometric perturbation: secret rotation, translation and noise.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,9 +6,10 @@
 | ``Z_i`` | white noise, ``σ_i² (tr K_X/N) I``; fresh or corner-wave across copies | (N,) | li2012, section 5 |
 | ``y_i`` | ``M_i (x + Z_i) + t`` | (N,) | |
 
-White noise rotated is white noise, so a copy is ``M_i x + R_i`` with ``R_i`` as white. Fails against known records by regression, whose
-error is that of the noise; against fresh noise also by collusion, as rows let recipients turn their copies onto each other and average.
-Under corner-wave noise (li2012) the least noisy copy says all that a coalition can learn, whoever holds it.
+Rotated white noise is white, so a copy is ``M_i x + R_i`` with white ``R_i``. Fails against known
+records by regression, with the noise's error. Fresh noise also fails by collusion: recipients align
+their copies and average. Under corner-wave noise (li2012) the least noisy copy is sufficient for
+every coalition.
 """
 
 from __future__ import annotations
@@ -34,41 +35,44 @@ NOISES = {"fresh": "independent", "corner-wave": "corner-wave"}
 
 @register
 class RotationNoise(TransformScheme):
-    """A secret rotation and noise on top, Y = MX + R, the geometric perturbation: known records give it away up to its noise."""
+    """Secret rotation plus noise, Y = MX + R. Broken by known records.
+
+    The attack's error is the noise.
+    """
 
     name = "rotation-noise"
     family = "rotation-noise"
-    claims = "With corner-wave noise pooled copies say what the least noisy one says; with fresh noise nothing under collusion."
+    claims = "With corner-wave noise pooled copies disclose as much as the least noisy copy; with fresh noise nothing under collusion."
     reference = "chen2007; liu2008, section 4.4"
-    assumes = "Nobody outside knows more than a few records, nor how the population is distributed."
+    assumes = "The adversary knows only a few records, and not the distribution of the population."
     needs_levels = True
 
     class Parameters(PluginParameters):
-        """How the noise of several copies hangs together, and their rotations."""
+        """Dependence of noise between copies, and their rotations."""
 
         noise: Literal["fresh", "corner-wave"] = Field("fresh", description="new noise in every copy, or nested as li2012 has it")
         rotations: Literal["fresh", "shared"] = Field("fresh", description="a rotation for each copy, or one for all")
         translation: bool = Field(False, description="whether a secret vector is added to every record")
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return none: a level is how strong the noise is, and somebody must say."""
+        """Return none: the noise level must be stated."""
         return ()
 
     @property
     def additive(self) -> AdditiveScheme:
-        """The additive scheme that blurs the records before they are rotated."""
+        """The additive scheme applied before the rotation."""
         scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
         return scheme
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
-        """Return a rotation, and a translation as long as a white copy of the data is wide."""
+        """Return a rotation, and a translation of a white copy's covariance."""
         N = table.mean.size
         M = haar(N, rng)
         shift = np.sqrt(np.trace(table.covariance) / N) * rng.standard_normal(N)
         return Transform(M, shift if self.parameters.translation else np.zeros(N))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
-        """Return each copy's transform, or the first's for all."""
+        """Return each copy's transform, or the first for all."""
         if self.parameters.rotations == "shared":
             return super().transforms(1, table, key) * copies
         return super().transforms(copies, table, key)
@@ -80,12 +84,15 @@ class RotationNoise(TransformScheme):
         return law
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Any:
-        """Return what blurs and turns the rows into copies ``existing + 1 … M``."""
+        """Return the sampler of copies ``existing + 1 … M``."""
         return BlurredSampler(self.additive.sampler(levels, table, key, existing), self.transforms(len(levels), table, key))
 
 
 class BlurredSampler:
-    """Draws the additive copies and turns them; copies that are out already are rotated back first, which needs every one of them."""
+    """Draws additive copies and rotates them.
+
+    Earlier copies are first rotated back, so all of them are needed.
+    """
 
     def __init__(self, additive: Sampler, transforms: Sequence[Transform]) -> None:
         self._additive = additive

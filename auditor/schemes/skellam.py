@@ -1,4 +1,4 @@
-"""Skellam noise, the difference of two Poisson processes: whole numbers, one process for all copies or one for each.
+"""Skellam noise: the difference of two Poisson processes.
 
 | symbol | meaning | source |
 | --- | --- | --- |
@@ -7,10 +7,11 @@
 | ``v_a < v_b < v_c`` | variances, in squared units, of the noise of the lower neighbour, the new copy and the upper neighbour | |
 | ``D, U`` | the difference of the two neighbours, and the new copy's part of it | |
 
-Steps are Skellam numbers of the variances' difference. Of the two processes only the difference is released. Given D their arrivals between
-v_a and v_c, ``n + |D|`` of one and n of the other, have ``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with ``v = v_c − v_a`` (a Bessel law: Yuan &
-Kalbfleisch 2000). Arrivals of a Poisson process lie anywhere alike: each is before v_b with chance ``(v_b − v_a)/(v_c − v_a)``, so that the
-new copy's parts of both are binomial.
+Steps are Skellam numbers of the variances' difference. Only the difference of both processes is
+released. Given D their arrivals between v_a and v_c, ``n + |D|`` of one and n of the other, have
+``P(n) ∝ (v/2)^{2n}/(n! (n + |D|)!)`` with ``v = v_c − v_a`` (a Bessel law: Yuan & Kalbfleisch
+2000). Arrival times of a Poisson process are uniform: each is before v_b with probability
+``(v_b − v_a)/(v_c − v_a)``. So the new copy's parts of both are binomial.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ def increment(rng: Rng, low: float, high: float, size: int) -> Array:
 
 
 def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
-    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, shape (b,), for ``low < middle < high``."""
+    """Return ``Z_middle − Z_low`` given ``Z_high − Z_low = d ≥ 0``, (b,).
+
+    Variances ``low < middle < high``.
+    """
     n, share = bessel(rng, d, high - low), (middle - low) / (high - low)
     return binomial(rng, n + d, share) - binomial(rng, n, share)
 
@@ -41,7 +45,10 @@ SKELLAM = process_on_lattice("skellam", increment, bridge)
 
 @register
 class SkellamMultilevel(MultilevelLattice):
-    """Multilevel whole-number noise of two Poisson processes: no coalition gains over its best copy, and no last bits betray a value."""
+    """Multilevel Skellam noise: no coalition gains over its best copy.
+
+    Noise and values are whole numbers, so the last bits disclose no value.
+    """
 
     name = "skellam-multilevel"
     reference = "skellam1946; agarwal2021; xiao2009, section 5.2"
@@ -50,7 +57,10 @@ class SkellamMultilevel(MultilevelLattice):
 
 @register
 class Skellam(LatticeScheme, IndependentProcess):
-    """Whole-number noise, the difference of two Poisson numbers, fresh in every copy. Broken under collusion."""
+    """Fresh Skellam noise in every copy. Broken under collusion.
+
+    Whole numbers, the difference of two Poisson numbers.
+    """
 
     name = "skellam"
     reference = "skellam1946; agarwal2021; li2012, section 5.1.1"

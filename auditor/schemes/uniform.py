@@ -1,24 +1,25 @@
-r"""Retention-replacement: every value kept with probability p, else replaced by one drawn from its domain.
+r"""Retention-replacement: values kept with probability p, else redrawn.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | ``p`` | retention probability, a copy's level: more = *less* noisy | xiao2009, section 1 |
 | ``s`` | size of the domain | |
-| ``π`` | chances of the values that replace others, (s,): ``1/s`` each, unless ``replacement`` says otherwise | agrawal2005 |
+| ``π`` | distribution of replacements, (s,): ``1/s`` each, unless ``replacement`` is stated | agrawal2005 |
 | ``P(y\|x)`` | ``p·[x = y] + (1 − p)·π_y`` | xiao2009, eq. 1 |
 
-``uniform`` draws anew for every copy, even at a level asked for before: broken on purpose as a multilevel scheme, since a value that two
-copies agree on is unlikely to be random in both (xiao2009, section 1.1). ``uniform-multilevel`` is one replacement process per tuple,
-seen at time ``−ln p``: replacements arrive at rate 1 and each draws from the domain, so that everything perturbed further is a noisier
-view of the least perturbed copy held, and the posterior given any coalition is the posterior given that copy (Theorem 1 there). Nothing in
-that hangs on replacements being uniform (the remark that ends section 5.2).
+``uniform`` draws independently for every copy, even at a repeated level. Broken by design as a
+multilevel scheme: a value that two copies share is probably the original (xiao2009, section 1.1).
+``uniform-multilevel`` is one replacement process per tuple, seen at time ``−ln p``: replacements
+arrive at rate 1 and each draws from the domain. So every other copy is a noisier view of the least
+perturbed copy held, and the posterior given any coalition is the posterior given that copy (Theorem
+1). This holds for any π (the remark that ends section 5.2).
 
-``replacement: prior`` draws them from the data's own shares, so that a copy's shares are the original's at any level; but who knows how
-copies were made is told these shares, and a rare value that a copy shows was more likely kept: ``ε = ln(1 + p/((1 − p)·min π))``, which
-is least where π is uniform. Of a value that π never draws it is infinite.
+``replacement: prior`` draws from the data's own shares, so a copy's expected shares are the
+original's. But these shares are then public, and a rare value in a copy was probably kept:
+``ε = ln(1 + p/((1 − p)·min π))``, least for uniform π, and infinite if some π is 0.
 
-Reference: xiao2009, sections 5 and 6; agrawal2005 for replacements that are not uniform. Fails, like every perturbation of single
-tuples, where tuples are correlated and the adversary knows how.
+Reference: xiao2009, sections 5 and 6; agrawal2005 for non-uniform replacements. Fails, like every
+perturbation of single tuples, if tuples are dependent and the adversary knows the dependence.
 """
 
 from __future__ import annotations
@@ -54,16 +55,15 @@ MAKERS: dict[str, type[Copies]] = {"process": ProcessCopies, "bridge": BridgedCo
 
 
 class RetentionReplacement(UniformScheme):
-    """Base of the two schemes: replacements are drawn from a distribution that may be the table's own."""
+    """Base of both schemes; replacements may follow the table's shares."""
 
     class Parameters(PluginParameters):
-        """What values that are not kept are replaced by."""
+        """Distribution of the replacements."""
 
         replacement: Replacement = Field(
             "uniform",
-            description="what a value that is not kept is drawn from. uniform: all categories alike; prior: each column's own shares, "
-            "which whoever knows how copies were made is told; a list: chances of one column's categories in order; {column: [...]}: of "
-            "several",
+            description="distribution of replacements. uniform: equal chances; prior: each column's own shares, which then become "
+            "public; a list: chances of one column's categories in order; {column: [...]}: of several columns",
         )
 
         @field_validator("replacement")
@@ -77,17 +77,22 @@ class RetentionReplacement(UniformScheme):
 
     @property
     def _stated(self) -> Replacement:
-        """What the parameters say, of a subclass whose own have nothing of it too."""
         return getattr(self.parameters, "replacement", "uniform")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse replacements that are not those of the table's categories; warn of values that are never drawn."""
+        """Refuse replacements that do not fit the table's categories.
+
+        Warn of values that are never drawn.
+        """
         super().check_table(table, asked)
         if note := never_drawn(self.over(categories_of(table))._pi):
             warnings.warn(AuditorWarning(f"{self.name}: {note}"), stacklevel=2)
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme with ``π`` over a table's domain; one that has it, as of a first batch of records, keeps it for later ones."""
+        """Return the scheme with ``π`` over a table's domain.
+
+        A ``π`` from a first batch is kept.
+        """
         if self._pi is not None:
             return self
         made = copy(self)
@@ -95,19 +100,22 @@ class RetentionReplacement(UniformScheme):
         return made
 
     def started(self, levels: Sequence[float]) -> Self:
-        """Return what draws a single copy by one number a tuple, where others draw two, or three for each event of the process."""
+        """Return the scheme for a release that starts at these levels.
+
+        A single copy needs one number per tuple instead of two, or three per event of the process.
+        """
         made = copy(self)
         if len(levels) == 1 and getattr(self.parameters, "implementation", "process") == "process":
             made._maker = self._of_one
         return made
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π``, shape (s,); None where it is uniform.
+        """Return ``π``, shape (s,); None if uniform.
 
         Raises
         ------
         AuditorError
-            It depends on the table's categories, and none or other ones were shown (``over``).
+            It depends on the table's categories, which are missing or different (``over``).
         """
         if self._stated != "uniform" and (self._pi is None or self._pi.size != size):
             raise AuditorError("`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law")
@@ -116,7 +124,10 @@ class RetentionReplacement(UniformScheme):
 
 @register
 class Uniform(RetentionReplacement):
-    """Categories kept with probability p or redrawn from their domain, anew in every copy. Broken under collusion."""
+    """Categories kept with probability p or redrawn. Broken under collusion.
+
+    Independent in every copy.
+    """
 
     name = "uniform"
     held_against = True
@@ -126,13 +137,16 @@ class Uniform(RetentionReplacement):
     assumes = "Recipients never pool their copies, and tuples are independent."
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes fresh copies."""
+        """Return the generator of fresh copies."""
         return (self._maker or FreshCopies)(original, size, key, self.replaced_by(size))
 
 
 @register
 class UniformMultilevel(RetentionReplacement):
-    """Categories replaced by one process seen at several levels: no coalition learns more than from its best copy."""
+    """Multilevel replacement of categories: the best copy is sufficient.
+
+    One replacement process observed at several levels.
+    """
 
     name = "uniform-multilevel"
     held_against = True
@@ -143,7 +157,7 @@ class UniformMultilevel(RetentionReplacement):
     assumes = "Tuples are independent; holds for every prior and every attack."
 
     class Parameters(RetentionReplacement.Parameters):
-        """What replaces values, and which of three implementations draws; all three draw from the same law."""
+        """Replacement distribution and implementation; all three have one law."""
 
         implementation: Literal["process", "bridge", "multi-pert"] = Field(
             "process",
@@ -152,5 +166,5 @@ class UniformMultilevel(RetentionReplacement):
         )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes copies, by the chosen implementation."""
+        """Return the generator of the chosen implementation."""
         return (self._maker or MAKERS[self.parameters.implementation])(original, size, key, self.replaced_by(size))

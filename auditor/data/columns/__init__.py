@@ -1,5 +1,4 @@
-"""What columns may hold, and what is found in them: checks, categories, generalisation hierarchies, quantiles, ranges.
+"""Columns: kinds, checks, categories, hierarchies, quantiles, scans.
 
-The lowest room of ``auditor.data``: it is given arrays and frames. Where they come from is
-``auditor.data.formats``.
+The lowest package of ``auditor.data``, for arrays and frames. ``auditor.data.formats`` reads them.
 """

@@ -1,4 +1,7 @@
-"""Categorical microdata: attributes with a domain each, several of them as one product domain, and numeric columns in bins."""
+"""Categorical microdata: attributes with domains, and their product.
+
+Numeric columns may be binned.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,9 @@ from auditor.text.column_names import counted, quoted
 from auditor.types import Array, Codes
 
 MOST_VALUES = 10_000
-"""Values in a domain: a posterior has one number for each of them."""
+"""Most values in a domain: a posterior has one number per value."""
 BLOCK_WIDTH = 4
-"""Records come in blocks of 65,536: a record's number there fits in two bytes, and a block's values in the cache."""
+"""Records come in blocks of 65,536: record numbers fit in two bytes, and values in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class Attribute:
     labels : tuple
         Its values, in order; for a binned column the bins as text.
     scores : ndarray of shape (s,) or None
-        A number for each value: the value itself, or the middle of its bin; None when there is none.
+        A number for each value: the value itself, or the middle of its bin.
     edges : ndarray of shape (s + 1,) or None
         Of a binned column, between its bins.
     """
@@ -52,7 +55,7 @@ class Attribute:
 
 
 class CodeRows(Protocol):
-    """Records as codes that are read where they are, block by block."""
+    """Records as codes in files, read block by block."""
 
     @property
     def rows(self) -> int:
@@ -64,14 +67,14 @@ class CodeRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class CategoricalTable:
-    """``n`` records with one value each, from the product of the attributes' domains.
+    """``n`` records with one value each of the attributes' product domain.
 
     Attributes
     ----------
     attributes : tuple of Attribute
     content : ndarray of shape (n,), or CodeRows
-        Numbers from 0 to s − 1; of several attributes the last one's value changes fastest. Of a large file not the numbers but where
-        they are.
+        Codes from 0 to s − 1; the last attribute's value changes fastest. Of a large file the
+        places of the codes.
     """
 
     attributes: tuple[Attribute, ...]
@@ -89,7 +92,10 @@ class CategoricalTable:
 
     @property
     def codes(self) -> Codes:
-        """All records, shape (n,): for what cannot be done block by block. Of a large file they are read into memory, every time."""
+        """All records, shape (n,), for work that blocks do not allow.
+
+        A large file is read into memory on every access.
+        """
         return self.read(0, self.rows)
 
     @property
@@ -98,7 +104,10 @@ class CategoricalTable:
         return code_type(self.size)
 
     def read(self, start: int, stop: int) -> Codes:
-        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start,); do not write to it."""
+        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start,).
+
+        Read-only.
+        """
         return self.content[start:stop] if isinstance(self.content, np.ndarray) else self.content.read(start, stop)
 
     @property
@@ -113,13 +122,16 @@ class CategoricalTable:
 
     @property
     def scores(self) -> Array | None:
-        """A number for each value, shape (s,), of a table of one ordered attribute that varies; else None."""
+        """A number for each value, shape (s,), if one ordered attribute varies.
+
+        Else None.
+        """
         scores = self.attributes[0].scores if len(self.attributes) == 1 else None
         return scores if scores is not None and np.ptp(scores[np.flatnonzero(self.prior)]) > 0 else None
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """The product domain: a value for each code, or a tuple of values where there are several attributes."""
+        """The product domain: one value, or tuple of values, per code."""
         if len(self.attributes) == 1:
             return self.attributes[0].labels
         return tuple(cartesian(*(attribute.labels for attribute in self.attributes)))
@@ -135,7 +147,7 @@ class CategoricalTable:
 
     @cached_property
     def _scan(self) -> tuple[NDArray[np.intp], str]:
-        """Records of each value, and the fingerprint: what one pass over the records tells."""
+        """Records of each value, and the fingerprint, in one pass."""
         counts = np.zeros(self.size, dtype=np.intp)
         digest = hashlib.sha256(repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode())
         for start, stop in row_blocks(self.rows, BLOCK_WIDTH):
@@ -151,12 +163,12 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
 
 
 def product(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> CategoricalTable:
-    """Return the table of several attributes as one product domain.
+    """Return a table of several attributes over their product domain.
 
     Raises
     ------
     DataError
-        There would be too many values.
+        The domain is too large.
     """
     check_size(attributes)
     codes = joined(attributes, columns)
@@ -165,21 +177,21 @@ def product(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.intege
 
 
 def check_size(attributes: Sequence[Attribute]) -> None:
-    """Raise `DataError` when a product domain would have too many values."""
+    """Raise `DataError` if a product domain is too large."""
     size = math.prod(attribute.size for attribute in attributes)
     if size > MOST_VALUES:
         raise DataError(f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins")
 
 
 def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
-    """Return the codes of the product domain from each attribute's own, shape (n,)."""
+    """Return codes of the product domain from each attribute's codes, (n,)."""
     shape = tuple(attribute.size for attribute in attributes)
     codes = columns[0] if len(shape) == 1 else np.ravel_multi_index(tuple(columns), shape)
     return np.asarray(codes.astype(code_type(math.prod(shape)), copy=False))
 
 
 def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]]]:
-    """Return each attribute's own codes of values of the product domain."""
+    """Return each attribute's codes from codes of the product domain."""
     if len(table.attributes) == 1:
         return [codes]
     return [np.asarray(part) for part in np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes))]
@@ -217,12 +229,11 @@ def of_column(column: pd.Series[Any], name: str, domain: Sequence[Any] | None = 
 
 
 def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Index[Any]]:
-    """Return codes of a column's observed values, −1 where one is missing, and the values in order."""
     values = column.to_numpy()
     low, high = (int(values.min()), int(values.max())) if values.dtype.kind in "iu" and values.size else (0, MOST_VALUES)
     if high - low >= MOST_VALUES or high >= 2**63:
         return pd.factorize(column, sort=True)
-    # Whole numbers near one another are counted and looked up: a hash table takes ten times as long.
+    # Close whole numbers are looked up: a hash table is ten times as slow.
     there = np.zeros(high - low + 1, dtype=bool)
     for start, stop in row_blocks(values.size, BLOCK_WIDTH):
         if not there.all():
@@ -232,11 +243,15 @@ def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Inde
 
 
 FEW_VALUES = 8
-"""Values up to which records of each are counted by themselves: a histogram waits for the last record of the same value."""
+"""Most values that are counted one by one: a histogram waits for the previous record of its value.
+"""
 
 
 def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]:
-    """Return how many records have each code below ``size``, shape (s,), counted block by block for the same reason as ``looked_up``."""
+    """Return the number of records per code, shape (s,), by block.
+
+    By block like ``looked_up``.
+    """
     if size <= FEW_VALUES:
         return np.array([np.count_nonzero(codes == code) for code in range(size)])
     counts = np.zeros(size, dtype=np.intp)
@@ -246,10 +261,13 @@ def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]
 
 
 def looked_up(table: NDArray[Any], places: NDArray[np.integer[Any]], first: int = 0) -> NDArray[Any]:
-    """Return ``table[places − first]``, shape (n,), block by block: what is in between would take eight bytes a record of new memory."""
+    """Return ``table[places − first]``, shape (n,), by block.
+
+    A single step would allocate eight bytes per record.
+    """
     out = np.empty(places.shape, dtype=table.dtype)
     for start, stop in row_blocks(places.size, BLOCK_WIDTH):
-        np.take(table, places[start:stop].astype(np.intp) - first, out=out[start:stop], mode="clip")  # "raise" would buffer what it writes
+        np.take(table, places[start:stop].astype(np.intp) - first, out=out[start:stop], mode="clip")  # "raise" would buffer its output
     return out
 
 
@@ -270,13 +288,13 @@ def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute
         Finite.
     name : str
     rule : mapping
-        ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": [e_0, …, e_s]}``; a value below the first edge or above the
-        last belongs to the first or last bin.
+        ``{"equal-width": count}``, ``{"quantile": count}`` or ``{"edges": [e_0, …, e_s]}``; values
+        outside the edges belong to the first or last bin.
 
     Raises
     ------
     DataError
-        Bins cannot be made: too few different values for so many quantiles.
+        There are too few distinct values for this number of quantiles.
 
     Examples
     --------
@@ -293,7 +311,7 @@ def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute
 
 
 def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
-    """Return the edges that a rule states, or makes from the least and the largest value; not those of quantiles."""
+    """Return stated edges, or equal-width edges from the range."""
     kind, argument = next(iter(rule.items()))
     return np.asarray(argument, dtype=np.float64) if kind == "edges" else np.linspace(low, high, argument + 1)
 
@@ -304,7 +322,7 @@ def bins_between(name: str, edges: Array) -> Attribute:
     Raises
     ------
     DataError
-        They do not rise.
+        The edges are not increasing.
     """
     if edges.size < 2 or not (np.diff(edges) > 0).all():
         raise DataError(f"column {quoted(name)} cannot be cut into bins: it has too few different values")

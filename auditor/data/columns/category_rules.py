@@ -1,4 +1,4 @@
-"""From what a scenario says of categories (``bin``, ``categorical``) to the categorical table beside the numeric one."""
+"""Rules for categories (``bin``, ``categorical``) and the resulting table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULES = ("equal-width", "quantile", "edges")
 
 @dataclass(frozen=True)
 class Categories:
-    """Which columns are categories, and how.
+    """Selection and conversion of categorical columns.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Categories:
     domains : dict
         Column → declared domain, or None for the observed one.
     beside : frozenset of str
-        Those of ``domains`` that are no part of the numeric table, even if they are numbers.
+        Columns of ``domains`` excluded from the numeric table, even if numeric.
     """
 
     bins: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -38,13 +38,16 @@ class Categories:
     beside: frozenset[str] = frozenset()
 
     def with_defaults(self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Categories:
-        """Return them with a source's own domains where the scenario says nothing of categories at all."""
+        """Return the rules, or a source's domains if the scenario has no rules."""
         if self.bins or self.domains:
             return replace(self, domains={name: given or domains.get(name) for name, given in self.domains.items()})
         return Categories({}, {name: domain for name, domain in domains.items() if name in columns})
 
     def beside_columns(self, columns: Sequence[str] | None, dates: Iterable[str]) -> tuple[list[str] | None, Categories]:
-        """Return the columns to read where some are asked for, and the categories, which need not be asked for twice; nor do dates."""
+        """Return the columns to read and the rules, with implied columns added.
+
+        Categories and dates need not be listed among the columns.
+        """
         if columns is None:
             return None, self
         more = [name for name in (*dates, *self.domains) if name not in columns]
@@ -52,16 +55,17 @@ class Categories:
 
     @property
     def columns(self) -> list[str]:
-        """Columns that are categories, binned ones first."""
+        """Categorical columns, binned ones first."""
         return [*self.bins, *self.domains]
 
     def complete(self, frame: pd.DataFrame, missing: str) -> pd.DataFrame:
-        """Return the frame without records that lack a category, or all of it if none does.
+        """Return the frame without records that lack a category.
 
         Raises
         ------
         DataError
-            A column is not there, or categories are missing and may not be dropped: a mean cannot stand for them.
+            A column does not exist, or categories are missing and may not be dropped (no mean can
+            replace them).
         """
         self.check_known(list(map(str, frame)))
         for name in self.columns:
@@ -72,36 +76,39 @@ class Categories:
         return frame
 
     def check_known(self, names: Sequence[str]) -> None:
-        """Raise `DataError` when a column is not there."""
+        """Raise `DataError` if a column does not exist."""
         unknown = [name for name in self.columns if name not in names]
         if unknown:
             raise DataError(f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}")
 
     @staticmethod
     def check_complete(gaps: Sequence[str]) -> None:
-        """Raise `DataError` when categories are missing, in columns of these names."""
+        """Raise `DataError` if columns of these names lack categories."""
         if gaps:
             raise DataError(f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out")
 
     def usable(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the frame without columns that nobody asked for and that are no numbers, or all the same."""
+        """Return the frame without unrequested non-numeric or constant columns."""
         varied = [name for name in frame if kind_of(frame[name]) == "numbers" and frame[name].nunique() > 1]
         return frame[[name for name in frame if name in self.columns or name in varied]]
 
     def numeric(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the columns that additive schemes can use: all but categories that are no numbers, or all the same."""
+        """Return the columns usable by additive schemes.
+
+        Without categories that are non-numeric or constant.
+        """
         out = [name for name in self.domains if name in self.beside or kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2]
         return frame.drop(columns=out)
 
     def table(self, frame: pd.DataFrame, names: Sequence[str], values: NDArray[np.float64]) -> CategoricalTable | None:
-        """Return the categorical table, or None when no column is one.
+        """Return the categorical table, or None without categorical columns.
 
         Parameters
         ----------
         frame : DataFrame
             After ``complete``.
         names, values : sequence of str, ndarray of shape (n, N)
-            The numeric columns, missing values filled in.
+            The numeric columns, missing values imputed.
         """
         if not self.columns:
             return None
@@ -119,7 +126,7 @@ def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
     Raises
     ------
     ValueError
-        Saying what was expected.
+        With the expected form.
     """
     if not isinstance(value, dict):
         raise ValueError("must map columns to {equal-width: count}, {quantile: count} or {edges: […]}")
@@ -141,12 +148,14 @@ def _rule(name: str, rule: Any) -> dict[str, Any]:
 
 
 def parse_domains(value: Any) -> dict[str, list[Any] | None]:
-    """Read ``data.categorical``: a list of columns, or a mapping from column to its declared domain (or null).
+    """Read ``data.categorical``: columns, or a mapping to declared domains.
+
+    A null domain is the observed one.
 
     Raises
     ------
     ValueError
-        Saying what was expected.
+        With the expected form.
     """
     if isinstance(value, str):
         value = [value]

@@ -1,4 +1,7 @@
-"""The checks that make columns fit to be audited; every message names columns and rows, and no value."""
+"""Checks that columns can be audited.
+
+Messages name columns and rows, and no value.
+"""
 
 from __future__ import annotations
 
@@ -16,31 +19,33 @@ from auditor.text.column_names import counted, listed, quoted
 
 Missing = Literal["refuse", "drop", "mean"]
 Gaps = Literal["refuse", "drop", "mean", "keep"]
-"""What may be done about missing values; of copies they are kept, as NaN: what a copy does not say is no fault of its."""
+"""Treatment of missing values; copies keep them as NaN."""
 
 FEWEST_STEPS = 8
-"""Steps of a double, at the size of a column's values, in its standard deviation; with fewer, rounding shows in moments and copies."""
+"""Fewest floating-point steps per standard deviation; with fewer, rounding affects moments and
+copies.
+"""
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
-"""The degrees of freedom of an error bar take fourth powers of variances, the data's and the noise's, which must not leave 1e±308."""
+"""Range of variances whose fourth powers (degrees of freedom of error bars) fit into 1e±308."""
 
 MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 
 HEAD = 1_000
-"""Records by which a column of numbers is taken for an identifier before it is suggested."""
+"""Records used to recognise a numeric identifier, for the message."""
 
 MOST_PROBLEMS = 5
-"""Columns described one by one before a message only counts the rest."""
+"""Most columns described one by one in a message."""
 
 MOST_COLUMNS = 5_000
-"""A covariance of this width takes 200 MB, and at the peak there are five of them."""
+"""A covariance of this width needs 200 MB, and at the peak there are five."""
 
 _KINDS = {
     "integer": "numbers",
     "floating": "numbers",
     "mixed-integer-float": "numbers",
     "decimal": "numbers",
-    "empty": "numbers",  # nothing but missing cells: the check for missing values explains it best
+    "empty": "numbers",  # only missing cells: the check for missing values explains it best
     "boolean": "booleans",
     "string": "text",
     "categorical": "categories",
@@ -56,7 +61,7 @@ _KINDS = {
 
 
 def kind_of(column: pd.Series[Any]) -> str:
-    """Return what a column holds, in the plural: ``numbers``, ``booleans``, ``text``, ``dates`` and so on."""
+    """Return a column's kind, in the plural: ``numbers``, ``text`` …"""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "categories"
@@ -68,32 +73,32 @@ def kind_of(column: pd.Series[Any]) -> str:
 
 
 def check_plain(name: str, column: pd.Series[Any]) -> None:
-    """Raise `DataError` when a column that shall be taken as categories holds lists or other values that cannot be compared."""
+    """Raise `DataError` if a categorical column holds lists or similar values."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
         raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
 
 
 @dataclass
 class Cells:
-    """How many cells of each column are something, and the first row of each that is, from 0; arrays of shape (N,)."""
+    """Number of cells found in each column, and their first rows, shape (N,)."""
 
     count: NDArray[np.int64]
     first: NDArray[np.int64]
 
     @classmethod
     def none(cls, width: int) -> Cells:
-        """Nothing found yet."""
+        """Return an empty count."""
         return cls(np.zeros(width, dtype=np.int64), np.zeros(width, dtype=np.int64))
 
     def add(self, j: int, found: NDArray[np.bool_], start: int) -> None:
-        """Count what was found in rows from ``start`` on of one column."""
+        """Count the cells found in one column, in rows from ``start`` on."""
         number = int(np.count_nonzero(found))
         if number and not self.count[j]:
             self.first[j] = start + int(np.argmax(found))
         self.count[j] += number
 
     def join(self, other: Cells, start: int) -> None:
-        """Add what was found in rows from ``start`` on."""
+        """Add the cells of rows from ``start`` on."""
         self.first = np.where((self.count == 0) & (other.count > 0), other.first + start, self.first)
         self.count = self.count + other.count
 
@@ -104,13 +109,13 @@ class Cells:
 
 
 class Survey:
-    """What the columns of a table hold, found piece by piece: kinds, and missing and infinite values, before anything is computed.
+    """Kinds, missing and infinite values of columns, piece by piece.
 
     Parameters
     ----------
     names : tuple of N str
     booleans : bool
-        Whether booleans may stand for 0 and 1; only for columns that were asked for by name.
+        Whether booleans may mean 0 and 1; only for columns requested by name.
     """
 
     def __init__(self, names: tuple[str, ...], booleans: bool) -> None:
@@ -123,9 +128,10 @@ class Survey:
         self._head = np.empty((0, len(names)))
 
     def add(self, frame: pd.DataFrame) -> NDArray[np.float64]:
-        """Note what some records hold and return them as numbers, shape (b, N); NaN in columns that hold something else.
+        """Survey some records and return them as numbers, shape (b, N).
 
-        Numbers may be integers, floats, decimals and their nullable forms; integers beyond 2^53 are rounded to the nearest float.
+        NaN in non-numeric columns. Integers, floats, decimals and their nullable forms are numbers;
+        integers beyond 2^53 are rounded.
         """
         values = np.empty((len(frame), len(self.names)))
         for j, name in enumerate(self.names):
@@ -134,8 +140,9 @@ class Survey:
         return values
 
     def add_numbers(self, values: NDArray[np.float64]) -> None:
-        """Note which values of some records are missing or infinite; shape (b, N)."""
-        # a sum is finite unless a value is not (or their sum overflows), and costs a third of looking at each
+        """Count missing and infinite values of some records, shape (b, N)."""
+        # a sum is finite unless a value is not (or their sum overflows), and costs a third of a
+        # test of each
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = np.flatnonzero(~np.isfinite(np.ones(len(values)) @ values)).tolist()
         for j in suspect:
@@ -146,7 +153,7 @@ class Survey:
         self.rows += len(values)
 
     def join(self, other: Survey) -> None:
-        """Add what was found in the records that follow."""
+        """Add the survey of later records."""
         for mine, theirs in ((self.missing, other.missing), (self.infinite, other.infinite), (self._text, other._text)):
             mine.join(theirs, self.rows)
         for kinds, more in zip(self._kinds, other._kinds, strict=True):
@@ -175,7 +182,10 @@ class Survey:
         return [j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1]
 
     def check_kinds(self, identifies: Callable[[str, NDArray[np.float64], int], bool]) -> None:
-        """Raise `DataError` when a column holds something else than numbers; others are named, but those that identify records."""
+        """Raise `DataError` if a column is not numeric.
+
+        The message names other columns, except identifiers.
+        """
         unfit = self._unfit
         if unfit:
             usable = [name for j, name in enumerate(self.names) if j not in unfit and not identifies(name, self._head[:, j], self.rows)]
@@ -194,7 +204,7 @@ class Survey:
         return f"{column} holds text, not numbers ({self._text.where(j, 'such cell')})"
 
     def check_values(self, missing: Gaps) -> None:
-        """Raise `DataError` when values are infinite, or missing and may not be."""
+        """Raise `DataError` if values are infinite, or missing and ``refuse``."""
         _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
         if missing != "keep":
             _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
@@ -203,7 +213,7 @@ class Survey:
 
 
 def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
-    """Return columns that are known to hold numbers, shape (n, N), missing cells as NaN."""
+    """Return numeric columns, shape (n, N), missing cells as NaN."""
     values = np.empty(frame.shape, dtype=np.float64)
     for j in range(frame.shape[1]):
         values[:, j] = _floats(frame.iloc[:, j])
@@ -221,17 +231,17 @@ def _float(cell: Any) -> float:
         return float("nan")
     try:
         return float(cell)
-    except OverflowError:  # an integer beyond the range of a float is refused as infinite values are
+    except OverflowError:  # an integer beyond the range of a float is refused like an infinite value
         return float("inf")
     except ValueError:  # the signalling NaN of decimals
         return float("nan") if isinstance(cell, Decimal) else float("inf")
 
 
 def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
-    """Raise `DataError` when a value is infinite."""
+    """Raise `DataError` if a value is infinite."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
-            return  # one infinite value would make the sum so, and reading once is a tenth of the work
+            return  # a sum is infinite if a value is; it is ten times as fast
     infinite = Cells.none(len(names))
     for j in range(len(names)):
         infinite.add(j, np.isinf(values[:, j]), 0)
@@ -239,7 +249,7 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
 
 
 def check_rows(found: int, asked: int | None) -> None:
-    """Raise `DataError` when there are too few records."""
+    """Raise `DataError` if there are too few records."""
     if asked is not None and found < asked:
         raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
     if found < 2:
@@ -247,20 +257,20 @@ def check_rows(found: int, asked: int | None) -> None:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Raise `DataError` for a column whose name results have another use for."""
+    """Raise `DataError` for a column with a name reserved by results."""
     if "*" in names:
         raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
 
 
 def check_width(width: int) -> None:
-    """Raise `DataError` when there are more columns than their covariance leaves room for."""
+    """Raise `DataError` if a covariance of this width is too large."""
     if width > MOST_COLUMNS:
         problem = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
         raise DataError(f"{problem}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
 
 
 def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
-    """Raise `DataError` when a column is constant, or its variance is not a number that can be computed with.
+    """Raise `DataError` if a column is constant, or its variance extreme.
 
     Parameters
     ----------
@@ -280,7 +290,10 @@ def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray
 
 
 def check_variance(names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0) -> None:
-    """Raise `DataError` when a variance, shape (N,), is too large or too small to be computed with; a copy's may be 0."""
+    """Raise `DataError` if a variance, shape (N,), is out of range.
+
+    A copy's may be 0.
+    """
     lost = ~(variance <= LARGEST_VARIANCE) | (variance < least)
     _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
 

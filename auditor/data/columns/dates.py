@@ -1,4 +1,7 @@
-"""Dates as numbers and back: days since 1 January 1970, of which a time of day is a fraction; an offset from UTC is taken off first."""
+"""Convert dates to days since 1 January 1970 and back.
+
+A time of day is a fraction; times are in UTC.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +23,23 @@ _ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
 _READABLE = tuple(float(np.datetime64(each, "s").astype(np.int64)) for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59"))
 """Seconds since 1970 of the first and the last date with a year of four digits."""
 _TRIED = datetime(2003, 12, 31)
-"""A day that formats are tried on: no two of its parts are alike."""
+"""Test day for formats: its parts are all different."""
 READABLE = ("numbers", "text", "dates", "categories")
-"""Kinds of columns that may hold days: as numbers already, as text, or as a file's own dates."""
+"""Kinds of columns that may hold days: numbers, text, or typed dates."""
 
 
 def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
-    """Return a column's dates as days, shape (n,); NaN where a cell is missing or cannot be read. Numbers are days already.
+    """Return a column's dates as days, shape (n,); NaN if unreadable.
+
+    Numbers are days already; missing cells are NaN.
 
     Parameters
     ----------
     column : Series
-        Text, or dates by their own type, which need no format.
+        Text, or typed dates, which need no format.
     form : str, optional
-        How text is written, as ``%d/%m/%Y``; ISO 8601 (``2003-12-31``, with a time of day or without) unless told otherwise.
+        Format of text, like ``%d/%m/%Y``; by default ISO 8601 (``2003-12-31``, optionally with a
+        time of day).
 
     Examples
     --------
@@ -50,7 +56,7 @@ def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
 
 
 def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
-    """Return days where a column holds dates and nothing else, by their own type or as ISO 8601 writes them in full; None otherwise.
+    """Return days of a column of dates, typed or full ISO 8601; else None.
 
     Examples
     --------
@@ -69,12 +75,12 @@ def plain_days(column: pd.Series[Any]) -> pd.Series[Any] | None:
 
 
 def as_dates(days: Array, whole: bool) -> pd.Series[Any]:
-    """Return days since 1970-01-01 as dates, to the nearest day or second, shape (n,).
+    """Return days as dates, rounded to the day or second, shape (n,).
 
     Raises
     ------
     ValueError
-        A date is before the year 1 or after 9999, and nobody could read it.
+        A date is before the year 1 or after 9999, which readers refuse.
     """
     unit = SECONDS if whole else 1
     seconds = np.rint(days * SECONDS / unit) * unit
@@ -95,7 +101,8 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
     Raises
     ------
     DataError
-        A column is not there, or has a cell that is no date of that format. No message holds a value.
+        A column does not exist, or has a cell that is no date of that format. No message holds a
+        value.
     """
     return frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()}) if dates else frame
 
@@ -116,12 +123,14 @@ def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
 
 
 def parse_dates(value: Any) -> dict[str, str | None]:
-    """Read ``data.dates``: a column, a list of columns, or a mapping from column to the format of its text (or null).
+    """Read ``data.dates``: a column, columns, or a mapping to formats.
+
+    A null format is ISO 8601.
 
     Raises
     ------
     ValueError
-        Saying what was expected.
+        With the expected form.
     """
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
@@ -135,7 +144,6 @@ def parse_dates(value: Any) -> dict[str, str | None]:
 
 
 def _tells_the_day(form: Any) -> bool:
-    """Whether what is written in a format can be read back to the day."""
     try:
         return isinstance(form, str) and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
     except ValueError:

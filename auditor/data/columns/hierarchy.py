@@ -1,10 +1,10 @@
-"""A declared hierarchy of one column's values: what belongs together, and under what; declared once, for schemes and attacks alike.
+"""Declared hierarchy of one column's values, for schemes and attacks.
 
 | word | meaning |
 | --- | --- |
 | leaf | one of the column's values; the table holds its place among the leaves, 0 … L − 1, in the order of the declaration |
-| node | what some leaves have in common; their places are neighbours, so a node is an interval of places |
-| height | of a leaf 0, of a node one more than of what it groups; every branch is as high, and the root above all of them has the most, H |
+| node | a group of neighbouring leaves: an interval of places |
+| height | 0 for a leaf, one more per level of grouping; all branches have equal height, and the root has height H |
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class Hierarchy:
     Attributes
     ----------
     leaves : tuple of str or numbers
-        Different from each other.
+        Distinct.
     nodes : tuple of tuples of str
-        For each leaf the names of its nodes from the highest below the root down to its parent; H − 1 for every leaf.
+        For each leaf the names of its nodes from the highest below the root down to its parent; H −
+        1 for every leaf.
     """
 
     leaves: tuple[Leaf, ...] = field(repr=False)
@@ -48,7 +49,9 @@ class Hierarchy:
         return len(self.nodes[0]) + 1
 
     def groups(self, height: int) -> NDArray[np.intp]:
-        """Return the number of each leaf's node at that height, shape (L,), rising from 0; 0: every leaf its own, H: one for all.
+        """Return each leaf's node at a height, shape (L,), ascending from 0.
+
+        Height 0: every leaf its own; H: one for all.
 
         Examples
         --------
@@ -61,23 +64,26 @@ class Hierarchy:
         return np.cumsum([0, *(int(a != b) for a, b in pairwise(keys))])
 
     def borders(self, height: int) -> Array:
-        """Return the first place of each node at that height, rising."""
+        """Return the first place of each node at a height, ascending."""
         return np.flatnonzero(np.diff(self.groups(height), prepend=-1)).astype(np.float64)
 
     @cached_property
     def ancestors(self) -> dict[int, Node]:
-        """For each place the names from parent to root, as ``auditor.schemes.generalisation.classes.earth_mover`` takes them."""
-        # A name may stand in two branches: the way down to it tells them apart.
+        """For each place its ancestors' names from parent to root.
+
+        The form of ``auditor.schemes.generalisation.classes.earth_mover``.
+        """
+        # A name may occur in two branches: the path is unique.
         ways = [[" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)] for chain in self.nodes]
         return {place: tuple(way) for place, way in enumerate(ways)}
 
     def code(self, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
-        """Return each record's place among the leaves, shape (n,); NaN where the value is missing.
+        """Return each record's place among the leaves, shape (n,); NaN if missing.
 
         Raises
         ------
         DataError
-            A value is no leaf; no value is named, only how many records have one.
+            Some values are no leaves; the message only counts records.
         """
         numbers = kind_of(column) == "numbers"
         if numbers and any(isinstance(leaf, str) for leaf in self.leaves):
@@ -94,12 +100,13 @@ class Hierarchy:
 
 
 def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) -> pd.DataFrame:
-    """Return the frame with every column that has a hierarchy as places among its leaves.
+    """Return the frame with hierarchical columns as places among leaves.
 
     Raises
     ------
     DataError
-        A column is not there, holds a value that is not listed, or lacks values for which no mean can stand.
+        A column does not exist, holds an undeclared value, or lacks values (no mean can replace
+        them).
     """
     changed = {}
     for name, hierarchy in hierarchies.items():
@@ -114,7 +121,10 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
 
 
 def hierarchy_of(declared: Any) -> Hierarchy:
-    """Return the hierarchy that a checked declaration describes: nested mappings of nodes, with lists of values at the ends."""
+    """Return the hierarchy of a checked declaration.
+
+    Nested mappings of nodes, with lists of values at the ends.
+    """
     leaves: list[Leaf] = []
     nodes: list[Node] = []
 

@@ -1,14 +1,14 @@
-"""What a column of a table is, by its values alone: a number, a date, a category, an identifier, free text, or of no use to an audit.
+"""Kind of a column, by its values alone.
 
 The first rule that fits decides.
 
 | kind | rule |
 | --- | --- |
-| unusable | no values, all the same, or more blanks than values |
+| unusable | no values, all equal, or more blanks than values |
 | unusable | infinite numbers, numbers written as text, also with marks or among text, or neither numbers, text, dates nor booleans |
-| identifier | numbers, all different, that go up evenly from row to row, or fill half of their range or more in any order |
+| identifier | numbers, all different, that increase evenly from row to row, or fill half of their range or more in any order |
 | identifier | whole numbers, all different, in a column named an id; dates, all different, in order of time; text, all different |
-| date | dates by their type, or text that one of `FORMATS` reads in every cell |
+| date | typed dates, or text that one of `FORMATS` reads in every cell |
 | category | booleans; numbers with at most 10 different values, text and codes with at most 50; of each at least 5 records on average |
 | unusable | other codes: whole numbers some of which begin with a zero, or in a column named a postcode, a telephone or the like |
 | number | all other numbers, whether or not they are all different: a salary to the cent is no identifier |
@@ -30,25 +30,29 @@ from auditor.process.deferred import pd
 from auditor.types import Array
 
 FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y")
-"""How dates may be written, None for ISO 8601; text that two of them read differently is left for its owner to say."""
+"""Date formats, None for ISO 8601; the owner must decide if two read a text differently."""
 MOST_NUMBERS, MOST_WORDS = 10, 50
-"""Different values of a category of numbers, and of one of text."""
+"""Most distinct values of a category of numbers, and of one of text."""
 FEWEST_EACH = 5
-"""Records that a value of a category has on average, at least: fewer tell no share from chance."""
+"""Least mean number of records per value of a category."""
 MOST_BLANK = 0.5
 FEWEST_COUNTED = 20
-"""Numbers that may be called a count in any order: of fewer, all different ages could fill half of their range."""
+"""Fewest numbers for a count in any order: a few distinct ages could fill half of their range."""
 LEAST_HEAP = 0.05
-"""Share of the records that one value must have to be called a heap; of ten times as many as an even spread would give it, too."""
+"""Least share of the records at one value, and ten times its share under an even spread, for a
+heap.
+"""
 MOST_EVEN = 0.9
-"""Share of the steps from record to record that must be alike: records that left, or parts that are sampled, leave gaps."""
+"""Share of equal steps between records in a count: removed or sampled records leave gaps."""
 _WORD = re.compile(r"(?:^|[^a-z])(?:id|uid|uuid|guid|ssn|pk)(?:$|[^a-z])", re.IGNORECASE)
 _CAPITAL = re.compile(r"[a-z](?:ID|Id)(?:$|[^a-z])")
 _CODE = re.compile(r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])", re.IGNORECASE)
-"""Names of codes: no one adds noise to a postcode, as those next to each other in number need not be so on the map."""
+"""Names of codes: noise on a postcode is useless, as neighbouring numbers need not be neighbouring
+places.
+"""
 
 _AMOUNT = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?")
-"""What its owner reads as a number: an identifier that is told by such cells would be a salary."""
+"""Text that reads as a number: such a column may be a salary, not an identifier."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
 USED = ("number", "date", "category")
@@ -57,7 +61,7 @@ USED = ("number", "date", "category")
 
 @dataclass(frozen=True)
 class Column:
-    """What was found of one column; no value of it.
+    """Description of one column, without its values.
 
     Attributes
     ----------
@@ -65,19 +69,19 @@ class Column:
     kind : str
         One of `Kind`.
     why : str
-        What makes it that, to be read after «it».
+        Reason for the kind, to follow «it».
     blank : float
         Share of the records without a value.
     values : int
-        Different values.
+        Number of distinct values.
     numeric : bool
         Whether it could be audited as numbers: dates can, and categories of numbers.
     step : float
-        Of numbers, the step that all are whole multiples of (days for dates); NaN where there is none, as for text.
+        Greatest step that divides all numbers (days for dates); NaN if none.
     heap : float
-        Share of the records that have the most frequent value, where this is a heap; 0 otherwise.
+        Share of the records with the most frequent value, if it is a heap; else 0.
     form : str or None
-        Of dates written as text, their format; None for ISO 8601.
+        Format of dates written as text; None for ISO 8601.
     """
 
     name: str
@@ -97,17 +101,17 @@ class Column:
 
 
 def column_of(name: str, cells: pd.Series[Any], records: float | None = None, coded: bool = False) -> Column:
-    """Return what a column is.
+    """Return the description of a column.
 
     Parameters
     ----------
     name : str
     cells : Series
-        Its values in order of the file, or those of a sample of the records.
+        Its values in order of the file, or a sample.
     records : float, optional
-        Records of the whole table; as many as there are cells unless told otherwise.
+        Records of the whole table; by default the number of cells.
     coded : bool
-        Whether numbers are written as codes are, with zeros before them.
+        Whether numbers are written with leading zeros.
 
     Examples
     --------
@@ -137,7 +141,9 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None, co
 
 
 def identifies(name: str, x: Array, records: float) -> bool:
-    """Return whether the first numbers of a column, NaN where there is none, tell its records apart; of none they do not.
+    """Return whether a column's first numbers identify records.
+
+    NaN where missing; False if all are.
 
     Examples
     --------
@@ -166,19 +172,17 @@ def _number(name: str, there: pd.Series[Any], values: int, records: float) -> di
 
 
 def _varies(x: Array) -> bool:
-    """Whether the reader will take the column: see ``auditor.data.columns.checks.check_varied``."""
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(np.var(x))
     return LEAST_VARIANCE <= variance <= LARGEST_VARIANCE and variance**0.5 >= FEWEST_STEPS * np.spacing(np.abs(x).max())
 
 
 def _counts(name: str, x: Array, records: float) -> str:
-    """Return why numbers that are all different identify records, or nothing if they do not."""
     gaps = np.diff(x)
     usual = float(np.median(gaps)) if len(gaps) else 0.0
     if len(x) > 3 and usual != 0.0 and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN:
         return "goes up or down evenly from record to record, and numbers them"
-    apart = Grid()  # a count need not start at a multiple of its step, nor below what a double holds exactly
+    apart = Grid()  # a count may start off a multiple of its step, and exceed the exact range of a double
     apart.add(x - x.min())
     if len(x) >= FEWEST_COUNTED and np.ptp(x) / apart.step + 1 <= 2.0 * records:
         return "is different in every record and sequential, and numbers them"
@@ -188,7 +192,6 @@ def _counts(name: str, x: Array, records: float) -> str:
 
 
 def _heap(there: pd.Series[Any], values: int) -> float:
-    """Return the share of the records that have the most frequent value, where that is far more than others have; else 0."""
     share = float(there.value_counts(normalize=True).iloc[0])
     return share if values > MOST_NUMBERS and share >= max(LEAST_HEAP, 10.0 / values) else 0.0
 
@@ -225,7 +228,6 @@ def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict
 
 
 def _formats(different: pd.Series[Any]) -> list[str | None]:
-    """Return the formats that read every cell, but those that read the same days as one before; the first cells are tried before all."""
     found: dict[str | None, pd.Series[Any]] = {}
     for form in FORMATS:
         if days_of(different.head(10), form).notna().all():

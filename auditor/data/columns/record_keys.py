@@ -1,7 +1,7 @@
-"""The identifiers of records, by which a copy's records are found in the original: compared, and never shown.
+"""Identifiers of records, to join copies to the original; never shown.
 
-A key is a whole number or text. Where all keys of both files are whole numbers they are compared as numbers, so that ``007`` and ``7.0``
-are one record; otherwise as they are written, but for blanks around them.
+A key is a whole number or text. If all keys of both files are whole numbers, ``007`` and ``7.0``
+are equal; otherwise text is compared without surrounding blanks.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
 
 WHOLE = re.compile(r"([+-]?)0*([0-9]+?)(?:\.0*)?")
-"""A whole number: its sign, and its digits without leading zeros; of any length, which a float would round."""
+"""A whole number of any length: sign, and digits without leading zeros."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordKeys:
-    """One key for each record, no two alike.
+    """One distinct key for each record.
 
     Attributes
     ----------
@@ -44,14 +44,20 @@ class RecordKeys:
 
     @cached_property
     def whole(self) -> NDArray[np.object_] | None:
-        """The keys as whole numbers are written, shape (n,); None if they are none, or no longer all different."""
+        """The keys in canonical whole-number form, shape (n,).
+
+        None if some are no whole numbers, or are no longer distinct.
+        """
         found = [WHOLE.fullmatch(cell) for cell in self.cells]
         spelt = [match[1].replace("+", "") + match[2] for match in found if match]
         return _objects(spelt) if len(set(spelt)) == len(self.cells) else None
 
     @property
     def in_order(self) -> NDArray[np.intp]:
-        """Each key's place among all of them, shape (n,), as numbers if they are, else as text: anybody may sort records by it."""
+        """Each key's rank, shape (n,), as numbers if possible, else as text.
+
+        A public order of the records.
+        """
         numbers = None if self.whole is None else [int(cell) for cell in self.whole]
         return np.asarray(pd.Series(self.cells if numbers is None else numbers, dtype=object).rank().to_numpy(), dtype=np.intp) - 1
 
@@ -65,7 +71,7 @@ class RecordKeys:
         return hashlib.sha256(repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")).hexdigest()
 
     def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
-        """Return where each record stands in the original, shape (n,); −1 for one that it has not."""
+        """Return each record's place in the original, shape (n,); −1 if absent."""
         mine, theirs = self.whole, original.whole
         if mine is None or theirs is None:
             mine, theirs = self.cells, original.cells
@@ -89,7 +95,7 @@ def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
 
 
 def _text(cell: Any) -> str | None:
-    """Return a key as text; nothing for a blank, and None for what is no key."""
+    """Return a key as text; "" for a blank, None if invalid."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or cell is pd.NA or cell is pd.NaT:

@@ -1,11 +1,11 @@
-"""The resolution that a column's values are recorded in: whole numbers, cents, halves, heaps of five.
+"""Recording steps of columns: whole numbers, cents, halves, fives.
 
 | symbol | meaning |
 | --- | --- |
 | ``k`` | fewest decimal places that write all values, at most six |
-| ``s`` | ``gcd(x·10^k) / 10^k``: the greatest step of which all values are whole multiples |
+| ``s`` | ``gcd(x·10^k) / 10^k``: the greatest step that divides all values |
 
-A column that no such step fits is continuous and has none.
+A column without a step is continuous.
 """
 
 from __future__ import annotations
@@ -20,23 +20,26 @@ from auditor.types import Array
 
 MOST_PLACES = 6
 SLACK = 1e-6
-"""How far from a whole multiple a value may lie, in steps: what reading, scaling and rounding leave of it."""
+"""Tolerance of a whole multiple, in steps, for rounding of reading and scaling."""
 LARGEST = 1e12
-"""In units of the last decimal place: up to here doubles are ten thousand times finer than that."""
+"""In units of the last decimal place: up to this value doubles are ten thousand times finer."""
 COUNTED_VALUES = 2**22
-"""Values of which the commonest is counted, of rows spread evenly: 32 MB, and a share's standard error is below 0.1 % for ten columns."""
+"""Sample for the most frequent value, evenly spread: 32 MB, standard error below 0.1 % for ten
+columns.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Resolution:
-    """In what steps each column's values are recorded.
+    """Recording steps of the columns.
 
     Attributes
     ----------
     steps : ndarray of shape (N,)
         > 0, in the table's units; NaN for a continuous column.
     commonest : ndarray of shape (N,)
-        Share of the records that have the most frequent value: what a guess hits that knows nothing of a record. NaN likewise.
+        Share of the records with the most frequent value: the success of a guess without knowledge.
+        NaN for a continuous column.
     """
 
     steps: Array = field(repr=False)
@@ -45,14 +48,14 @@ class Resolution:
 
 @dataclass
 class Grid:
-    """The greatest step of which every value seen so far is a whole multiple, in units of the last decimal place."""
+    """Greatest common step of the values so far, in last decimal places."""
 
     places: int = 0
     unit: int = 0
     continuous: bool = False
 
     def add(self, x: Array) -> None:
-        """Take in some values, shape (b,)."""
+        """Add some values, shape (b,)."""
         for places in range(self.places, MOST_PLACES + 1) if not self.continuous else ():
             u = x * 10.0**places
             size, whole = np.abs(u), np.rint(u)
@@ -64,12 +67,12 @@ class Grid:
 
     @property
     def step(self) -> float:
-        """The step in units of the values; NaN where there is none."""
+        """The step in units of the values; NaN if none."""
         return math.nan if self.continuous or self.unit == 0 else self.unit / 10.0**self.places
 
 
 def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> Resolution:
-    """Return the resolution of a table of so many rows and columns that comes in blocks of shape (b, N).
+    """Return the resolution of a table from its blocks of shape (b, N).
 
     Examples
     --------
@@ -89,5 +92,4 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
 
 
 def _commonest(column: Array, step: float) -> float:
-    """Return the share of the most frequent whole multiple of a step."""
     return math.nan if math.isnan(step) else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))

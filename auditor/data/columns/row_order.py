@@ -1,4 +1,4 @@
-"""Records in the order of a column that is no part of the audit, as a day, a place or a running number; and whether their order tells."""
+"""Order of records by a column outside the audit, and serial dependence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from auditor.text.column_names import counted, quoted
 
 
 def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
-    """Return the records in the order of one of their columns, numbered anew; those alike in it stay in the order they had.
+    """Return the records sorted by one column, renumbered; stable.
 
-    Numbers and dates are ordered as such, text by its characters: days written as 2026-11-22 are in order of time then.
+    Numbers and dates are sorted as such, text by characters (so 2026-11-22 sorts by time).
 
     Raises
     ------
     DataError
-        Values are missing, or are of kinds that have no order among each other. No message holds a value.
+        Values are missing, or of kinds without a common order. No message holds a value.
     """
     missing = int(frame[order].isna().sum())
     if missing:
@@ -32,14 +32,14 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
 
 
 def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
-    """Return by how much a record's value follows the one before it: the lag-1 correlation of ranks, and the pairs that it is of.
+    """Return the lag-1 rank correlation of a column, and its number of pairs.
 
-    Ranks, since a few large values would make or hide a correlation of the values themselves.
+    Ranks, since a few large values would dominate the correlation of values.
 
     Parameters
     ----------
     runs : sequence of Series
-        Numbers of records that follow one another, run by run; pairs are formed within a run, of two values that are there.
+        Consecutive numbers, run by run; a pair is two present values within a run.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One pass over a table's blocks: mean, covariance, range and fingerprint, the same bytes however the blocks are shared out.
+"""One pass over a table: mean, covariance, range and fingerprint.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,9 +6,10 @@
 | ``m`` | mean of ``x − s`` | (N,) |
 | ``P`` | ``Σ (x − s − m)(x − s − m)ᵀ`` | (N, N) |
 
-A block's own moments are taken about its own mean and joined by the rule of Chan, Golub and LeVeque (1979), so that one pass is as exact
-as two: at an offset of 10⁷, sums of raw squares are rounding. Blocks are joined within a stripe and stripes with one another
-(``auditor.numerics.blocks.stripes``), always in order; whoever works through a stripe, the sums are the same.
+A block's moments are about its own mean and joined by the rule of Chan, Golub and LeVeque (1979),
+which is as exact as two passes (at an offset of 10⁷, raw squares are lost to rounding). Blocks are
+joined within a stripe, then stripes (``auditor.numerics.blocks.stripes``), always in order. So the
+result does not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Read = Callable[[int, int], Array]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What is known of some rows.
+    """Scan of some rows.
 
     Attributes
     ----------
@@ -55,8 +56,8 @@ class Part:
 
     @classmethod
     def of(cls, x: Array, shift: Array) -> Part:
-        """Return what is known of one block, shape (b, N)."""
-        columns = np.array(x.T, order="C")  # a row is too short a run to work on at speed
+        """Return the scan of one block, shape (b, N)."""
+        columns = np.array(x.T, order="C")  # a row is too short for fast loops
         low, high = columns.min(axis=1), columns.max(axis=1)
         columns -= shift[:, None]
         mean = columns @ np.ones(len(x)) / len(x)
@@ -65,7 +66,7 @@ class Part:
         return cls(len(x), mean, columns @ columns.T, low, high, (digest,))
 
     def __add__(self, other: Part) -> Part:
-        """Return what is known of these rows and others that follow."""
+        """Return the scan of both parts' rows."""
         rows = self.rows + other.rows
         apart = other.mean - self.mean
         products = self.products + other.products + np.outer(apart, apart) * (self.rows * (other.rows / rows))
@@ -75,20 +76,20 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """What one pass tells of a table.
+    """Result of one pass over a table.
 
     Attributes
     ----------
     rows : int
         ``n``.
     shift, residue : ndarrays of shape (N,)
-        ``s`` and ``m``: the mean is their sum, known to the precision of the spread and not of the offset.
+        ``s`` and ``m``: the mean is their sum, with a precision relative to the spread.
     covariance : ndarray of shape (N, N)
         Divisor n.
     low, high : ndarrays of shape (N,)
         Least and largest value.
     digest : str
-        SHA-256 over the blocks' own.
+        SHA-256 over the blocks' digests.
     """
 
     rows: int
@@ -106,7 +107,7 @@ class Scan:
 
     @classmethod
     def join(cls, parts: Iterable[Part], shift: Array) -> Scan:
-        """Return the scan of a table from its stripes' parts, in order."""
+        """Return the scan of a table from its stripes, in order."""
         whole = joined(parts)
         digest = hashlib.sha256(b"".join(whole.digests)).hexdigest()
         return cls(whole.rows, shift, whole.mean, whole.products / whole.rows, whole.low, whole.high, digest)
@@ -114,7 +115,7 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How records are brought to mean 0 and variance 1: ``(x − shift − residue) / std``, arrays of shape (N,)."""
+    """Standardisation ``(x − shift − residue) / std``, arrays of shape (N,)."""
 
     shift: Array = field(repr=False)
     residue: Array = field(repr=False)
@@ -126,13 +127,16 @@ class Scale:
         return cls(scan.shift, scan.residue, np.sqrt(np.diag(scan.covariance)))
 
     def apply(self, x: Array) -> None:
-        """Rescale rows in place. The residue is taken off apart: the shift is rounded in the unit of the data, it in that of the spread."""
+        """Rescale rows in place.
+
+        Shift and residue are subtracted separately: their rounding units differ.
+        """
         subtract_row(x, self.shift, x)
         subtract_row(x, self.residue, x)
         by_run(np.divide, x, self.std, x)
 
     def undone(self, x: Array) -> Array:
-        """Return rows in the units they had before, but for rounding."""
+        """Return rows in their original units, up to rounding."""
         return np.asarray(x * self.std + self.residue + self.shift)
 
 
@@ -140,14 +144,14 @@ def joined(parts: Iterable[Part]) -> Part:
     """Return the parts as one, joined in order."""
     rest = iter(parts)
     whole = next(rest)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # what overflows is refused by name afterwards
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # overflow is refused by name afterwards
         for part in rest:
             whole = whole + part
     return whole
 
 
 def first_shift(read: Read, rows: int, width: int) -> Array:
-    """Return the first block's mean, shape (N,); 0 where it is no number."""
+    """Return the first block's mean, shape (N,); 0 where not finite."""
     start, stop = row_blocks(rows, width)[0]
     with np.errstate(over="ignore", invalid="ignore"):
         mean = read(start, stop).mean(axis=0)
@@ -155,7 +159,7 @@ def first_shift(read: Read, rows: int, width: int) -> Array:
 
 
 def scan_stripes(read: Read, rows: int, width: int, shift: Array, wanted: Sequence[int] | None = None) -> list[Part]:
-    """Return what is known of some stripes, by number; of all by default."""
+    """Return the scans of some stripes, by number; of all by default."""
     blocks, cuts = row_blocks(rows, width), stripes(rows, width)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return [joined(Part.of(read(*blocks[k]), shift) for k in range(*cuts[number]))
@@ -163,7 +167,7 @@ def scan_stripes(read: Read, rows: int, width: int, shift: Array, wanted: Sequen
 
 
 def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
-    """Return what one pass over a table of finite numbers tells.
+    """Return the scan of a table of finite numbers.
 
     Parameters
     ----------
@@ -172,8 +176,8 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     rows, width : int
         The table's shape.
     """
-    with one_thread():  # the sums of linear algebra depend on its number of threads
+    with one_thread():  # sums in linear algebra depend on its number of threads
         shift, numbers = first_shift(open_(), rows, width), range(len(stripes(rows, width)))
-        each = in_threads if len(numbers) > 1 else map  # a small table is done before a thread is up
+        each = in_threads if len(numbers) > 1 else map  # a small table is finished before a thread starts
         found = each(lambda number: scan_stripes(open_(), rows, width, shift, [number]), numbers)
         return Scan.join((part for parts in found for part in parts), shift)

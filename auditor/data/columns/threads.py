@@ -1,4 +1,7 @@
-"""Work on pieces of files in a few threads: decoding, hashing and sums all let other threads run; results come in order."""
+"""Work on file pieces in a few threads, with results in order.
+
+Decoding, hashing and sums run in parallel.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_THREADS = 4
-"""Each holds a batch of records; more would find the disk or the memory busy."""
+"""Each holds a batch of records; more would saturate disk or memory."""
 
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Yield the result for each item, in order; few are begun before they are asked for, so that few are held."""
-    from concurrent.futures import ThreadPoolExecutor  # with logging some milliseconds, which tables of one stripe need not wait for
+    """Yield the result for each item, in order, with few started in advance."""
+    from concurrent.futures import ThreadPoolExecutor  # with logging some milliseconds, wasted on tables of one stripe
 
     threads = min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")  # `close_up` knows them by this name
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")  # `close_up` finds threads by this name
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
@@ -32,6 +35,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         while waiting:
             yield waiting.popleft().result()
     finally:
-        # Nobody is waited for: of results that an error left halfway this runs when they are collected, in any thread and at any moment,
-        # and one that is just starting holds the lock that the end of every other needs (`threading._shutdown_locks_lock`).
+        # No wait: after an error the generator may be collected in any thread at any moment, and a
+        # starting thread holds the lock that the end of every other needs
+        # (`threading._shutdown_locks_lock`).
         pool.shutdown(wait=False, cancel_futures=True)

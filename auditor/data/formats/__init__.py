@@ -1,4 +1,5 @@
-"""Formats: CSV and Parquet read part by part and written, other kinds read whole; headers distinguished from records.
+"""File formats: CSV and Parquet by parts, others whole.
 
-Uses ``auditor.data.columns``. Which of the columns are wanted, and what for, is ``auditor.data.load``.
+Also distinguishes headers from records. Uses ``auditor.data.columns``; ``auditor.data.load``
+selects the columns.
 """

@@ -1,4 +1,7 @@
-"""Cells of a file as they are written: of CSV the text (``007`` is no number), of others the values with their type; a batch at a time."""
+"""Cells of a file as written: text from CSV, typed values otherwise.
+
+``007`` stays text. One batch at a time.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _CODE = re.compile(r"\s*0\d+\s*")
 
 
 def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.DataFrame]:
-    """Yield some columns of files that follow one another, in the order they are wanted.
+    """Yield some columns of consecutive files, in the requested order.
 
     Raises
     ------
@@ -31,13 +34,16 @@ def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.
 
 
 def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
-    """Return one column of all records of the files that pieces are of."""
+    """Return one column of all records in the pieces' files."""
     files = list(dict.fromkeys(Path(piece.path) for piece in pieces))
     return [cell for frame in frames_as_written(files, [column]) for cell in frame[column].tolist()]
 
 
 def coded_columns(file: str) -> frozenset[str]:
-    """Return the columns of a file of text among whose first cells is a whole number with a zero before it, as codes have: ``04109``."""
+    """Return the text columns with leading zeros among the first cells.
+
+    ``04109`` is a code, not a number.
+    """
     if not is_text(path := Path(file)):
         return frozenset()
     with reading.reader_errors(path):
@@ -61,7 +67,7 @@ def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
 
 def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-        wanted = None if any("." in name for name in columns) else columns  # a dot means a nested field to the reader
+        wanted = None if any("." in name for name in columns) else columns  # the reader reads a dot as a nested field
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
             chosen = batch.select(columns)
             chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8

@@ -1,7 +1,7 @@
-"""Which kinds of files hold tables, by their suffix, and what reads each of those that are held in memory whole.
+"""Kinds of table files by suffix, and readers of files held whole.
 
-CSV and its like (``text_files``) and Parquet (``parts``) are read piece by piece. All others are read at once by pandas or pyarrow, with
-the library that knows the kind, up to a size that is stated here. Values are taken as they are stored: of labelled ones the codes.
+CSV (``text_files``) and Parquet (``parts``) are read piece by piece. All others are read at once by
+pandas or pyarrow, up to a size limit. Labelled values are read as their codes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from auditor.process.deferred import pa, pd
 from auditor.text.column_names import counted
 
 MOST_BYTES = 2**30
-"""The most that a file may hold, unpacked, which is not read piece by piece."""
+"""Largest unpacked size of a file that is read whole."""
 MOST_CELLS = 2**24
-"""The most cells of a sheet, blank ones between others included: each takes some 60 bytes while it is read."""
+"""Most cells of a sheet, blanks included: each needs some 60 bytes while read."""
 BATCH_ROWS = 2**16
 
 
@@ -31,11 +31,11 @@ class Kind(NamedTuple):
     Attributes
     ----------
     name : str
-        What it is called.
+        Its display name.
     read : callable
         Path, and a list to add notes to → DataFrame, or a pyarrow Table.
     library : str
-        What pandas needs for it that is not installed with this project; empty for nothing.
+        Library that pandas needs and this project does not install; empty if none.
     """
 
     name: str
@@ -44,14 +44,14 @@ class Kind(NamedTuple):
 
 
 class Held(NamedTuple):
-    """All of a file, and what a reader must know of how it was read."""
+    """A whole file with notes on how it was read."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...]
 
 
 def _arrow(path: Path, notes: list[str]) -> pa.Table:
-    """Read Feather, or what Arrow writes: batch by batch, as compressed ones do not tell how large they are."""
+    """Read Feather or Arrow by batch, as compressed ones state no size."""
     try:
         with pa.ipc.open_file(str(path)) as file:
             return pa.Table.from_batches(bounded(path, map(file.get_batch, range(file.num_record_batches)), _size), file.schema)
@@ -81,7 +81,7 @@ def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
 
 
 def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
-    """Read the first sheet; its first row holds the names. pandas would rename repeated ones, and those that are blank."""
+    """Read the first sheet; keep repeated and blank names of its first row."""
     import openpyxl  # an extra
 
     with ZipFile(path) as packed:
@@ -100,8 +100,8 @@ def _excel(path: Path, notes: list[str]) -> pd.DataFrame:
 
 
 def _check_extent(path: Path, sheet: Any) -> None:
-    """Refuse a sheet whose few cells lie far apart: pandas makes a list of all those between them."""
-    sheet.reset_dimensions()  # what the file says of them
+    """Refuse a sheet with distant cells: pandas lists all cells between."""
+    sheet.reset_dimensions()  # the extent stated in the file
     widest = 0
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         widest = max(widest, len(row))
@@ -120,46 +120,48 @@ HELD: dict[str, Kind] = {
     ".xlsx": Kind("Excel", _excel, "openpyxl"),
     ".xlsm": Kind("Excel", _excel, "openpyxl"),
 }
-"""Suffix → what reads it whole."""
+"""Suffix → reader of a whole file."""
 TEXT = (".csv", ".tsv", ".tab")
 PACKED = (".gz", ".zst", ".zip")
-"""Of one text file, compressed."""
+"""Suffixes of a compressed text file."""
 SUFFIXES = (*TEXT, *PACKED, ".parquet", *HELD)
 SAID = "a .csv, .tsv or .tab file (or one of these as .gz, .zst or .zip), a .parquet file, or one of " + ", ".join(HELD)
 
 
 def is_text(path: str | Path) -> bool:
-    """Tell whether a file is CSV or its like, compressed or not."""
+    """Whether a file is CSV or similar, compressed or not."""
     return Path(path).suffix.lower() in (*TEXT, *PACKED)
 
 
 def is_parquet(path: str | Path) -> bool:
-    """Tell whether a file is Parquet."""
+    """Whether a file is Parquet."""
     return Path(path).suffix.lower() == ".parquet"
 
 
 def name_of(path: Path) -> str:
-    """Return what a file's kind is called."""
+    """Return the display name of a file's kind."""
     kind = HELD.get(path.suffix.lower())
     return kind.name if kind else "Parquet" if is_parquet(path) else "CSV"
 
 
 @remembered(files=2)
 def held(path: Path) -> Held:
-    """Return all of a file that is not read piece by piece; columns have the file's own names, and an index without a name is left out.
+    """Return all of a file that is not read piece by piece.
+
+    Columns have the file's own names; an unnamed index is excluded.
 
     Raises
     ------
     DataError
-        It is damaged, encrypted or too large, or the library that reads it is missing. The reader's own words, which may quote a cell, are
-        in neither message nor chain.
+        It is damaged, encrypted or too large, or its library is missing. The reader's own message,
+        which may quote a cell, is excluded.
     """
     kind, notes = HELD[path.suffix.lower()], list[str]()
     check_size(path, path.stat().st_size)
     _check_open(path, kind)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the reader, who may quote a cell
+            warnings.simplefilter("ignore")  # the reader's warning may quote a cell
             found = kind.read(path, notes)
             frame = _frame(found, notes) if isinstance(found, pa.Table) else found
     except (DataError, MemoryError):
@@ -169,7 +171,7 @@ def held(path: Path) -> Held:
         raise DataError(f"{path.name}: {remedy}") from None
     except OSError as error:
         raise DataError(f"{path.name}: cannot be read: {error.strerror or 'the file is damaged'}") from None
-    except Exception:  # each library has errors of its own
+    except Exception:  # each library has its own errors
         raise DataError(f"{path.name}: cannot be read as {kind.name}; the file is damaged or is something else") from None
     return Held(frame.set_axis([str(name) for name in frame.columns], axis=1), tuple(notes))
 
@@ -183,9 +185,9 @@ def _frame(table: pa.Table, notes: list[str]) -> pd.DataFrame:
 
 @remembered(files=2)
 def labelled(path: Path) -> pd.DataFrame:
-    """Return all of a file with the labels of SPSS and Stata in place of codes; for errors see ``held``.
+    """Return all of a file with the labels of SPSS and Stata, not codes.
 
-    A Stata column whose labels are not unique keeps its codes.
+    For errors see ``held``. A Stata column whose labels are not unique keeps its codes.
     """
     frame, kind = held(path).frame, HELD[path.suffix.lower()].name
     found: dict[str, Any] = {}
@@ -205,23 +207,25 @@ def _label(cell: Any) -> str:
 
 
 def _whole(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return whole numbers as integers, of kinds that store all numbers as floats."""
     return frame.convert_dtypes(infer_objects=False, convert_string=False, convert_boolean=False, convert_floating=False)
 
 
 def _check_open(path: Path, kind: Kind) -> None:
-    """Refuse a workbook with a password, which is a compound document as the workbooks of old are."""
+    """Refuse an encrypted workbook, a compound document like old workbooks."""
     with path.open("rb") as file:
         if kind.name == "Excel" and file.read(4) == b"\xd0\xcf\x11\xe0":
             raise DataError(f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password")
 
 
 def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
-    """Return the columns that are the unnamed index of a data frame, by what pandas has noted beside the table, and note that."""
+    """Return the columns of an unnamed pandas index, and note them.
+
+    From the metadata that pandas stores.
+    """
     try:
         noted = (schema.pandas_metadata or {})["index_columns"]
         found = [name for name in schema.names if name in noted and name.startswith("__index_level_")]
-    except (ValueError, LookupError, TypeError, AttributeError):  # pandas' note is damaged, or somebody else's
+    except (ValueError, LookupError, TypeError, AttributeError):  # the metadata are damaged or foreign
         return []
     if found:
         what = "a column without a name is" if len(found) == 1 else f"{len(found)} columns without a name are"
@@ -230,7 +234,7 @@ def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
 
 
 def check_size(path: Path, size: int) -> None:
-    """Refuse what is too large to be held."""
+    """Refuse files that are too large."""
     if size > MOST_BYTES:
         raise DataError(
             f"{path.name}: holds more than {MOST_BYTES:,} bytes, the most that is read of a file of its kind; "
@@ -239,7 +243,7 @@ def check_size(path: Path, size: int) -> None:
 
 
 def bounded(path: Path, parts: Iterable[Any], size: Callable[[Any], int]) -> list[Any]:
-    """Return parts of a file, read until they are too large to be held together."""
+    """Return parts of a file, up to the size limit."""
     found, total = [], 0
     for part in parts:
         total += size(part)

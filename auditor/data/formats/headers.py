@@ -1,7 +1,7 @@
-"""Whether a file's column names are names: a file without a header has its first record in their place, and nobody may print that.
+"""Test whether a file's column names are names or a record.
 
-A first record is known by its numbers and dates. One of nothing but words may be names; but a word that stands among
-the cells below it, too, is no name.
+A file without a header has its first record in their place, which must not be printed. A record is
+recognised by numbers and dates. Words may be names, unless they also occur among the cells below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from auditor.errors import DataError
 from auditor.text.column_names import counted
 
 LOOKED_AT = 20_000
-"""Cells that names are looked for in: a word that is a category comes back sooner."""
+"""Number of cells searched for names; a category would repeat sooner."""
 
 _NUMBER = re.compile(
     r"""[-+−(]?\s*[$€£¥₪]?\s*(?=[.,]?\d)           # a sign, a currency
@@ -34,7 +34,7 @@ _DATE = re.compile(
 
 
 def is_value(name: str) -> bool:
-    """Tell whether a name is a number, a date or a time of day, or one of these as pandas writes it a second time.
+    """Whether a name is a number, date or time, or pandas' repetition of one.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def is_value(name: str) -> bool:
 
 
 def holds_records(name: str) -> bool:
-    r"""Tell whether a name is what a quote that nobody closed made of the lines after it.
+    r"""Whether a name contains records, after an unclosed quote.
 
     Examples
     --------
@@ -61,14 +61,15 @@ def holds_records(name: str) -> bool:
 
 
 def check_names(file: str, names: Sequence[str]) -> None:
-    """Refuse names that are values, or that repeat one another; columns are named by their places, as their names may be cells.
+    """Refuse names that are values or repeat.
 
-    Names that count, 0 … N − 1 or 1 … N, are those of an unnamed array, which have to be borne with; beside them columns without a name.
+    Messages number the columns, as names may be cells. Running names, 0 … N − 1 or 1 … N, of an
+    unnamed array are accepted, also with unnamed columns.
 
     Raises
     ------
     DataError
-        What is wrong, where, and what to do.
+        With fault, place and remedy.
     """
     if _count(names):
         return
@@ -88,14 +89,16 @@ def check_names(file: str, names: Sequence[str]) -> None:
 
 
 def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[str]]) -> None:
-    """Refuse a header that comes back among the records: it is a record itself, or stands in the middle of the file a second time.
+    """Refuse a header that occurs among the records.
+
+    It is a record itself, or a repeated header.
 
     Parameters
     ----------
     file : str
     names : sequence of str
     records : iterable of sequences of str
-        The first ones; no more than `LOOKED_AT` cells are looked at.
+        The first ones; at most `LOOKED_AT` cells are read.
 
     Raises
     ------
@@ -113,13 +116,12 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
 
 
 def _count(names: Sequence[str]) -> bool:
-    """Tell whether names count, 0 … N − 1 or 1 … N, but for those that are missing."""
+    """Whether names run from 0 to N − 1 or 1 to N, except missing ones."""
     given = [name for name in names if name]
     return bool(given) and given in ([str(place + start) for place in range(len(given))] for start in (0, 1))
 
 
 def _columns(places: Sequence[int]) -> str:
-    """Return ``columns 1, 3 and 4 have``."""
     if len(places) > 8:
         return f"{counted(len(places), 'column')}, the first of them column {places[0]}, have"
     *most, last = map(str, places)

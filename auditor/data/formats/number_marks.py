@@ -1,14 +1,14 @@
-"""How a text file writes its numbers: which mark stands before decimals, and which between thousands.
+"""Decimal and thousands marks of a text file.
 
-``1,234`` may be 1234 or 1.234, and nothing in it tells which; ``1,234.5`` and ``12,5`` do tell. So a file's first cells are looked at for
-numbers that can be read in one way alone, and what they say holds for all. Where nothing says it, such numbers are refused.
+``1,234`` may be 1234 or 1.234, but ``1,234.5`` and ``12,5`` are unambiguous. Unambiguous numbers
+among the first cells decide for the file; without any, ambiguous numbers are refused.
 
-| the file's numbers tell | decimal mark | between thousands |
+| evidence in the file's numbers | decimal mark | thousands mark |
 | --- | --- | --- |
-| points before decimals | ``.`` | ``,`` |
-| commas before decimals | ``,`` | ``.`` |
-| nothing, cells apart by semicolons | none: those of comma countries may write either | none |
-| nothing else, or both | ``.`` | none |
+| decimal points | ``.`` | ``,`` |
+| decimal commas | ``,`` | ``.`` |
+| none, cells separated by semicolons | none: comma countries write either | none |
+| none otherwise, or both | ``.`` | none |
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ _DECIMALS = re.compile(r"[-+]?(?:\d+([.,])\d*|([.,])\d+)(?:[eE][-+]?\d+)?")
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}([.,])\d{3}(?:\1\d{3})*((?!\1)[.,]\d*)?")
 _UNTOLD = r"[-+]?(?:\d+|[1-9]\d{0,2}[.,]\d{3})"
 NEITHER = "\x01"
-"""A mark that no number has, for pandas, which must be given one."""
+"""A mark absent from all numbers, since pandas requires one."""
 
 
 class Marks(NamedTuple):
-    """The decimal mark and the one between thousands; empty for none."""
+    """Decimal and thousands mark; empty for none."""
 
     decimal: str = "."
     group: str = ""
 
 
 def mark_of(cell: str) -> str:
-    """Return the decimal mark that a cell tells of; ``,?`` or ``.?`` for a mark that may be either, empty for nothing.
+    """Return the decimal mark in a cell; ``,?`` or ``.?`` if ambiguous.
+
+    Empty if the cell shows none.
 
     Examples
     --------
@@ -54,19 +56,20 @@ def mark_of(cell: str) -> str:
 
 
 def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Marks:
-    """Return how a file writes numbers, by its first records.
+    """Return the number marks of a file from its first records.
 
     Raises
     ------
     DataError
-        Some tell of decimal commas and others of decimal points, and the file is not apart by commas, where only quoted cells can have one.
+        Decimal commas and points both occur, unless commas separate cells (then only quoted cells
+        can have one).
     """
     found: dict[str, int] = {}
     for record in records:
         for place, cell in enumerate(record, start=1):
             if "," in cell or "." in cell:
                 found.setdefault(mark_of(cell.strip()), place)
-    if delimiter != ";" and ".?" in found:  # as everybody writes decimals who does not write commas
+    if delimiter != ";" and ".?" in found:  # the usual decimal mark without semicolons
         found.setdefault(".", found[".?"])
     if {",", "."} <= found.keys():
         if delimiter == ",":
@@ -81,19 +84,19 @@ def marks_of(file: str, records: Iterable[Sequence[str]], delimiter: str) -> Mar
 
 
 def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any]:
-    """Return the numbers of a column that pandas left as text, if every cell is one as the file writes them; else the column.
+    """Return a text column as numbers in the file's marks, if all cells fit.
 
     Raises
     ------
     DataError
-        Every cell is a number, but nothing tells which; the message holds none of them.
+        Every cell is a number, but an ambiguous one; the message holds none of the cells.
     """
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
-    first = str(next(iter(column.dropna()), 0))  # of text mostly no number, which is told sooner than of all cells
+    first = str(next(iter(column.dropna()), 0))  # a quick test: text is mostly no number
     if pd.isna(pd.to_numeric(first, errors="coerce")) and not re.fullmatch(f"{_written(marks)}|{_UNTOLD}", first.strip()):
         return column
-    if marks.decimal == ".":  # numbers beyond 64 bits, say
+    if marks.decimal == ".":  # for example numbers beyond 64 bits
         numbers = pd.to_numeric(column, errors="coerce")
         if bool((numbers.notna() | column.isna()).all()):
             return numbers
@@ -110,7 +113,6 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
 
 
 def _written(marks: Marks) -> str:
-    """Return the pattern of numbers that are written so."""
     group, decimal = re.escape(marks.group), re.escape(marks.decimal)
     whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{group}\d{{3}})+)" if group else r"\d+"
     number = rf"(?:{whole}(?:{decimal}\d*)?|{decimal}\d+)" if decimal else whole

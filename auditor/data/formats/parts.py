@@ -1,7 +1,7 @@
-"""Where the records of large files are: which pieces they are read in, and how one piece is read.
+"""Pieces of large files: places of records, and reading of one piece.
 
-A piece is a row group of a Parquet file, or whole lines of a CSV file of a few megabytes; of kinds that are held in memory it is all of the
-file. Nothing but places and counts is kept, so that pieces travel to other processes and each reads what it needs.
+A piece is a Parquet row group, or a few megabytes of whole CSV lines; of other kinds the whole
+file. Pieces hold places and counts only, so they can be sent to other processes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from auditor.process.deferred import pa, pd, pq
 from auditor.text.column_names import listed, quoted
 
 CSV_BYTES = 2**22
-"""Bytes of CSV read at once: some 10^5 records of four numbers, five times as many bytes while they are parsed."""
+"""Bytes of CSV per piece: some 10^5 records of four numbers, five times as many bytes while parsed.
+"""
 BATCH_ROWS = 2**16
-"""Records of a Parquet row group decoded at once, however many the group has."""
+"""Records of a Parquet row group decoded at once."""
 BUFFER_BYTES = 2**20
-"""A column of a row group is read from the file in buffers of this size, rather than whole."""
+"""Read buffer for a column of a row group."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Piece:
     stop : int
         Byte offset of the end; 0 for a row group.
     rows : int
-        Records to take from its start; -1: all, and nobody has counted them yet.
+        Records to read from its start; −1: all, not counted yet.
     line : int
         Lines of a CSV file before it.
     """
@@ -62,7 +63,7 @@ class Piece:
         return is_parquet(self.path)
 
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """Yield some columns of the piece, in the order asked for, at most a few tens of thousands of records at a time.
+        """Yield some columns of the piece, in the requested order, in batches.
 
         Raises
         ------
@@ -83,11 +84,11 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
     with pq.ParquetFile(
         piece.path, metadata=known, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES
     ) as file:  # fmt: skip
-        # A dot means a nested field to the reader, so a name with a dot is picked afterwards.
+        # The reader reads a dot as a nested field, so a dotted name is selected afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
         for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
             chosen = pa.Table.from_batches([batch]).select(list(columns))
-            chosen.validate(full=True)  # text that is not UTF-8, which is found only cell by cell otherwise, long after the file is read
+            chosen.validate(full=True)  # text that is not UTF-8, which would otherwise fail cell by cell, much later
             yield chosen.slice(0, left)
             left -= batch.num_rows
             if left <= 0:
@@ -96,12 +97,12 @@ def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 @remembered(files=16)
 def _metadata(path: Path) -> pq.FileMetaData:
-    """Return what a file says of its row groups, read once: it grows with their number, and every piece would read all of it again."""
+    """Return a file's row-group metadata, cached for all its pieces."""
     return pq.read_metadata(path)
 
 
 def _frame(table: pa.Table) -> pd.DataFrame:
-    # What pandas has noted beside the table would turn a named index back into one, and lose the column; and it may be damaged.
+    # pandas' metadata would restore a named index and lose the column, and may be damaged.
     frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
     return frame
 
@@ -122,7 +123,7 @@ def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None)
 
 
 def whole_columns(pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return columns of numbers, none of them missing, of Parquet files, in memory."""
+    """Return complete numeric columns of Parquet files, in memory."""
     table = _whole(pieces, names)
     return {name: _array(table.column(name)) for name in names}
 
@@ -143,7 +144,7 @@ def _whole(pieces: Sequence[Piece], names: Sequence[str]) -> pa.Table:
 
 
 def parquet_pieces(path: Path) -> list[Piece]:
-    """Return a piece for each row group that holds any record."""
+    """Return one piece per non-empty row group."""
     with reading.reader_errors(path):
         known = _metadata(path)
         counts = [known.row_group(group).num_rows for group in range(known.num_row_groups)]
@@ -158,7 +159,7 @@ def pieces_of(path: Path) -> list[Piece]:
 
 
 def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
-    """Return the pieces that hold the first ``rows`` records; those whose records are not counted yet are kept."""
+    """Return the pieces of the first ``rows`` records; uncounted ones stay."""
     if rows is None:
         return list(pieces)
     kept, left = [], rows
@@ -171,14 +172,14 @@ def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
 
 
 def csv_pieces(path: Path) -> list[Piece]:
-    """Return where a CSV file is cut, by looking at its bytes alone: after a line break outside quotation marks.
+    """Return the pieces of a CSV file, cut at line breaks outside quotes.
 
-    The second piece on have the file's first line put before them when they are read.
+    From the second on, pieces are read after the file's header.
 
     Notes
     -----
-    A mark is taken to open or close a quotation wherever it stands. A mark that is a letter of a cell (``5'11"``) can only delay a cut;
-    should one be made inside a quotation after all, the piece cannot be parsed and the file is refused.
+    Every quotation mark is taken to open or close a quotation. A mark within a cell (``5'11"``) can
+    only delay a cut. A cut inside a quotation fails to parse, and the file is refused.
     """
     with reading.reader_errors(path), opened(path) as file:
         size = size_of(path)
@@ -192,7 +193,7 @@ def csv_pieces(path: Path) -> list[Piece]:
 
 
 def _next_cut(file: IO[bytes], start: int, size: int) -> tuple[int, int]:
-    """Return where a piece that begins at ``start`` ends, and how many lines it has."""
+    """Return the end of a piece from ``start``, and its number of lines."""
     file.seek(start)
     held = b""
     while True:
@@ -218,12 +219,12 @@ def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
     try:
         return reading.csv_frame(head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows)
     except pd.errors.ParserError as error:
-        before = line - head.line.count(b"\n")  # the header stands in for the lines before the piece
+        before = line - head.line.count(b"\n")  # the header replaces the lines before the piece
         raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
 
 
 def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:
-    """Look at the first record here: pandas would take its number of cells for that of all."""
+    """Check the first record's cell count, which pandas applies to all."""
     records = csv.reader(io.StringIO(body[: 2**16].decode("utf-8", "replace")), delimiter=spelling(path).delimiter)
     first = next((record for record in records if "".join(record).strip()), [])
     if len(first) > len(names):
@@ -231,12 +232,12 @@ def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> No
 
 
 def parts(folder: Path) -> list[Path]:
-    """Return the files of a folder of parts, in the order of their names, all of one kind; hidden ones are left out.
+    """Return the files of a folder of parts, by name; hidden ones excluded.
 
     Raises
     ------
     DataError
-        There are none, or of several kinds, or something else lies beside them.
+        There are none, or of several kinds, or other entries.
     """
     with reading.reader_errors(folder):
         inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_file())
@@ -254,7 +255,7 @@ def parts(folder: Path) -> list[Path]:
 
 
 def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64]]:
-    """Yield some columns as numbers, shape (b, N), missing cells as NaN; columns that are known to hold numbers (or booleans, for 0 and 1).
+    """Yield numeric or Boolean columns as numbers, shape (b, N), gaps as NaN.
 
     Raises
     ------
@@ -276,7 +277,7 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
 
 
 def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
-    """Whether Parquet files say of themselves that columns hold integers or floats."""
+    """Whether Parquet metadata declare columns as integers or floats."""
     return all(piece.is_parquet for piece in pieces) and all(
         _plain(_schema(path).field(name).type) for path in dict.fromkeys(piece.path for piece in pieces) for name in columns
     )

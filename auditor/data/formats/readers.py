@@ -1,7 +1,8 @@
-"""Reading files: strict about shape, silent about content.
+"""Read files, strictly in shape and without quoting content.
 
-pandas renames repeated columns, takes a surplus column for an index and quotes cells in its errors. Here the header is
-read first and on its own, a file whose shape is in doubt is refused, and no message or chained exception holds a cell.
+pandas renames repeated columns, uses a surplus column as index and quotes cells in errors. So the
+header is read first and separately, a doubtful shape is refused, and no message or chained
+exception holds a cell.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from auditor.text.safe_text import with_formula
 
 
 def header(path: Path, empty: bool = False) -> list[str]:
-    """Return a file's column names, in order and unchanged; an unnamed column is an empty string.
+    """Return a file's column names, unchanged; "" for an unnamed column.
 
     Parameters
     ----------
     path : Path
     empty : bool
-        Whether the file may do without records, as one of many parts may.
+        Whether the file may have no records, like one of many parts.
 
     Raises
     ------
     DataError
-        The file cannot be read, is empty, is not what its suffix says, or names a column twice.
+        The file cannot be read, is empty, does not match its suffix, or repeats a column name.
     """
     return _header(path, empty)[0]
 
 
 def notes_of(path: Path) -> list[str]:
-    """Return what a reader must know of how a file is read, where that is not a matter of course; for its errors see ``header``."""
+    """Return notes on how a file is read; for errors see ``header``."""
     return [f"{path.name}: {note}" for note in _header(path, empty=True)[1]]
 
 
@@ -58,10 +59,13 @@ def _header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
 
 @contextmanager
 def reader_errors(path: Path) -> Iterator[None]:
-    """Turn what a reader raises into a `DataError` without the reader's own words, which may quote a cell."""
+    """Convert a reader's exception to `DataError`, without its own message.
+
+    The message may quote a cell.
+    """
     try:
         yield
-    except GeneratorExit:  # nobody reads on, perhaps as the program ends: the libraries named below can no longer be imported then
+    except GeneratorExit:  # the generator was closed, perhaps at exit, when the libraries below can no longer be imported
         raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
@@ -75,7 +79,10 @@ def reader_errors(path: Path) -> Iterator[None]:
 
 
 def shape_of(message: str, lines: int = 0) -> str:
-    """Return what is wrong with the shape of a CSV file, by pandas' message about a piece of it that begins after so many lines."""
+    """Return the shape fault of a CSV file from pandas' message on a piece.
+
+    ``lines`` precede the piece.
+    """
     uneven = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", message)
     if uneven:
         expected, line, found = uneven.groups()
@@ -93,14 +100,15 @@ def _not_empty(path: Path) -> None:
 
 @dataclass(frozen=True)
 class Head:
-    """Where a CSV file's records begin, and what is above them.
+    """Header of a CSV file, and the start of its records.
 
     Attributes
     ----------
     names : list of str
         Column names.
     line : bytes
-        The header as it stands, line breaks in quoted names included, without a byte order mark and blank lines before it.
+        The header's bytes, with line breaks in quoted names, without a byte order mark and
+        preceding blank lines.
     stop : int
         Bytes of the file before its first record.
     lines : int
@@ -119,7 +127,7 @@ def csv_head(path: Path) -> Head:
     Raises
     ------
     DataError
-        There is none, since every line is blank.
+        Every line is blank.
     """
     passed: list[str] = []
     with io.TextIOWrapper(opened(path), encoding="utf-8", newline="") as file:
@@ -142,12 +150,12 @@ def csv_head(path: Path) -> Head:
 
 def _text_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     names = csv_header(path, empty)
-    headers.check_records(path.name, names, csv_records(path))  # not for every piece of the file, which `csv_header` is read for
+    headers.check_records(path.name, names, csv_records(path))  # once per file, not per piece
     return names, spelling(path).notes
 
 
 def csv_header(path: Path, empty: bool = False) -> list[str]:
-    """Return the column names of a CSV file, after a look at its first records."""
+    """Return the column names of a CSV file, checked against its records."""
     names = csv_head(path).names
     first = next(csv_records(path), None)
     headers.check_names(path.name, names)
@@ -163,7 +171,7 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
 def csv_records(path: Path) -> Iterator[list[str]]:
     """Yield the records of a CSV file as lists of text.
 
-    A blank line is no record, but in a table of one column: there it is how a missing value is written, and one left out would be lost.
+    A blank line is no record, except in a table of one column, where it is a missing value.
     """
     head = csv_head(path)
     with opened(path) as file:
@@ -175,9 +183,12 @@ def csv_records(path: Path) -> Iterator[list[str]]:
 
 
 def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
-    """Return some columns of CSV text, a piece of a file with the header put before it; what a record is, `csv_records` says."""
+    """Return some columns of CSV text: a piece after the file's header.
+
+    Records as in `csv_records`.
+    """
     _, delimiter, marks = spelling(path)
-    # All columns are read, since with `usecols` pandas no longer notices a record with too many cells.
+    # All columns are read: with `usecols` pandas does not detect a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
         io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1,
         sep=delimiter, decimal=marks.decimal or NEITHER, **_exact_floats(),
@@ -197,7 +208,7 @@ def _parquet_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
         index = index_columns(file.schema_arrow, notes)
         names, records = [name for name in file.schema_arrow.names if name not in index], file.metadata.num_rows
     _not_bare(path, names, records, empty)
-    # pandas stores an unnamed index as a column of this name, and says so beside the table unless that was lost.
+    # pandas' column name for an unnamed index, if its metadata were lost.
     return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names], notes
 
 
@@ -222,6 +233,9 @@ def _held_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
 
 
 def _exact_floats() -> dict[str, Any]:
-    """Say how floats are to be read: pandas before 3.1 rounds them unless asked not to; from 3.1 asking is deprecated."""
+    """Return options for exact floats.
+
+    pandas before 3.1 rounds by default; from 3.1 the option is deprecated.
+    """
     before = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
     return {"float_precision": "round_trip"} if before else {}

@@ -1,6 +1,6 @@
-"""What was found in a file is remembered for as long as the file is the same: by its name, size and time of change.
+"""Cache of file contents by name, size and time of change.
 
-Used by every module of ``auditor.data.formats``; what is read of a file stands in these.
+Used by every module of ``auditor.data.formats``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def remembered(files: int) -> Callable[[Callable[[Path], T]], Callable[[Path], T]]:
-    """Return a decorator that keeps what a function of a path found, of the last so many files."""
+    """Return a decorator that caches a function of a path.
+
+    For the last ``files`` files.
+    """
 
     def decorate(find: Callable[[Path], T]) -> Callable[[Path], T]:
         @lru_cache(maxsize=files)

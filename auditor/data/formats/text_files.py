@@ -1,6 +1,7 @@
-"""Text files as the bytes that they are read as: UTF-8, whatever they are packed or encoded in, and how their cells are set apart.
+"""Text files as UTF-8 bytes, from any packing or encoding; delimiters.
 
-Plain UTF-8 is read where it is. What is compressed, UTF-16 or Latin-1 is unpacked into memory first, up to a size.
+Plain UTF-8 is read in place. Compressed files, UTF-16 and Latin-1 are unpacked into memory, up to a
+size limit.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from auditor.process.deferred import pa
 
 BYTE_ORDER_MARK = "\ufeff"
 CHUNK = 2**20
-"""Bytes looked at at once; the first so many tell how cells are set apart."""
+"""Bytes read at once; the first chunk decides the delimiter."""
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
-# Files that are often given the wrong suffix, by their first bytes.
+# Signatures of kinds that often have a wrong suffix.
 _SIGNATURES = {
     b"PAR1": "a Parquet file",
     b"PK\x03\x04": "a ZIP archive or an Excel workbook",
@@ -41,11 +42,11 @@ _SIGNATURES = {
     codecs.BOM_UTF32_BE: "UTF-32 text; save it as UTF-8",
 }
 _TWO_BYTES = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\x80-\xff]{4}")
-"""Letters of UTF-8, or many of another script: a file that has any is no Latin-1."""
+"""UTF-8 letters, or several of another script: evidence against Latin-1."""
 
 
 class Spelling(NamedTuple):
-    """How a text file is written: its encoding, the mark between cells, and those in numbers."""
+    """Encoding, delimiter and number marks of a text file."""
 
     encoding: str
     delimiter: str
@@ -53,24 +54,24 @@ class Spelling(NamedTuple):
 
     @property
     def notes(self) -> list[str]:
-        """What a reader must know."""
+        """Notes for the reader."""
         said = {"utf-16": "is UTF-16", "cp1252": "is not UTF-8, and read as Latin-1 (Windows-1252)"}
         return [said[self.encoding]] if self.encoding in said else []
 
 
 @remembered(files=1024)
 def spelling(path: Path) -> Spelling:
-    """Return how a file is written.
+    """Return the encoding, delimiter and number marks of a file.
 
     Raises
     ------
     DataError
-        It is no text, or in an encoding that nobody can tell; or nothing tells what sets its cells apart.
+        It is no text, its encoding is unknown, or its delimiter is undecided.
     """
     encoding = _encoding(path)
     with _decoded(path, encoding) as file:
         whole = file.read(CHUNK)
-    if len(whole) == CHUNK:  # without the line that is cut off: half a number may look like another
+    if len(whole) == CHUNK:  # without the last, cut line: half a number may look different
         whole = whole[: whole.rfind(b"\n") + 1]
     start = whole.decode("utf-8", "ignore").removeprefix(BYTE_ORDER_MARK)
     delimiter = _delimiter(path, start)
@@ -81,12 +82,12 @@ def spelling(path: Path) -> Spelling:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Return a text file to be read as UTF-8 from any place of it."""
+    """Return a text file as a seekable UTF-8 stream."""
     return _decoded(path, spelling(path).encoding)
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a text file as it is read."""
+    """Return the size of a text file in UTF-8 bytes."""
     with opened(path) as file:
         return file.seek(0, io.SEEK_END)
 
@@ -104,7 +105,6 @@ def _in_utf8(path: Path) -> bytes:
 
 @remembered(files=2)
 def _unpacked(path: Path) -> bytes:
-    """Return what is in a file, up to the size that may be held."""
     if not _is_packed(path):
         check_size(path, path.stat().st_size)
         return path.read_bytes()
@@ -119,7 +119,6 @@ def _unpacked(path: Path) -> bytes:
 
 @contextmanager
 def _unpacking(path: Path) -> Iterator[Any]:
-    """Open what a compressed file holds."""
     suffix = path.suffix.lower()
     if suffix == ".gz":
         with gzip.open(path) as file:
@@ -134,7 +133,6 @@ def _unpacking(path: Path) -> Iterator[Any]:
 
 
 def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """Return the one file of an archive; what macOS adds to it is passed over."""
     parts = [part for part in archive.infolist() if not part.is_dir() and not part.filename.startswith("__MACOSX/")]
     if len(parts) != 1:
         raise DataError(f"{path.name}: holds {len(parts)} files, and a table is one; unpack the archive and name the file")
@@ -148,7 +146,6 @@ def _is_packed(path: Path) -> bool:
 
 
 def _encoding(path: Path) -> str:
-    """Return a file's encoding: UTF-8 if it is, UTF-16 if it says so, Latin-1 if it may be."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     with _decoded(path, "utf-8") as file:
         start = file.read(4096)
@@ -170,22 +167,21 @@ def _encoding(path: Path) -> str:
 
 
 def _western(path: Path) -> str:
-    """Return the encoding of text that is not UTF-8, if it may be that of western Europe."""
+    """Return the Western European encoding of text that is not UTF-8."""
     content = _unpacked(path)
     if not _TWO_BYTES.search(content):
         with suppress(UnicodeDecodeError):
-            content.decode("cp1252")  # Latin-1, and letters where that has none
+            content.decode("cp1252")  # Latin-1, with letters where Latin-1 has none
             return "cp1252"
     raise DataError(f"{path.name}: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8")
 
 
 def _delimiter(path: Path, start: str) -> str:
-    """Return what sets a file's cells apart, by its header and its first record."""
     widths = {mark: _widths(start, mark) for mark in DELIMITERS}
     if widths["\t"][0] > 1 and any(suffix.lower() in (".tsv", ".tab") for suffix in path.suffixes):
         return "\t"
     names, _ = widths.pop(",")
-    if names > 1:  # others beside commas, as many in the record as in the header
+    if names > 1:  # other marks are as frequent in the record as in the header, in addition to commas
         others = [mark for mark, (n, m) in widths.items() if n > 1 and n == m]
     else:
         others = [mark for mark, (n, m) in widths.items() if n > 1 and m != 1]
@@ -198,7 +194,7 @@ def _delimiter(path: Path, start: str) -> str:
 
 
 def _widths(start: str, mark: str) -> tuple[int, int]:
-    """Return how many cells header and first record have if they are set apart by a mark; 0 where there is none."""
+    """Return the cell counts of header and first record for a delimiter."""
     records = csv.reader(io.StringIO(start, newline=""), delimiter=mark)
     found = (len(record) for record in records if "".join(record).strip())
     return next(found, 0), next(found, 0)

@@ -1,4 +1,4 @@
-"""Tables written as files, block by block: under a temporary name until they are whole, then under their own, all at once."""
+"""Write tables block by block under temporary names, then rename."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from auditor.results.files import publish
 from auditor.text.safe_text import without_formula
 
 SUFFIXES = (".csv", ".parquet")
-"""Of files that are written."""
+"""Formats of written files."""
 
 
 class TableFiles:
-    """Several tables of the same columns, written side by side; use it as a context.
+    """Several tables of equal columns, written in parallel; a context.
 
-    A crash leaves nothing under a final name, and an error nothing at all. When the context is left in peace every file is flushed to the
-    disk, and then renamed. From its first byte a file is its owner's alone (mode 0600): whom a copy goes to is for the owner to say.
+    A crash leaves no file under a final name, and an error leaves none at all. On normal exit every
+    file is flushed to disk and renamed. From its first byte a file is private to its owner (mode
+    0600).
 
     Parameters
     ----------
     paths : sequence of Path
-        Final names, ``.csv`` or ``.parquet``, in one folder that exists.
+        Final names, ``.csv`` or ``.parquet``, in one existing folder.
     edition : str
         A mark in the temporary names.
     commit : callable, optional
-        Called when all files are whole, before any gets its name. From then on an error leaves the files as they are, for its owner to
-        finish or to remove.
+        Called when all files are complete, before any is renamed. A later error leaves the files
+        for the owner to finish or remove.
     """
 
     def __init__(self, paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None) -> None:
@@ -117,13 +118,13 @@ class _Parquet:
 
     def close(self) -> None:
         if self._writer is not None:
-            with suppress(OSError, pa.ArrowException):  # given up on: the disk may be full
+            with suppress(OSError, pa.ArrowException):  # abandoned: the disk may be full
                 self._writer.close()
         self._handle.close()
 
 
 def _flush_folder(folder: Path) -> None:
-    """See to it that the new names outlast a power cut, where folders can be flushed."""
+    """Flush the folder, if possible, so new names survive a power cut."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

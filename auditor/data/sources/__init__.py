@@ -1,5 +1,5 @@
-"""The data sources that come with the workbench; any ``.csv`` or ``.parquet`` path is a source too.
+"""Built-in data sources; any table file is a source too.
 
-A plugin package: one source a module. Uses the rest of ``auditor.data``, which imports no source: they are
-found by name.
+A plugin package: one source per module, found by name. Uses the rest of ``auditor.data``, which
+imports no source.
 """

@@ -1,4 +1,4 @@
-"""The data files that come with the package."""
+"""Data files in the package."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FILES = resources.files("auditor.data").joinpath("files")
 
 
 def shipped(file: str, rows: int | None) -> pd.DataFrame:
-    """Return the first ``rows`` records of a file in ``auditor/data/files``, or all of them."""
+    """Return the first ``rows`` records of a shipped file, or all."""
     with resources.as_file(FILES / file) as path:
         return whole_frame(first_rows(pieces_of(path), rows), reading.header(path), rows)
 
 
 class ShippedNumbers(Mapping[str, NDArray[Any]]):
-    """The same of a Parquet file of numbers, none of them missing; each column is read when it is looked up, as few audits need all."""
+    """A shipped Parquet file of complete numbers; columns are read on access."""
 
     def __init__(self, file: str, rows: int | None) -> None:
         self._file, self._rows = FILES / file, rows

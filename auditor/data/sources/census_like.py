@@ -1,8 +1,8 @@
-"""Synthetic Age and Income with exactly the moments of the additive paper's census extract.
+"""Synthetic Age and Income with the exact moments of the census extract.
 
-The paper's CENSUS data cannot be redistributed, but its results for linear attacks depend on the data only through the
-mean and the covariance. Table 3 gives the means and variances; the correlation of the two it does not give, so it is a
-parameter, by default that of age and salary in ``cps``.
+The additive paper's CENSUS data cannot be redistributed, but its results for linear attacks depend
+on the mean and covariance only. Table 3 gives means and variances, not the correlation. It is a
+parameter, by default the correlation of age and salary in ``cps``.
 
 ======  ========================================  ==========================
 symbol  meaning                                   source
@@ -12,13 +12,13 @@ var     variances, 303.03 and 219.92, divisor n   li2012, table 3
 rho     correlation of age and income             parameter ``correlation``
 ======  ========================================  ==========================
 
-Age is drawn from the beta law on 15 to 93 years, income from the gamma law, each with the mean and variance of Table 3:
-age is one broad hump, income is right-skewed and starts at zero. A Gaussian copula ties them, with the parameter that
-makes their correlation the one asked for. The draw is then brought to the exact moments by an affine map, which changes
-it by the order of 1/√n: age is shifted and scaled, income is too, and gets a trace of age.
+Age has a beta law on 15 to 93 years, income a gamma law, with the moments of Table 3. Age is one
+broad mode, income is right-skewed and starts at zero. A Gaussian copula gives the requested
+correlation. An affine map of order 1/√n then makes the moments exact: both are shifted and scaled,
+and income gets a trace of age.
 
-When it fails: an income may end a little below zero. A correlation near ±1 is out of reach of these two laws (below
-−0.89, above 0.92): there the affine map has to add much of age to income, whose shape approaches that of age.
+When it fails: an income may be slightly below zero. Correlations below −0.89 or above 0.92 are out
+of reach of both laws: income is then mixed with age, and its shape approaches age's.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Moments(NamedTuple):
 AGE = Moments(50.06, 303.03)  # li2012, table 3
 INCOME = Moments(16.57, 219.92)  # li2012, table 3
 NODES = 15  # of quadrature; six digits, and the outermost (±6.4) is not yet 0 or 1 in double precision
-YOUNGEST, OLDEST = 15.0, 93.0  # our choice: the paper gives no range
+YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
 
 
 @register
 class CensusLike(Source):
-    """Synthetic Age and Income with exactly the means and variances of the census extract in li2012, Table 3.
+    """Synthetic Age and Income with the moments of li2012, Table 3.
 
-    ``rows`` (default 100,000) is how many records are drawn; at least 3.
+    ``rows`` (default 100,000) is the number of records drawn; at least 3.
     """
 
     name = "census-like"
@@ -64,14 +64,14 @@ class CensusLike(Source):
     licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
-        """What Table 3 leaves open."""
+        """The correlation, which Table 3 omits."""
 
         correlation: float = Field(
             default=0.17, gt=-1, lt=1, description="Correlation of age and income in the table drawn, exactly."
         )
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return 2
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
@@ -81,19 +81,19 @@ class CensusLike(Source):
         return {"age": with_moments(age, AGE), "income": with_moments(income, INCOME)}
 
     def outline(self, rows: int | None) -> Outline:
-        """Return the moments that every draw is brought to."""
+        """Return the moments, which are equal in every draw."""
         mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
         rho = self.parameters.correlation
         return Outline(("age", "income"), enough(rows), mean, np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std))
 
 
 def enough(rows: int | None) -> int:
-    """Return how many records to draw.
+    """Return the number of records to draw.
 
     Raises
     ------
     DataError
-        They are too few to be brought to the moments.
+        Too few for exact moments.
     """
     n = DEFAULT_ROWS if rows is None else rows
     if n < 3:
@@ -102,7 +102,10 @@ def enough(rows: int | None) -> int:
 
 
 def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return ages (beta) and incomes (gamma) under a Gaussian copula, with correlation ``rho``, each of shape (n,)."""
+    """Return ages (beta) and incomes (gamma) with correlation rho, (n,).
+
+    By a Gaussian copula.
+    """
     normal, r = rng.standard_normal((n, 2)), copula_parameter(rho)
     # N_2 = r N_1 + √(1 − r²) E
     tied = r * normal[:, 0] + np.sqrt(1 - r**2) * normal[:, 1]
@@ -110,11 +113,11 @@ def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float
 
 
 def copula_parameter(rho: float) -> float:
-    """Return the correlation of the normals behind age and income that makes these correlate by ``rho``.
+    """Return the copula correlation that gives age and income ``rho``.
 
-    For ``rho`` out of reach it is 1 or −1.
+    1 or −1 if ``rho`` is out of reach.
     """
-    x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials when they are first used
+    x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials on first use
     p, He, k = scipy.special.ndtr(x), np.polynomial.hermite_e.hermevander(x, NODES - 1), np.arange(NODES)
     # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k  (Mehler)
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
@@ -130,7 +133,7 @@ def copula_parameter(rho: float) -> float:
 
 
 def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return quantiles of the beta law on [15, 93] that has the mean and variance of age."""
+    """Return quantiles of age's beta law on [15, 93]."""
     span = OLDEST - YOUNGEST
     # m = a / (a + b),  v = m (1 − m) / (a + b + 1)
     m, v = (AGE.mean - YOUNGEST) / span, AGE.variance / span**2
@@ -139,7 +142,7 @@ def age_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def income_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return quantiles of the gamma law that has the mean and variance of income."""
+    """Return quantiles of income's gamma law."""
     # mean = k θ,  variance = k θ²
     scale = INCOME.variance / INCOME.mean
     return np.asarray(scale * scipy.special.gammaincinv(INCOME.mean / scale, p))
@@ -148,9 +151,9 @@ def income_quantile(p: NDArray[np.float64]) -> NDArray[np.float64]:
 def with_correlation(
     x: NDArray[np.float64], y: NDArray[np.float64], rho: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return x standardised, and y standardised with just so much of x that their correlation is ``rho``."""
+    """Return x and y standardised, with x added to y for correlation ``rho``."""
     u = with_moments(x, Moments(0.0, 1.0))
-    # e = what x says nothing of in y;  v = rho u + √(1 − rho²) e
+    # e = residual of y on x;  v = rho u + √(1 − rho²) e
     e = with_moments(y - np.mean((y - y.mean()) * u) * u, Moments(0.0, 1.0))
     return u, rho * u + np.sqrt(1 - rho**2) * e
 

@@ -1,4 +1,6 @@
-"""Independent attributes with shapes that one asks for: the data on which signs, axes and components can, or cannot, be told apart.
+"""Independent attributes with chosen shapes.
+
+Data to test identification of signs, axes and components.
 
 | shape | law, at mean 0 and variance 1 | skewness | excess kurtosis |
 | --- | --- | --- | --- |
@@ -50,14 +52,15 @@ SHAPES: dict[str, RecordShape] = {
         lambda t: 0.5 * (normal_cdf((BIMODAL * t - 1.0) / 0.3) + normal_cdf((BIMODAL * t + 1.0) / 0.3)), -3.2, 3.2
     ),
 }  # fmt: skip
-"""The laws of what ``DRAW`` draws."""
+"""The laws of the draws of ``DRAW``."""
 
 
 @register
 class Components(Source):
-    """Synthetic records with independent attributes of any shapes, means and deviations; mixed by a matrix if one is given.
+    """Synthetic records with independent attributes, optionally mixed.
 
-    Attributes are ``x1`` to ``xN``. ``rows`` (default 1,000) is how many records are drawn.
+    Any shapes, means and deviations, and a mixing matrix. Attributes are ``x1`` to ``xN``. ``rows``
+    (default 1,000) is the number of records drawn.
     """
 
     name = "components"
@@ -83,11 +86,14 @@ class Components(Source):
             return self
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return self.parameters.attributes or len(self.parameters.shapes)
 
     def law(self) -> RecordLaw | None:
-        """Return that of independent attributes, or of normal ones however they are mixed; of other mixtures there is none to state."""
+        """Return the data's law if the attributes are independent or normal.
+
+        Else None.
+        """
         given = self.parameters
         if set(given.shapes) == {"normal"}:
             return RecordLaw()

@@ -1,4 +1,4 @@
-"""Ages, wages and taxes of US households: the nearest that can be had to the papers' Age and Income."""
+"""Ages, wages and taxes of US households, similar to the papers' data."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ COVARIANCE = (
     (9235.37378060975, 268906663.53351736, 2878206.036628828, 9818960.772805447, 20369259.854319915, 791.4997925988679),
     (0.8906268861453641, 26089.422564649492, 559.4613445571483, 2519.143045091382, 791.4997925988679, 1.8015176839793239),
 )
-"""Moments of the whole file: fractions of sums of its whole numbers, rounded once (tests/data/test_data_sources.py finds them anew)."""
+"""Moments of the whole file, rounded once (tests/data/test_data_sources.py recomputes them)."""
 
 
 @register
 class Cps(Source):
-    """US Current Population Survey 2012–2014: 193,682 household heads, six attributes; real, CC0.
+    """US Current Population Survey 2012–2014: 193,682 household heads.
 
-    Attributes ``age`` (years, 18 to 80, where 80 stands for 80 to 84), ``salary``, ``property_tax``,
-    ``mortgage_interest``, ``state_tax`` (dollars a year) and ``household_size``. Some tax and mortgage fields were
-    imputed by the makers of the extract. Age and salary correlate by 0.17; salary is right-skewed. Records keep the
-    order of the extract, so the first thousands are not a random sample of all.
+    Real, CC0. Six attributes: ``age`` (years, 18 to 80, where 80 means 80 to 84), ``salary``,
+    ``property_tax``, ``mortgage_interest``, ``state_tax`` (dollars per year) and
+    ``household_size``. Some tax and mortgage fields were imputed by the makers of the extract. Age
+    and salary correlate by 0.17; salary is right-skewed. Records keep the order of the extract, so
+    the first thousands are not a random sample of all.
     """
 
     name = "cps"
@@ -45,12 +46,12 @@ class Cps(Source):
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
         """Return the first ``rows`` records, or all."""
-        from auditor.data.sources._shipped import ShippedNumbers  # for start-up: who asks for an outline alone reads nothing
+        from auditor.data.sources._shipped import ShippedNumbers  # for start-up: an outline reads no data
 
         return ShippedNumbers("cps.parquet", rows)
 
     def outline(self, rows: int | None) -> Outline | None:
-        """Return what is known of all records; of fewer nothing is."""
+        """Return the moments of all records; None for fewer."""
         if rows is not None and rows < ROWS:
             return None
         return Outline(COLUMNS, ROWS, np.array(MEAN), np.array(COVARIANCE))

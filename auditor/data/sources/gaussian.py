@@ -1,4 +1,6 @@
-"""Gaussian tables with the moments one asks for: the law under which the papers' optimal attacks are optimal.
+"""Gaussian tables with chosen moments.
+
+The law under which the papers' optimal attacks are optimal.
 
 =======  ==============================================  ==============  ============================
 symbol   meaning                                         shape           source
@@ -9,8 +11,8 @@ lam      eigenvalues, in squared data units              (N,)            paramet
 V        eigenvectors; Haar-random for a spectrum        (N, N)          Mezzadri 2007
 =======  ==============================================  ==============  ============================
 
-The two-level spectrum (a few large eigenvalues, the rest small) is the data on which spectral filtering and PCA
-attacks are studied: attributes so correlated that the noise can be filtered out.
+The two-level spectrum (a few large eigenvalues, the rest small) is the test case of spectral
+filtering and PCA attacks: attributes so correlated that noise can be filtered out.
 """
 
 from __future__ import annotations
@@ -35,13 +37,16 @@ MOST_ATTRIBUTES = 5000
 """A covariance of this width takes 200 MB."""
 
 ROUNDING = 1e-10
-"""Eigenvalues and asymmetries below this share of the largest are taken for rounding."""
+"""Share of the largest below which eigenvalues and asymmetries count as rounding."""
 
 Eigenvalue = Annotated[float, Field(ge=0)]
 
 
 class TwoLevels(PluginParameters):
-    """A spectrum of ``count`` eigenvalues ``large`` and the rest ``small``; ``large`` given, or such that the mean variance is."""
+    """A spectrum of ``count`` eigenvalues ``large``, the rest ``small``.
+
+    ``large`` is given, or follows from the mean variance.
+    """
 
     large: float | None = Field(default=None, gt=0, description="The large eigenvalues, in squared data units.")
     mean_variance: float | None = Field(
@@ -63,7 +68,10 @@ class TwoLevels(PluginParameters):
 
     @property
     def upper(self) -> float:
-        """The large eigenvalues: the trace is the sum of variances and of eigenvalues (huang2005, equation 12)."""
+        """The large eigenvalues.
+
+        The trace is the sum of variances and of eigenvalues (huang2005, equation 12).
+        """
         if self.large is not None:
             return self.large
         assert self.mean_variance is not None
@@ -71,7 +79,7 @@ class TwoLevels(PluginParameters):
 
 
 def _shape(value: Any) -> str:
-    """Tell the forms of a field apart, so that a mistake is explained for the form meant and not for each."""
+    """Return a field's form, to explain errors of the intended form only."""
     if isinstance(value, (dict, TwoLevels)):
         return "levels"
     return "list" if isinstance(value, list) else "number"
@@ -79,9 +87,10 @@ def _shape(value: Any) -> str:
 
 @register
 class Gaussian(Source):
-    """Synthetic Gaussian records with any mean and covariance, or any spectrum with random eigenvectors.
+    """Synthetic Gaussian records with any covariance or spectrum.
 
-    Attributes are ``x1`` to ``xN``. ``rows`` (default 1,000) is how many records are drawn.
+    Any mean; eigenvectors of a spectrum are random. Attributes are ``x1`` to ``xN``. ``rows``
+    (default 1,000) is the number of records drawn.
     """
 
     name = "gaussian"
@@ -135,15 +144,18 @@ class Gaussian(Source):
             return self
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return len(self.parameters.covariance or eigenvalues(self.parameters.spectrum))
 
     def law(self) -> RecordLaw:
-        """Return that of jointly normal records."""
+        """Return the law of jointly normal records."""
         return RecordLaw()
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
-        """Draw ``rows`` records of ``x1`` to ``xN``; unless ``exact``, more rows only add to the table."""
+        """Draw ``rows`` records of ``x1`` to ``xN``.
+
+        Unless ``exact``, a larger table extends a smaller one.
+        """
         n = DEFAULT_ROWS if rows is None else rows
         lam, V, size = self._law(rng)
         values = np.array(self.parameters.mean) + size * draw(n, lam, V, rng, exact=self.parameters.exact)
@@ -155,18 +167,18 @@ class Gaussian(Source):
         return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
 
     def _law(self, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | float]:
-        """Return eigenvalues (N,) and eigenvectors (N, N) in units of their own, and these units, (N,) or 1."""
+        """Return eigenvalues and eigenvectors in scaled units, and the units."""
         given = self.parameters
         if given.covariance is None:
             lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
-            return lam, haar(len(lam), rng), 1.0  # before the records, so that it does not depend on how many there are
+            return lam, haar(len(lam), rng), 1.0  # before the records, so that it does not depend on their number
         K_X = np.array(given.covariance, dtype=np.float64)
         K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
         return *spectral(K_X), size
 
 
 def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
-    """Return a spectrum written out, of length N."""
+    """Return the full spectrum, of length N."""
     if isinstance(spectrum, TwoLevels):
         return [spectrum.upper] * spectrum.count + [spectrum.small] * (spectrum.attributes - spectrum.count)
     return list(spectrum or ())
@@ -175,12 +187,12 @@ def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
 def haar(N: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return a uniformly random orthogonal matrix of shape (N, N)."""
     Q, R = np.linalg.qr(rng.standard_normal((N, N)))
-    # Q depends on the signs that QR happens to choose; with R's diagonal made positive it is unique, and Haar.
+    # Q depends on QR's choice of signs; with R's diagonal made positive it is unique, and Haar.
     return np.asarray(Q * np.sign(np.diag(R)))
 
 
 def spectral(K_X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return eigenvalues (N,), exactly zero where they are so but for rounding, and eigenvectors (N, N)."""
+    """Return eigenvalues (N,), exactly 0 up to rounding, and eigenvectors."""
     lam, V = np.linalg.eigh(K_X)
     return np.where(lam > ROUNDING * lam[-1], lam, 0.0), V
 
@@ -190,13 +202,13 @@ def draw(
 ) -> NDArray[np.float64]:
     """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
-    The symmetric root is used, and the symmetric whitening for ``exact``: unlike eigenvectors, both are unique, so the
-    table does not depend on the linear algebra library beyond rounding.
+    By the symmetric root, and symmetric whitening for ``exact``. Both are unique, unlike
+    eigenvectors, so the table does not depend on the linear algebra library beyond rounding.
 
     Raises
     ------
     DataError
-        ``exact`` was asked for and n records cannot have a covariance of this rank.
+        ``exact`` is set, and n records cannot have a covariance of this rank.
     """
     used = lam > 0
     rank = int(used.sum())
@@ -209,7 +221,10 @@ def draw(
 
 
 def whitened(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return scores (n, r) moved to mean 0 and covariance I (divisor n), by the smallest such change."""
+    """Return scores (n, r) with mean 0 and covariance I (divisor n).
+
+    By the smallest change.
+    """
     centred = scores - scores.mean(axis=0)
     # C^(−1/2) = U diag(s^(−1/2)) Uᵀ
     s, U = np.linalg.eigh(centred.T @ centred / len(centred))

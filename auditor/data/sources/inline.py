@@ -1,4 +1,4 @@
-"""A small table written in the scenario itself, for examples that can be followed by hand."""
+"""A small table within the scenario, for worked examples."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from auditor.registry import PluginParameters, register
 from auditor.text.column_names import quoted
 
 MOST_CELLS = 10_000
-"""Larger tables belong in a file: a scenario is read by people, and is copied whole into every result."""
+"""Larger tables belong in a file: a scenario is read by people, and copied into every result."""
 
 
 @register
 class Inline(Source):
-    """A small table in the scenario: ``values: {age: [9, 11]}``, at most 10,000 cells.
+    """A small table in the scenario: ``values: {age: [9, 11]}``.
 
-    The values become part of the scenario, and so of every report on it: not for data that are to be protected.
+    At most 10,000 cells. The values become part of the scenario, and so of every report: not for
+    private data.
     """
 
     name = "inline"

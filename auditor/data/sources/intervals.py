@@ -1,6 +1,7 @@
-"""Synthetic records spread evenly over a few intervals: clustered data, where knowing the distribution localises a record.
+"""Synthetic records uniform over a few intervals.
 
-The example of liu2008, section 3.6, is ``intervals: [[0, 1], [5, 6]]``, the default.
+Clustered data, where the distribution localises a record. The example of liu2008, section 3.6, is
+``intervals: [[0, 1], [5, 6]]``, the default.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ DEFAULT_ROWS = 10_000
 
 @register
 class Intervals(Source):
-    """Synthetic records of one attribute, ``x``, uniform on a few intervals, each as likely as it is long.
+    """Synthetic records of one attribute, ``x``, uniform on a few intervals.
 
-    ``rows`` (default 10,000) is how many records are drawn.
+    Each has probability in proportion to its length. ``rows`` (default 10,000) is the number of
+    records drawn.
     """
 
     name = "intervals"
@@ -30,7 +32,7 @@ class Intervals(Source):
     licence = "generated, not subject to a licence"
 
     class Parameters(PluginParameters):
-        """Where records lie."""
+        """The intervals."""
 
         intervals: list[list[float]] = Field(
             default=[[0.0, 1.0], [5.0, 6.0]], min_length=1, description="[low, high] of each, ascending and apart, in data units"
@@ -45,11 +47,11 @@ class Intervals(Source):
             return intervals
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return 1
 
     def law(self) -> RecordLaw:
-        """Return the law: a distribution function that rises evenly over each interval."""
+        """Return the law, with a piecewise linear distribution function."""
         ends = np.array(self.parameters.intervals, dtype=np.float64)
         length = np.diff(ends, axis=1)[:, 0]
         share = length / length.sum()

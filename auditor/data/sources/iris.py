@@ -1,4 +1,4 @@
-"""Fisher's iris, from scikit-learn: four correlated lengths, small enough to look at."""
+"""Fisher's iris, from scikit-learn: four correlated lengths."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ LENGTHS = ("sepal_length", "sepal_width", "petal_length", "petal_width")
 
 @register
 class Iris(Source):
-    """Fisher's iris (1936): 150 flowers, four lengths in centimetres, three species of 50 each; real.
+    """Fisher's iris (1936): 150 flowers, four lengths in centimetres.
 
-    Records are sorted by species, so the first 50 are all of one. The class ``species`` is text and is left out.
+    Real; three species of 50 each. Records are sorted by species, so the first 50 are of one. The
+    class ``species`` is text and excluded by default.
     """
 
     name = "iris"
@@ -27,7 +28,7 @@ class Iris(Source):
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return the first ``rows`` records, or all."""
-        from sklearn.datasets import load_iris  # here, since importing it takes a second and sources are all imported
+        from sklearn.datasets import load_iris  # here, since the import needs a second and all sources are imported
 
         bunch = load_iris()
         frame = pd.DataFrame(bunch.data, columns=list(LENGTHS))

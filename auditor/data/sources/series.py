@@ -1,4 +1,4 @@
-"""Records that follow one another, by laws that attacks on neighbours are measured against.
+"""Time series: laws for measuring attacks on neighbouring records.
 
 | source | record t | its law |
 | --- | --- | --- |
@@ -25,7 +25,10 @@ DEFAULT_ROWS = 10_000
 
 @register
 class Autoregressive(Source):
-    """A Gaussian autoregression of order one: what follows is like what was, the more so the nearer to 1 its autocorrelation is."""
+    """A Gaussian autoregression of order one.
+
+    An autocorrelation near 1 makes consecutive records similar.
+    """
 
     name = "autoregressive"
     public = True
@@ -40,7 +43,7 @@ class Autoregressive(Source):
         correlation: float = Field(0.5, ge=0, lt=1, description="Correlation of two attributes of one record.")
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return int(self.parameters.attributes)
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
@@ -52,7 +55,10 @@ class Autoregressive(Source):
 
 
 def autoregression(e: Array, a: float) -> Array:
-    """Return ``x_t = a x_{t−1} + √(1 − a²) e_t`` with ``x_1 = e_1``, shape (n, N), for independent rows e of shape (n, N)."""
+    """Return ``x_t = a x_{t−1} + √(1 − a²) e_t`` with ``x_1 = e_1``.
+
+    For independent rows e; both have shape (n, N).
+    """
     driven = np.sqrt(1.0 - a**2) * e
     driven[:1] = e[:1]
     return np.asarray(scipy.signal.lfilter([1.0], [1.0, -a], driven, axis=0))
@@ -60,7 +66,10 @@ def autoregression(e: Array, a: float) -> Array:
 
 @register
 class MarkovChain(Source):
-    """A chain of categories that stays where it is with a stated chance, and else moves to any other value alike."""
+    """A chain of categories that stays with a stated probability.
+
+    Otherwise it moves to any other value with equal probability.
+    """
 
     name = "markov-chain"
     public = True
@@ -74,11 +83,11 @@ class MarkovChain(Source):
         values: int = Field(10, ge=2, le=1000, description="Number of values in the domain, s.")
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return 1
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the whole domain, whether or not every value is drawn."""
+        """Return the whole domain, including values not drawn."""
         return {"state": list(range(1, self.parameters.values + 1))}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:

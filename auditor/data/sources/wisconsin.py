@@ -1,4 +1,4 @@
-"""Cytology scores of breast tumours: nearest that can be had to the Wisconsin data of the papers."""
+"""Cytology scores of breast tumours, like the papers' Wisconsin data."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from auditor.registry import register
 
 @register
 class Wisconsin(Source):
-    """Original Wisconsin breast cancer data (W. H. Wolberg, 1992): 699 records, nine scores 1 to 10; real, CC BY 4.0.
+    """Original Wisconsin breast cancer data (W. H. Wolberg, 1992).
 
-    16 values of ``bare_nuclei`` are missing, so say ``missing: drop`` or ``missing: mean``, or choose other columns.
-    The class ``diagnosis`` (458 benign, 241 malignant) is text and is left out.
+    Real, CC BY 4.0: 699 records, nine scores 1 to 10. 16 values of ``bare_nuclei`` are missing, so
+    use ``missing: drop`` or ``missing: mean``, or choose other columns. The class ``diagnosis``
+    (458 benign, 241 malignant) is text and excluded by default.
     """
 
     name = "wisconsin"

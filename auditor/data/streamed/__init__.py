@@ -1,5 +1,5 @@
-"""Columns that stay in their files: rows, codes and domains read block by block, never all at once.
+"""Columns that stay in their files: rows, codes and domains by block.
 
-Uses ``auditor.data.formats`` and ``auditor.data.columns``. The tables made of them are ``auditor.data.table``
-and ``auditor.data.streamed_table``.
+Uses ``auditor.data.formats`` and ``auditor.data.columns``. Tables of streamed columns:
+``auditor.data.table`` and ``auditor.data.streamed_table``.
 """

@@ -1,4 +1,4 @@
-"""Categories that stay in their files: read block by block, each record as one small number, never all in memory."""
+"""Categories that stay in their files, read as codes block by block."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from auditor.types import Array, Codes
 
 @dataclass(frozen=True)
 class Coder:
-    """How one column becomes codes.
+    """Conversion of one column to codes.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Coder:
     edges : ndarray of shape (s + 1,) or None
         Of bins; None for a column whose values are the domain.
     fill : float
-        What stands for a missing number.
+        Replacement of a missing number.
     """
 
     attribute: Attribute
@@ -38,30 +38,35 @@ class Coder:
     fill: float = np.nan
 
     def codes(self, column: pd.Series[Any]) -> NDArray[np.intp]:
-        """Return the code of every record, shape (b,); −1 for a value that is missing or not in the domain."""
+        """Return the code of every record, shape (b,).
+
+        −1 for a value that is missing or not in the domain.
+        """
         if self.edges is not None:
             values = floats(column.to_frame())[:, 0]
             return bin_codes(np.where(np.isnan(values), self.fill, values), self.edges)
-        found, different = pd.factorize(column)  # few different values are looked up, rather than every record
+        found, different = pd.factorize(column)  # few distinct values are looked up, not every record
         place = pd.Index(self.attribute.labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
         return np.asarray(np.append(place, -1)[found], dtype=np.intp)
 
 
 @dataclass(frozen=True)
 class FileCodes(Pieced[np.unsignedinteger]):
-    """The records of large files as codes, in order; what travels to other processes are places and counts.
+    """Records of large files as codes, in order.
+
+    Holds places and counts only, so it can be sent to other processes.
 
     Attributes
     ----------
     columns : tuple of str
-        Those that are looked at: the coders' own, and with ``drop`` all columns of the table.
+        Columns to read: the coders' own, and with ``drop`` all columns of the table.
     coders : tuple of Coder
         One for each attribute.
     pieces : tuple of Piece
     counts : tuple of int
         Records that each piece yields.
     drop : bool
-        Whether records with a missing value are left out.
+        Whether records with a missing value are excluded.
     """
 
     columns: tuple[str, ...]
@@ -77,7 +82,7 @@ class FileCodes(Pieced[np.unsignedinteger]):
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """What the codes are numbers of."""
+        """Attributes of the codes."""
         return tuple(coder.attribute for coder in self.coders)
 
     def read(self, start: int, stop: int) -> Codes:
@@ -88,7 +93,7 @@ class FileCodes(Pieced[np.unsignedinteger]):
         Raises
         ------
         DataError
-            A file cannot be read any more, or is no longer what it was.
+            A file is unreadable or has changed.
         """
         size = int(np.prod([attribute.size for attribute in self.attributes], dtype=np.int64))
         out = np.empty(stop - start, dtype=code_type(size))
@@ -96,7 +101,7 @@ class FileCodes(Pieced[np.unsignedinteger]):
         return out
 
     def decoded(self, piece: int) -> Iterator[Codes]:
-        """Yield the codes from the start of a piece on."""
+        """Yield the codes of a piece."""
         return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_codes, self.columns, self.coders, self.drop))
 
 

@@ -1,4 +1,4 @@
-"""What the columns of large files hold, found piece by piece, as far as it decides which are categories and over which domains."""
+"""Survey of large files: categorical columns and their domains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from auditor.text.column_names import counted, quoted
 
 @dataclass
 class Column:
-    """What one column holds.
+    """Survey of one column.
 
     Attributes
     ----------
@@ -29,9 +29,9 @@ class Column:
     low, high : float
         Least and largest number.
     missing, outside : int
-        Records without a value, and with one that is not in the declared domain.
+        Number of records without a value, and with one outside the declared domain.
     values, every : lists of Series
-        Values met among records that are kept, and among all (whose types decide what they are read as).
+        Values among the kept records, and among all (their types decide the conversion).
     """
 
     kinds: set[str] = field(default_factory=set)
@@ -44,11 +44,11 @@ class Column:
 
     @property
     def varied(self) -> bool:
-        """Whether it holds numbers, and not all the same."""
+        """Whether it holds numbers that vary."""
         return self.kinds == {"numbers"} and self.low < self.high
 
     def look(self, name: str, column: pd.Series[Any], kept: pd.Series[Any], domain: Sequence[Any] | None, collect: bool) -> None:
-        """Note what some records hold: all of them, and those that are kept."""
+        """Add some records: all, and the kept ones."""
         kind = kind_of(column)
         if collect:
             check_plain(name, column)
@@ -69,7 +69,7 @@ class Column:
                 self.outside += int((~kept.dropna().isin(different[known])).sum())
 
     def join(self, name: str, other: Column) -> None:
-        """Add what was found in the records that follow."""
+        """Add the survey of later records."""
         self.kinds |= other.kinds
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.missing += other.missing
@@ -79,7 +79,6 @@ class Column:
         self._shorten(name)
 
     def _shorten(self, name: str) -> None:
-        """Keep each value once; refuse more than a domain may have."""
         self.values, self.every = [_joined(self.values)] if self.values else [], [_joined(self.every)] if self.every else []
         if self.values and len(self.values[0]) > MOST_VALUES:
             raise DataError(
@@ -87,7 +86,7 @@ class Column:
             )
 
     def domain(self, name: str, declared: Sequence[Any] | None) -> Attribute:
-        """Return the domain: declared, or the column's own categories, or what was observed.
+        """Return the domain: declared, the column's own categories, or observed.
 
         Raises
         ------
@@ -109,7 +108,7 @@ def _different(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _joined(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
-    """Return the different values of several parts; of columns with categories of their own these are joined in order."""
+    """Return distinct values of parts; declared categories stay in order."""
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
@@ -121,7 +120,7 @@ def _joined(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
 
 @dataclass
 class Findings:
-    """What some columns of files hold, and how many records the pieces have and keep."""
+    """Survey of some columns of files, with record counts by piece."""
 
     columns: dict[str, Column]
     pieces: list[Piece] = field(default_factory=list, repr=False)
@@ -129,32 +128,32 @@ class Findings:
 
     @property
     def found(self) -> int:
-        """Records there are."""
+        """Number of records."""
         return sum(piece.rows for piece in self.pieces)
 
 
 def survey(
     pieces: Sequence[Piece], names: Sequence[str], rows: int | None, drop: bool, domains: Mapping[str, Sequence[Any] | None]
 ) -> Findings:
-    """Look through the first records of files.
+    """Survey the first records of files.
 
     Parameters
     ----------
     pieces : sequence of Piece
     names : sequence of str
-        The columns to look at.
+        Columns to survey.
     rows : int or None
-        How many records to look at.
+        Number of records to survey.
     drop : bool
-        Whether records that lack a value in any of these columns are left out.
+        Whether records that lack a value in any of these columns are excluded.
     domains : mapping
-        Columns whose values are to be collected, or compared with a declared domain.
+        Columns whose values are collected, or compared with a declared domain.
     """
     whole = Findings({name: Column() for name in names})
     look = partial(_surveyed, names=names, rows=rows, drop=drop, domains=domains)
     for piece, found in zip(pieces, in_threads(look, pieces), strict=False):
         left = None if rows is None else rows - whole.found
-        if left is not None and left < found.found:  # a piece whose records nobody had counted goes beyond those asked for
+        if left is not None and left < found.found:  # a piece of uncounted records may exceed the request
             found = look(replace(piece, rows=left))
         whole.pieces += found.pieces
         whole.counts += found.counts

@@ -1,4 +1,4 @@
-"""Records that stay in their files: read block by block, cleaned and rescaled on the way, never all in memory."""
+"""Records that stay in their files, cleaned and rescaled block by block."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ from auditor.errors import DataError
 from auditor.types import Array
 
 HELD_BYTES = 2**26
-"""Tables up to this size are held in memory (64 MB, in every process): the results are the same, as both go through the same blocks."""
+"""Largest table held in memory (64 MB, in every process). Results do not depend on it: both kinds
+use equal blocks.
+"""
 
 
 K = TypeVar("K", bound=np.generic)
 
 
 class Cursor(Generic[K]):
-    """Reads on from the start of a piece, and keeps what was decoded and not yet asked for.
+    """Sequential reader of a piece that keeps decoded records for later.
 
-    It knows nothing of the rows it is kept by: in a circle, open files and their memory would wait for the garbage collector.
+    It holds no reference to its rows: a cycle would delay the release of open files and memory.
     """
 
     def __init__(self, parts: Iterator[NDArray[K]], position: int) -> None:
@@ -53,21 +55,24 @@ class Cursor(Generic[K]):
 
 
 class Pieced(ABC, Generic[K]):
-    """Records of files, piece by piece; where the last block was read is kept open, and does not travel to other processes."""
+    """Records of files, piece by piece.
+
+    The last read position stays open, and is not sent to other processes.
+    """
 
     counts: tuple[int, ...]
 
     @abstractmethod
     def decoded(self, piece: int) -> Iterator[NDArray[K]]:
-        """Yield the records from the start of a piece on."""
+        """Yield the records of a piece."""
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Number of the first record of each piece, and of the record after the last."""
+        """Number of the first record of each piece, and the total."""
         return (0, *accumulate(self.counts))
 
     def cursor(self, start: int) -> Cursor[K]:
-        """Return where the last block was read if the next one follows in the same piece, or else the start of the piece it is in."""
+        """Return the last reader if it can continue, else one for the piece."""
         piece = int(np.searchsorted(self.starts, start, side="right")) - 1
         cursor: Cursor[K] | None = self.__dict__.get("_open")
         if cursor is None or not self.starts[piece] <= cursor.position <= start:
@@ -76,7 +81,7 @@ class Pieced(ABC, Generic[K]):
         return cursor
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels: not the file that happens to be open."""
+        """State without the open file."""
         return {name: value for name, value in self.__dict__.items() if name != "_open"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -85,7 +90,9 @@ class Pieced(ABC, Generic[K]):
 
 @dataclass(frozen=True)
 class FileRows(Pieced[np.float64]):
-    """The records of some columns of large files, in order; what travels to other processes are places and counts.
+    """Records of some columns of large files, in order.
+
+    Holds places and counts only, so it can be sent to other processes.
 
     Attributes
     ----------
@@ -94,13 +101,13 @@ class FileRows(Pieced[np.float64]):
     counts : tuple of int
         Records that each piece yields.
     drop : bool
-        Whether records with a missing value are left out.
+        Whether records with a missing value are excluded.
     fill : ndarray of shape (N,) or None
-        What stands for a missing value.
+        Replacement of missing values.
     scale : Scale or None
-        How values are rescaled.
+        Rescaling of values.
     beside : tuple of str
-        Other columns of the table, which a record is left out for as well.
+        Other columns of the table whose gaps also exclude a record.
     """
 
     columns: tuple[str, ...]
@@ -121,14 +128,14 @@ class FileRows(Pieced[np.float64]):
         return replace(self, scale=scale)
 
     def read(self, start: int, stop: int) -> Array:
-        """Return records ``start`` to ``stop`` (exclusive), shape (stop − start, N).
+        """Return records ``start`` to ``stop`` (exclusive), shape (·, N).
 
         Cheapest in order: a piece is decoded from its start.
 
         Raises
         ------
         DataError
-            A file cannot be read any more, or is no longer what it was.
+            A file is unreadable or has changed.
         """
         out = np.empty((stop - start, len(self.columns)))
         self.cursor(start).take(start, out)
@@ -139,12 +146,12 @@ class FileRows(Pieced[np.float64]):
         return out
 
     def decoded(self, piece: int) -> Iterator[Array]:
-        """Yield the records from the start of a piece on, missing values and all."""
+        """Yield the records of a piece, including missing values."""
         return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
 
 
 def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]) -> Iterator[NDArray[K]]:
-    """Yield what pieces hold, in order, as long as each holds the number of records it was found to."""
+    """Yield the records of pieces, and check the number in each piece."""
     for piece, expected in zip(pieces, counts, strict=True):
         found = 0
         for part in parts(piece):
@@ -170,7 +177,7 @@ def complete(values: Array) -> Array:
 
 
 def fill_values(rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missing: NDArray[np.int64]) -> Array:
-    """Return the means of the values that are there, shape (N,), summed block by block.
+    """Return the means of the present values, shape (N,), summed by block.
 
     Parameters
     ----------
@@ -178,7 +185,7 @@ def fill_values(rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missi
     bounds : sequence of (int, int)
         The blocks.
     missing : ndarray of shape (N,)
-        How many values each column lacks.
+        Number of values that each column lacks.
     """
     read = rows.read if isinstance(rows, FileRows) else lambda a, b: rows[a:b]
     with np.errstate(over="ignore"):

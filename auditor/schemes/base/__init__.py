@@ -1,4 +1,5 @@
-"""What a scheme is, and the two large kinds of it: noise that is added, and a matrix that records are multiplied by.
+"""Base classes of schemes: additive noise and multiplication by a matrix.
 
-Uses ``auditor.data`` and what lies below it. Schemes themselves are the modules of ``auditor.schemes``.
+Uses ``auditor.data`` and lower packages. The schemes themselves are the modules of
+``auditor.schemes``.
 """

@@ -1,7 +1,7 @@
-"""Additive schemes: how copies are drawn step by step from earlier ones.
+"""Additive schemes: copies drawn step by step from earlier copies.
 
-``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and, beside it, a plan that draws from exactly that law;
-tests hold the two together without any sampling (``implied_level_covariance``).
+``Y_i = X + Z_i``. A scheme states ``Sigma`` (``level_covariance``) and a plan that draws from
+exactly that law. Tests compare the two without sampling (``implied_level_covariance``).
 """
 
 from __future__ import annotations
@@ -33,18 +33,22 @@ from auditor.types import Array
 
 Parents = Sequence[tuple[Array, float]]
 Normals: TypeAlias = "Rng | SerialRows"
-"""Where rows of standard normals come from."""
+"""Source of rows of standard normals."""
 
 CHUNK_VALUES = 2**15
-"""Values (rows × attributes) worked on at once: 256 KB a copy, so that a copy and a parent stay in a core's own cache."""
+"""Values (rows × attributes) per chunk: 256 KB per copy, so that a copy and a parent fit a core's
+cache.
+"""
 
 ORIGINAL = 0
-"""The place of ``X`` among a step's parents: level 0, the copy that nobody gets."""
+"""Number of ``X`` among a step's parents (level 0)."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """How one copy is drawn: ``Y_copy = Σ weight_j · Y_j + Σ scale_k · g_k``, with ``Y_0 = X`` and ``g_k ~ N(0, K_0)``.
+    """Draw of one copy from earlier copies and fresh innovations.
+
+    ``Y_copy = Σ weight_j · Y_j + Σ scale_k · g_k``, with ``Y_0 = X`` and ``g_k ~ N(0, K_0)``.
 
     Attributes
     ----------
@@ -53,7 +57,8 @@ class Step:
     parents : tuple of (int, float)
         Copies drawn before (0 is the original) and their weights, which sum to 1.
     fresh : tuple of (int, float)
-        Innovation streams, named by copy number, and their scales (standard deviations, in multiples of ``K_0``'s root).
+        Innovation streams, named by copy number, and their scales (standard deviations, in
+        multiples of ``K_0``'s root).
     """
 
     copy: int
@@ -62,7 +67,10 @@ class Step:
 
 
 class AdditiveScheme(Scheme):
-    """Base of the additive schemes: noise with covariance ``Sigma ⊗ K_0``, jointly Gaussian unless ``distribution`` is overridden."""
+    """Base of additive schemes: noise with covariance ``Sigma ⊗ K_0``.
+
+    The noise is jointly Gaussian unless ``distribution`` is overridden.
+    """
 
     family = "additive"
     on_grid = True
@@ -70,13 +78,13 @@ class AdditiveScheme(Scheme):
     level_of_original = 0.0
 
     class Parameters(PluginParameters):
-        """Parameters every additive scheme has; a subclass redefines ``noise`` for another default."""
+        """Parameters of every additive scheme; a subclass may redefine ``noise``."""
 
         noise: NoiseShape = Field("data", description="shape of the noise across attributes, K_0")
 
     @property
     def distribution(self) -> Distribution:
-        """How the noise is distributed."""
+        """Distribution of the noise."""
         return "gaussian"
 
     @abstractmethod
@@ -85,10 +93,10 @@ class AdditiveScheme(Scheme):
 
     @abstractmethod
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps that draw copies ``existing + 1 … M``, in the order to carry them out."""
+        """Return the steps that draw copies ``existing + 1 … M``, in order."""
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps of copies that are rounded to a grid as they are drawn; those of ``plan``, unless the order matters."""
+        """Return the steps for copies that are rounded to a grid when drawn."""
         return self.plan(levels, existing)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
@@ -99,28 +107,28 @@ class AdditiveScheme(Scheme):
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
-        """Return how noise follows on from record to record; None where it is drawn afresh for every record."""
+        """Return the noise's autoregression over records, or None if independent."""
         return None
 
     def shape(self, table: TableMoments) -> Array:
-        """Return ``K_0``, the covariance across attributes of noise at level 1, shape (N, N)."""
+        """Return ``K_0``, the covariance of level-1 noise, shape (N, N)."""
         noise = self.parameters.noise
         of_population = isinstance(noise, AlongTheData) and noise.of == "population"
         return noise_shape(noise, table.population_covariance if of_population else table.covariance, self.base, table.spans)
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
-        """Return how differently noise and data are correlated, by their laws (huang2005, Definition 8.1)."""
+        """Return the correlation dissimilarity (huang2005, Definition 8.1)."""
         if table.covariance.shape[0] < 2:
             return {}
         return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(self.shape(table.scale)))}
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
-        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        """Return the sampler of copies ``existing + 1 … M``."""
         steps = self.checked_plan(levels, key, existing)
         return AdditiveSampler(steps, self.shape(table), levels, key, self.distribution, self.serial(table))
 
     def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
-        """Return the steps to carry out, of copies that are rounded to a grid if the key has one.
+        """Return the checked steps; for a grid if the key has one.
 
         Raises
         ------
@@ -136,15 +144,15 @@ class AdditiveScheme(Scheme):
 
 
 def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
-    """Refuse a plan that leaves a new copy out, or that needs what is not there when it is carried out.
+    """Refuse a plan that omits a new copy or uses an unavailable input.
 
-    Copies made in one request may share innovations. Those of copies that are out already are gone: only the copies are kept, and
-    another request draws from another seed, so an innovation asked for again would be another one, and independent of theirs.
+    Copies of one request may share innovations. Innovations of earlier requests are not kept, so a
+    step cannot reuse one.
 
     Raises
     ------
     ValueError
-        Saying which step, and what it needs.
+        Naming the step and the missing input.
     """
     if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):  # memory would be released as found
         raise ValueError("`plan` must draw every new copy once")
@@ -161,10 +169,10 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
 
 
 def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array | None = None) -> Array:
-    """Return the ``Sigma`` that a plan draws from, exactly, shape (M, M).
+    """Return the exact ``Sigma`` of a plan, shape (M, M).
 
-    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales; substituting step by step gives ``Z = C g`` and
-    ``Sigma = C Cᵀ`` without drawing anything.
+    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales. Substitution gives ``Z
+    = C g`` and ``Sigma = C Cᵀ``.
 
     Parameters
     ----------
@@ -172,11 +180,11 @@ def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array |
     copies : int
         ``M``.
     before : ndarray of shape (m, m), optional
-        ``Sigma`` of the m copies that are out already, however they were drawn; the steps then draw the others.
+        ``Sigma`` of the m existing copies; the steps draw the others.
     """
     existing = 0 if before is None else len(before)
     C = np.zeros((copies + 1, copies + 1))
-    if before is not None:  # any root will do, as no step may use the innovations that it stands for
+    if before is not None:  # any root will do: no step may use its innovations
         C[1 : existing + 1, 1 : existing + 1] = psd_root(before)
     for step in steps:
         for parent, weight in step.parents:
@@ -187,10 +195,11 @@ def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array |
 
 
 class AdditiveSampler:
-    """Carries out a plan, block by block, in preallocated memory.
+    """Executes a plan block by block in preallocated memory.
 
-    Works on the copies themselves with ``X`` as level 0, so noise is never stored: weights of a step sum to 1. A copy costs one draw,
-    one product with the root of ``K_0`` and one scaled addition for each parent, each a single pass over the block.
+    Works on the copies with ``X`` as level 0, so noise is never stored (the weights of a step sum
+    to 1). A copy costs one draw, one product with the root of ``K_0`` and one scaled addition per
+    parent.
     """
 
     def __init__(
@@ -212,7 +221,7 @@ class AdditiveSampler:
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``.
 
-        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        Works in chunks that fit the cache.
         """
         names = {innovation for step in self._steps for innovation, _ in step.fresh}
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in names}
@@ -224,7 +233,6 @@ class AdditiveSampler:
             self._chunk(x, out, slice(start, min(start + rows, len(x))), streams)
 
     def _stream(self, index: int, copy: int, shape: tuple[int, ...]) -> Normals:
-        """Return what gives the normals of one innovation in a block of so many rows and attributes."""
         level, law = self._levels[copy - 1], self._serial
         rng = noise_stream(self._key, index, copy, level)
         if law is None:
@@ -232,16 +240,16 @@ class AdditiveSampler:
         rows, N = shape
 
         def joint(block: int) -> Array:
-            """Return the p rows before a block; none before a later batch, whose past is added as it is."""
             if block == 0 and self._key.past:
                 return np.zeros((law.order, N))
             return law.stationary(noise_stream(self._key, block, copy, level, "before").standard_normal((law.order, N)))
 
-        # Only a whole block has another behind it; what a table's last one is led to is never drawn.
+        # Only a whole block has a successor, so only a whole block is conditioned on the rows after
+        # it.
         return SerialRows.drawn(law, (rows, N), rng, joint(index), joint(index + 1) if rows == block_rows(N) else None)
 
     def _going_on(self, x: Array) -> dict[int, Array]:
-        """Return by copy what its step's noise in the records before leads one to expect in these: no state is kept but the copies."""
+        """Return, by copy, the mean of the step's noise given earlier records."""
         assert self._serial is not None
         (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
         if len(before) < p:
@@ -266,13 +274,12 @@ class AdditiveSampler:
             else:
                 parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
                 weighted_sum(parents, y)
-            if self._grid.size and step.fresh:  # the process is rounded, not its copies: later ones are drawn from what is released
+            if self._grid.size and step.fresh:  # rounds the process: later copies are drawn from the released values
                 snap(y, self._grid)
 
     def _shared_draw(
         self, streams: dict[int, Normals], copy: int, kept: dict[int, Array], scratch: Array
     ) -> Array:
-        """Return ``g ~ N(0, K_0)`` of one copy's stream, kept while more than one copy of the chunk uses it."""
         if copy not in kept:
             kept[copy] = np.empty_like(scratch)
             self._root.draw(streams[copy], 1.0, [], kept[copy], scratch)
@@ -280,9 +287,10 @@ class AdditiveSampler:
 
 
 def noise_stream(key: Key, block: int, copy: int, level: float, *part: str) -> Rng:
-    """Return what the noise of one copy is drawn from in one block of rows, or in a part of it that has a name.
+    """Return the random stream of one copy's noise in one block of rows.
 
-    The level is part of the name: two alternative extensions of one release never share an innovation.
+    The level is part of the name, so alternative extensions of one release never share an
+    innovation.
     """
     return stream(key.seed, "noise", key.scheme, key.replicate, copy, float(level), block, *part)
 
@@ -292,7 +300,7 @@ def _uses(steps: Sequence[Step]) -> dict[int, int]:
 
 
 class _Root:
-    """Multiplies standard normals by a root of ``K_0``, by the cheapest means its form allows."""
+    """Product of standard normals with a root of ``K_0``."""
 
     def __init__(self, K_0: Array, distribution: Distribution = "gaussian") -> None:
         self._fill = fill_gaussian if distribution == "gaussian" else fill_uniform
@@ -303,10 +311,6 @@ class _Root:
         self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
 
     def draw(self, rng: Normals, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
-        """Write rows of ``Σ weight · parent + scale · N(0, K_0)`` to ``out``, shape (b, N); ``scratch`` has the same shape.
-
-        The normals go to ``out`` first: its memory is in no cache yet, and is fetched while the generator computes.
-        """
         self._fill(rng, out)
         if not self._diagonal:
             weighted_sum(parents, scratch)
@@ -319,7 +323,7 @@ class _Root:
 
 
 def weighted_sum(parts: Parents, out: Array) -> None:
-    """Write ``Σ weight · part`` to ``out``; all of one shape and C-contiguous."""
+    """Write ``Σ weight · part`` to ``out``; all C-contiguous, of equal shape."""
     if not parts:
         out.fill(0.0)
         return
@@ -335,7 +339,7 @@ def fill_gaussian(rng: Normals, out: Array) -> None:
 
 
 def fill_uniform(rng: Normals, out: Array) -> None:
-    """Fill an array with independent draws from the uniform distribution of mean 0 and variance 1, on ± √3."""
+    """Fill an array with independent uniform draws on ± √3 (variance 1)."""
     assert not isinstance(rng, SerialRows), "only normals follow on"
     rng.random(out=out)
     out -= 0.5

@@ -1,4 +1,4 @@
-"""How alike the records of a table are that follow one another: what noise that follows the data in time is made after."""
+"""Autocorrelation of a table's consecutive records."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from auditor.schemes.base.noise_law import undo_root
 from auditor.types import Array
 
 MOST_LAGS = 12
-"""Records back that are looked at: a year of months."""
+"""Largest lag: a year of months."""
 
 
 def data_autocorrelations(table: Table, mean: Array, K_X: Array) -> tuple[Array, int]:
-    """Return ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), and of how many values, ``n · rank K_X``; a pass over the table.
+    """Return mean autocorrelations by lag, and the number of values used.
 
-    ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``: the mean autocorrelation over all directions of the data, each of variance 1.
+    ``r_h = tr(K_X⁺ C_h) / rank K_X``, shape (P + 1,), from ``n · rank K_X`` values; one pass over
+    the table. ``C_h = Σ_{t>h} (x_t − μ)(x_{t−h} − μ)ᵀ / n``. The mean is over all directions of the
+    data, each scaled to variance 1.
     """
     most = min(MOST_LAGS, table.rows // 4)
     undo, sums, past = undo_root(K_X), np.zeros(most + 1), np.zeros((most, len(K_X)))

@@ -1,4 +1,4 @@
-"""What a case of the self-test is: a scheme of which it is known beforehand whether its copies leak."""
+"""Self-test cases: schemes known in advance to leak or to be honest."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ Records = Literal["normal", "lognormal", "heaped", "whole", "categories"]
 
 
 class Case(Scheme):
-    """A scheme that ``auditor selftest`` audits, with an honest law or a planted leak.
+    """A scheme that ``auditor selftest`` audits, honest or leaking by design.
 
-    It states a law as any scheme does, and is audited by it. A scheme is put through the self-test by a class of both:
-    ``class Mine(Case, MyScheme)`` with ``honest = True``. It is of the kind ``case``, so that no scenario can name it by mistake.
+    It states a law, and the audit tests it, as for any scheme. A self-test of another scheme
+    inherits both classes: ``class Mine(Case, MyScheme)`` with ``honest = True``. Its kind is
+    ``case``, so no scenario can name it.
     """
 
     kind = "case"
     honest: ClassVar[bool] = False
-    """Whether the copies keep what they state: then an expectation that fails is a false alarm, and otherwise one that holds is a miss."""
+    """Whether the copies follow the stated law. A failing expectation is then a false alarm, else a
+    detection.
+    """
     lawful: ClassVar[bool] = False
-    """Whether the noise of a leak has the covariance that it states, and none with the records: no linear attack can show it."""
+    """Whether a leak keeps the stated covariance and is uncorrelated with the records (invisible to
+    linear attacks).
+    """
     records: ClassVar[Records] = "lognormal"
-    """The table that is perturbed: two correlated attributes, or one with six categories."""
+    """The perturbed table: two correlated attributes, or one with six categories."""
     expect: ClassVar[tuple[str, ...]] = ("no-collusion-gain", "noise-follows-law")
-    """Expectations that are judged. A leak is found if one of them fails, and acquitted if all of them hold."""
+    """Expectations evaluated. A leak counts as found if one of them fails."""

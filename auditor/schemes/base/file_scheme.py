@@ -1,4 +1,4 @@
-"""What schemes have in common whose copies are there already, in files: there is nothing to draw, and levels need not be known."""
+"""Base of schemes that read existing copies from files."""
 
 from __future__ import annotations
 
@@ -13,24 +13,31 @@ from auditor.schemes.base.scheme import Scheme
 
 
 class FileScheme(Scheme):
-    """Copies from files, made elsewhere: its parameters name them, ``copies``, and may name a ``key`` that they are joined by."""
+    """Copies from files, made elsewhere; levels may be unknown.
 
-    claims = "Whatever its makers say; the audit takes nobody's word."
+    The parameters name the files (``copies``) and optionally a ``key`` column that joins them to
+    the original.
+    """
+
+    claims = "The statements of its makers, which the audit tests."
     needs_levels = False
     makes_copies = False
     needs_table = True
 
     def count(self, levels: Sequence[float]) -> int:
-        """Return how many files there are; levels need not be known."""
+        """Return the number of files."""
         return len(self.parameters.copies)
 
     def check_count(self, levels: Sequence[float]) -> None:
-        """Refuse levels that are neither left out nor one for each copy."""
+        """Refuse levels that are neither absent nor one per copy."""
         if levels and len(levels) != len(self.parameters.copies):
             raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
 
     def check_join(self, asked: DataUse) -> str:
-        """Refuse data whose rows say nothing of a copy's, unless a key does; return what a copy must lack that has too many records."""
+        """Refuse data that cannot be joined to the copies by row or by key.
+
+        Returns the description of a record that a longer copy must lack.
+        """
         if self.parameters.key is None:
             check_joined_by_row(asked)
         return "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
@@ -42,7 +49,7 @@ class FileScheme(Scheme):
 
     @property
     def audited_table(self) -> Table:
-        """The records and columns that are audited."""
+        """The audited records and columns."""
         if self.table is None:
             raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
         return self.table

@@ -1,14 +1,14 @@
-"""The public grid that released numbers lie on: in a double's last digits an original could be read off its noise.
+"""Public grid of released numbers, which hides the originals' last digits.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``σ_j`` | smallest deviation of the noise that any copy above level 0 has in attribute j | (N,) |
+| ``σ_j`` | smallest deviation of the noise in attribute j, over copies above level 0 | (N,) |
 | ``g_j`` | a power of two: every released value of attribute j is a whole multiple of it | (N,) |
-| ``r_j`` | largest size that a value can be expected to have | (N,) |
+| ``r_j`` | largest expected size of a value | (N,) |
 
-``x + z`` is rounded to as many bits as a double has at that size, so which last bits occur depends on ``x``. A multiple of ``g`` far above
-those bits can be reached from every ``x``: the chance of it is the noise's density, smoothed over one cell. Rounding adds ``g²/12`` to the
-noise's variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴, below what any figure here resolves.
+A double rounds ``x + z`` to its last bits, so the possible last bits depend on ``x``. A multiple of
+``g`` far above these bits is reachable from every ``x``. Rounding adds ``g²/12`` to the noise
+variance: with ``g ≤ 2⁻²⁰ σ`` a share of 8·10⁻¹⁴.
 """
 
 from __future__ import annotations
@@ -19,30 +19,37 @@ from auditor.numerics.moments import subtract_row
 from auditor.types import Array
 
 FINENESS = 2.0**-20
-"""Grid beside the smallest noise, where numbers have bits enough."""
+"""Grid relative to the smallest noise, for numbers with enough bits."""
 COARSEST = 2.0**-8
-"""Of numbers with few bits: ``g²/12`` is then a millionth of the variance, which changes no conclusion."""
+"""Coarsest grid, for numbers with few bits: ``g²/12`` is a millionth of the variance."""
 DOUBLE_BITS, SINGLE_BITS = 51, 23
-"""Multiples of the grid that numbers of 64 and 32 bits hold exactly, as a power of two, with room for the sum below or the sign."""
+"""Base-2 logarithm of the grid multiples that 64-bit and 32-bit numbers hold exactly, with one or
+two bits to spare.
+"""
 FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
-"""Deviations beyond which no draw lies of Gaussian and bounded noise, and of noise with exponential tails: a share of ``e^{−90}``."""
+"""Deviations beyond which no draw lies, for Gaussian and bounded noise, and for exponential tails
+(``e^{−90}``).
+"""
 
 
 def grid_of(deviations: Array, largest: Array, bits: int, units: Array | None = None, farthest: float = FARTHEST) -> Array:
-    """Return ``g``, shape (N,), 0 where an attribute has no noise; NaN where numbers of so many bits cannot hold noise and value.
+    """Return the grid ``g`` of each attribute, shape (N,).
+
+    0 where an attribute has no noise; NaN where numbers of this many bits cannot hold noise and
+    value.
 
     Parameters
     ----------
     deviations : ndarray of shape (M, N)
-        The noise of every copy in every attribute.
+        Standard deviation of the noise of every copy in every attribute.
     largest : ndarray of shape (N,)
         Largest absolute value of the originals.
     bits : int
         ``DOUBLE_BITS`` or ``SINGLE_BITS``.
     units : ndarray of shape (N,), optional
-        Of noise on a lattice, which is the grid then.
+        Units of noise on a lattice; they are then the grid.
     farthest : float
-        Deviations beyond which no draw of the noise lies.
+        Number of deviations that no draw of the noise exceeds.
 
     Examples
     --------
@@ -62,9 +69,10 @@ def grid_of(deviations: Array, largest: Array, bits: int, units: Array | None = 
 
 
 def snap(rows: Array, grid: Array) -> None:
-    """Round rows, shape (b, N), to multiples of the grid, in place; columns of grid 0 stay as they are.
+    """Round rows, shape (b, N), to the grid in place; grid 0 changes no value.
 
-    At ``1.5·2⁵²·g`` doubles lie ``g`` apart: the sum is rounded to the grid, half to even, and the difference is exact.
+    At ``1.5·2⁵²·g`` doubles lie ``g`` apart, so the sum is rounded to the grid (half to even) and
+    the difference is exact.
     """
     shift = 1.5 * 2.0**52 * grid
     subtract_row(rows, -shift, rows)

@@ -1,20 +1,21 @@
-"""What a coalition's copies guarantee every record, by the law of their noise alone: differential privacy of a change within stated bounds.
+"""Differential privacy of a coalition's copies, from the noise law.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``Δ`` | a change of one record, ``|Δ_j| ≤ high_j − low_j`` | (N,) |
-| ``H`` | identities stacked, one for each copy held: every copy changes by Δ | (kN, N) |
-| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies, which says all there is | (N, N) |
+| ``H`` | identities stacked, one per copy held: every copy changes by Δ | (kN, N) |
+| ``C`` | ``(Hᵀ K_Z⁺ H)⁻¹``, covariance of the noise in the best unbiased combination of the copies (sufficient) | (N, N) |
 | ``μ`` | ``max_Δ √(Δᵀ C⁻¹ Δ)``, the largest Mahalanobis length of a change | scalar |
 
-Where noise follows on from record to record (``serial:``), ``K_Z`` is what is left of a record's noise once all other records' is known.
+With ``serial:``, ``K_Z`` is the conditional covariance of a record's noise given the noise of all
+other records.
 
-Recipients tell a record x from ``x + Δ`` by copies whose noise has one law under both, so that the law decides. The largest length is at a
-corner of the box, as the length is convex. Of a process the least perturbed copy decides alone; independent copies add up, ``μ²`` and ε
-alike (dong2022, Corollary 3.3).
+The length is convex, so its maximum is at a corner of the box. In one process only the least
+perturbed copy counts. Over independent copies ``μ²`` and ε add up (dong2022, Corollary 3.3).
 
-*Not checked*: that ``K_Z`` is public, and would be the same had the record another value. Noise sized by the table's own covariance or
-variance is a function of the table, and a guarantee is then one of the copies given that size; ``noise: bounds`` sizes it without them.
+*Not checked*: that ``K_Z`` is public and does not depend on the record. Noise scaled by the table's
+own covariance depends on the table. The guarantee is then conditional on that scale;
+``noise: bounds`` avoids this.
 """
 
 from __future__ import annotations
@@ -51,33 +52,35 @@ APART = "infinite: some outputs tell two records apart for certain; the chance o
 FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 WHOLE = 1e-9
-"""What a change in units may lack of a whole number for rounding."""
+"""Rounding tolerance of a change in units that must be a whole number."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of a guarantee, infinite where there is none; ``note``: why it is, or that it is a bound."""
+    """One figure of a guarantee, infinite if none; ``note`` explains it."""
 
     value: float
     note: str = ""
 
 
 Guarantee = dict[str, Figure]
-"""By metric: ``gaussian_dp`` (μ), ``concentrated_dp`` (ρ), ``epsilon`` (pure), ``epsilon_at_delta`` (at the stated δ)."""
+"""By metric: ``gaussian_dp`` (μ), ``concentrated_dp`` (ρ), ``epsilon`` (pure), ``epsilon_at_delta``
+(at the stated δ).
+"""
 
 
 @dataclass(frozen=True)
 class Guarantees:
-    """What coalitions' copies guarantee.
+    """Guarantees of coalitions' copies.
 
     Attributes
     ----------
     law : NoiseLaw
         Of all copies.
     spans : ndarray of shape (N,)
-        The largest change of each attribute, in data units; > 0.
+        Largest change of each attribute, in data units; > 0.
     delta : float
-        δ of the (ε, δ) that is stated; in (0, 1).
+        δ of the stated (ε, δ); in (0, 1).
     """
 
     law: NoiseLaw
@@ -102,34 +105,36 @@ class Guarantees:
 
     @cached_property
     def changes(self) -> Array:
-        """The largest change of each attribute that its values can make, shape (N,): of whole units where noise lies on a lattice."""
+        """Largest possible change of each attribute, shape (N,).
+
+        Whole units where the noise lies on a lattice.
+        """
         units = self.law.units if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE else None
         return self.spans if units is None else np.asarray(np.floor(self.spans / units + WHOLE) * units)
 
     def counted(self, copies: Sequence[int]) -> list[float]:
-        """Return the levels of the copies that a guarantee is made of: the least of one process, and of independent ones all."""
+        """Return the levels that count: the least of one process, else all."""
         assert isinstance(self.law, KroneckerNoise)
         levels = [float(self.law.level_covariance[copy - 1, copy - 1]) for copy in copies]
         return [min(levels)] if self.law.one_process else levels
 
     def length(self, copies: Sequence[int]) -> Length:
-        """Return the largest Mahalanobis length of a change under a coalition's Gaussian noise."""
+        """Return the largest Mahalanobis length of a change under Gaussian noise."""
         if isinstance(self.law, DenseNoise):
             return largest_length(self._combined(copies), self.spans)
         index = np.asarray(copies, dtype=np.intp) - 1
         _, v = best_unbiased_combination(self.law.level_covariance[np.ix_(index, index)])
-        # Who knows all other records knows their noise, and with it what this one's is about where noise follows on.
+        # An adversary who knows all other records also knows their noise, so the conditional
+        # variance counts.
         left = 1.0 if self.law.serial is None else 1.0 / self.law.serial.precision
         return self._length.over(math.sqrt(max(0.0, left * float(v))))
 
     @cached_property
     def _length(self) -> Length:
-        """At level 1."""
         assert isinstance(self.law, KroneckerNoise)
         return largest_length(self.law.shape, self.spans)
 
     def _combined(self, copies: Sequence[int]) -> Array:
-        """Return C of copies whose noise has no one shape."""
         assert isinstance(self.law, DenseNoise)
         N = self.law.width
         if one_suffices(self._useless, copies):
@@ -153,7 +158,10 @@ class Guarantees:
         }
 
     def _values(self, levels: Sequence[float]) -> Guarantee:
-        """Laplace, geometric and Skellam noise: what each value in each copy loses adds up, ε and ρ exactly, and μ² as a bound."""
+        """Guarantee of Laplace, geometric or Skellam noise.
+
+        Losses of values and copies add up: ε and ρ exactly, μ² as a bound.
+        """
         assert isinstance(self.law, KroneckerNoise)
         each = [loss(self.law.density_at(level, j), float(change)) for level in levels for j, change in enumerate(self.changes)]
         pure, mu, rho = math.fsum(e for e, _, _ in each), math.hypot(*(m for _, m, _ in each)), math.fsum(r for _, _, r in each)
@@ -168,7 +176,7 @@ class Guarantees:
         }
 
     def _one_at_delta(self, level: float, pure: float, bound: float) -> Figure:
-        """Return ε of (ε, δ) of one value, exactly where it is known."""
+        """Return ε of (ε, δ) for one value, exactly where known."""
         assert isinstance(self.law, KroneckerNoise)
         noise = self.law.density_at(level, 0)
         if noise.distribution == "laplace":
@@ -179,15 +187,16 @@ class Guarantees:
         return Figure(bound, BY_VALUE)
 
     def _uniform(self, levels: Sequence[float]) -> Guarantee:
-        """Bounded noise: where the outputs of two records overlap they are as likely under both, and elsewhere certain.
+        """Guarantee of uniform noise, a matrix times independent numbers on ±√3.
 
-        The noise is a matrix times independent uniform numbers on ±√3, in whose coordinates a change is one of each.
+        Where the outputs of two records overlap they are equally likely; elsewhere the output
+        discloses the record.
         """
         assert isinstance(self.law, KroneckerNoise)
         root, apart = psd_root(self.law.shape), 1.0
         if np.linalg.cond(root) < 1.0 / EPS:
             moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
-            shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)  # of each number's range
+            shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)  # share of each number's range
             apart = float(-np.expm1(np.log1p(-shares).sum())) if (shares < 1.0).all() else 1.0
         note = APART.format(apart)
         return _nothing(note) | {"epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)}
@@ -195,7 +204,10 @@ class Guarantees:
 
 @lru_cache(maxsize=2**12)  # a level is in many coalitions
 def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
-    """Return the least ε, μ and ρ of one value with Laplace, geometric or Skellam noise that may change by so much, in data units."""
+    """Return the least ε, μ and ρ of one value, for a change in data units.
+
+    The noise is Laplace, geometric or Skellam.
+    """
     mu, rate = shift_mu(noise, change), 0.0
     if noise.distribution == "skellam":
         d, v = round(change / noise.unit), (noise.std / noise.unit) ** 2

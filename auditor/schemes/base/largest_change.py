@@ -1,4 +1,4 @@
-"""The change of one record that Gaussian noise tells best, a corner of the box of changes; and the noise that several copies leave.
+"""Worst-case change of one record under Gaussian noise.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -20,27 +20,31 @@ from auditor.schemes.base.noise_law import BITS
 from auditor.types import Array
 
 MOST_CORNERS = 20
-"""Attributes whose box of changes is gone through corner by corner: half a million pairs of opposite corners."""
+"""Most attributes for an exhaustive search: half a million pairs of opposite corners."""
 BOX = "an upper bound: over the corners of more than 20 attributes the largest length is bounded, not found"
 
 
 @dataclass(frozen=True)
 class Length:
-    """The largest Mahalanobis length of a change, and the change that has it; ``note`` says where the length is a bound."""
+    """Largest Mahalanobis length of a change, and that change.
+
+    ``note`` says if the length is only a bound.
+    """
 
     value: float
     corner: Array = field(repr=False)
     note: str = ""
 
     def over(self, deviation: float) -> Length:
-        """Return it for noise so many times as strong."""
+        """Return the length under noise of ``deviation`` times the size."""
         return Length(self.value / deviation if deviation > 0.0 else math.inf, self.corner, self.note)
 
 
 def largest_length(C: Array, spans: Array) -> Length:
-    """Return the largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``; infinite where C is singular, as the box has full dimension.
+    """Return the largest ``√(Δᵀ C⁻¹ Δ)`` over the box ``|Δ_j| ≤ spans_j``.
 
-    Eigenvalues are lowered by what rounding may have added, so that rounding never promises more than there is.
+    Infinite where C is singular. Eigenvalues are lowered by the rounding error, so that rounding
+    never overstates privacy.
     """
     N = len(C)
     scaled, size = in_own_units(C)
@@ -59,9 +63,10 @@ def largest_length(C: Array, spans: Array) -> Length:
 
 
 def _worst_corner(Q: Array) -> Array:
-    """Return the signs v, shape (N,), with the largest ``vᵀ Q v``: all of them tried, the last +1 as −v is as long as v.
+    """Return the signs v, shape (N,), with the largest ``vᵀ Q v``.
 
-    Signs are cut into two halves a and b, ``vᵀQv = aᵀQ_aa a + 2 aᵀQ_ab b + bᵀQ_bb b``, so that one matrix product goes through all.
+    Exhaustive, with the last sign fixed at +1. Signs are split into halves a and b,
+    ``vᵀQv = aᵀQ_aa a + 2 aᵀQ_ab b + bᵀQ_bb b``, so one matrix product evaluates all.
     """
     N = len(Q)
     half = N // 2
@@ -74,15 +79,14 @@ def _worst_corner(Q: Array) -> Array:
 
 
 def _signs(n: int) -> Array:
-    """Return all rows of n signs, shape (2ⁿ, n)."""
     return np.asarray(1.0 - 2.0 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1))
 
 
 def _climbed(Q: Array) -> Array:
-    """Return signs of a long corner: one after another is turned while that lengthens it; a lower bound, to try attacks on."""
+    """Return signs of a long corner by coordinate ascent: a lower bound."""
     v = np.where(Q[int(np.argmax(np.diag(Q)))] < 0, -1.0, 1.0)
     for _ in range(10 * len(Q)):
-        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)  # of turning each sign
+        gain = -4.0 * v * (Q @ v) + 4.0 * np.diag(Q)  # gain of flipping each sign
         j = int(np.argmax(gain))
         if gain[j] <= 1e-12 * abs(float(v @ Q @ v)):
             break
@@ -91,10 +95,10 @@ def _climbed(Q: Array) -> Array:
 
 
 def combined_noise(R: Array, N: int) -> Array:
-    """Return ``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ`` of k copies' noise covariance, which may be singular.
+    """Return ``C = (Hᵀ K⁺ H)⁻¹``, shape (N, N), from a root ``K = R Rᵀ``.
 
-    Unbiased combinations are the mean of the copies and any sum of differences of copies: what is left of the mean's noise after
-    regression on those of the differences is C.
+    K is the noise covariance of k copies and may be singular. C is the residual covariance of the
+    copies' mean noise after regression on the differences of copies.
     """
     k = len(R) // N
     blocks = R.reshape(k, N, -1)

@@ -1,12 +1,13 @@
-"""Schemes that multiply every record by a secret matrix: what draws the matrices, and what applies them.
+"""Schemes that multiply every record by a secret matrix.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``M_i`` | the matrix of copy i, the same for every record | (n', N) | liu2008, (12.4) |
-| ``t_i`` | its translation, 0 unless asked for | (n',) | |
+| ``M_i`` | the matrix of copy i, equal for all records | (n', N) | liu2008, (12.4) |
+| ``t_i`` | its translation, 0 by default | (n',) | |
 | ``y`` | ``M_i x + t_i`` | (n',) | |
 
-A copy has a matrix of its own, or all copies share the first's. Rows are records here; the survey has them as columns.
+Each copy has its own matrix, or all copies share the first's. Records are rows; in liu2008 they are
+columns.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from auditor.types import Array
 
 
 class TransformScheme(Scheme):
-    """Base of the schemes ``y = M_i x + t_i``. They have no noise, and so no law of it and no levels: every copy is at level 0."""
+    """Base of the schemes ``y = M_i x + t_i``, without noise, at level 0."""
 
     needs_levels = False
     has_matrices = True
@@ -45,30 +46,33 @@ class TransformScheme(Scheme):
             raise AuditorError(f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}")
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: copies are not the original plus noise, which is all that a noise law can say."""
+        """Return None: a noise law cannot describe a transform."""
 
     def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
-        """Return the matrices and the law of what they were applied to, for the audit alone; None unless they are square."""
+        """Return the matrices and the law before them; None unless square.
+
+        For the audit only.
+        """
         if self.output_width(table.mean.size) != table.mean.size:
             return None
         return Transformed(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
 
     def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
-        """Return the law of the noise that rows were given before the matrix was applied: there is none, unless a scheme says otherwise."""
+        """Return the law of noise added before the matrix; zero by default."""
         return KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> TransformSampler:
-        """Return what transforms the rows into copies ``existing + 1 … M``."""
+        """Return the sampler of copies ``existing + 1 … M``."""
         return TransformSampler(self.transforms(len(levels), table, key))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
-        """Return each copy's transform; a function of the key and the copy's number alone."""
+        """Return each copy's transform, from the key and the copy's number alone."""
         seed = key.seed if key.matrices is None else key.matrices
         return [self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy)) for copy in range(1, copies + 1)]
 
 
 class TransformSampler:
-    """Applies one transform a copy, block by block."""
+    """Applies one transform per copy, block by block."""
 
     def __init__(self, transforms: Sequence[Transform]) -> None:
         self._transforms = transforms

@@ -1,4 +1,4 @@
-"""The distribution of one attribute's noise in one copy: density, distribution function and cumulants of every kind there is.
+"""Distribution of one attribute's noise in one copy.
 
 | distribution | density or probability at t | excess kurtosis | source |
 | --- | --- | --- | --- |
@@ -8,8 +8,9 @@
 | ``geometric`` | ``(1 − q)/(1 + q)·q^{|k|} = tanh(λ/2)·e^{−λ|k|}``, ``v = 2q/(1 − q)²`` | ``3 + 1/v`` | ghosh2009 |
 | ``skellam`` | ``e^{−v} I_k(v)``, the difference of two Poisson numbers of mean v/2 | ``1/v`` | skellam1946 |
 
-``s`` is the standard deviation in data units. The last two lie on a lattice: ``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are
-symmetric about 0, and each is fixed by its variance.
+``s`` is the standard deviation in data units. ``geometric`` and ``skellam`` lie on a lattice:
+``t = k·unit`` with k whole, and ``v = (s/unit)²``. All are symmetric about 0 and determined by
+their variance.
 """
 
 from __future__ import annotations
@@ -27,15 +28,18 @@ from auditor.types import Array
 Distribution = Literal["gaussian", "uniform", "laplace", "geometric", "skellam"]
 DISTRIBUTIONS: tuple[Distribution, ...] = get_args(Distribution)
 EXACT_TAIL = 1e4
-"""Variance up to which Skellam tails are computed exactly, in time that grows with the deviation; beyond, to 1e-7 of each out to 20."""
+"""Variance up to which Skellam tails are exact (the cost grows with the deviation); beyond,
+relative error 1e-7 to 20 deviations.
+"""
 LATTICE: frozenset[Distribution] = frozenset({"geometric", "skellam"})
-"""Distributions of whole multiples of a unit."""
+"""Distributions on a lattice."""
 
 
 def geometric_rate(v: float) -> float:
-    """Return ``λ = −ln q`` of two-sided geometric noise of variance ``v = 2q/(1 − q)² > 0``, in squared units.
+    """Return ``λ = −ln q`` of two-sided geometric noise of variance v > 0.
 
-    ``v = 1/(2 sinh²(λ/2))`` solved for λ, which has all digits for q near 0 and near 1.
+    ``v = 2q/(1 − q)²``, in squared units. Solves ``v = 1/(2 sinh²(λ/2))``, which is accurate for q
+    near 0 and near 1.
 
     Examples
     --------
@@ -56,7 +60,7 @@ class NoiseDensity:
     std : float
         Standard deviation, in data units; > 0.
     unit : float
-        Of noise on a lattice: what its values are whole multiples of, in data units.
+        Lattice step of lattice noise, in data units.
     """
 
     distribution: Distribution
@@ -79,16 +83,16 @@ class NoiseDensity:
         return excess_kurtosis(self.distribution, (self.std / self.unit) ** 2)
 
     def pdf(self, t: Array) -> Array:
-        """Return the density at t; on a lattice the probability of the nearest multiple of the unit, 0 where t is none."""
+        """Return the density at t, or the probability of t on a lattice."""
         return _DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
 
     def log_pdf(self, t: Array) -> Array:
-        """Return the logarithm of ``pdf``: finite however far out, but where noise cannot be, which is −∞."""
+        """Return the logarithm of ``pdf``; −∞ only where noise is impossible."""
         with np.errstate(divide="ignore"):
             return _LOG_DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
-        """Return ``log_pdf(y − x)`` of arrays that broadcast; of whole multiples of the unit without rounding each difference."""
+        """Return ``log_pdf(y − x)``, broadcast; exact on a lattice."""
         if self.distribution == "skellam":
             k_y, k_x = y / self.unit, x / self.unit
             if (k_y == np.rint(k_y)).all() and (k_x == np.rint(k_x)).all():
@@ -96,14 +100,20 @@ class NoiseDensity:
         return self.log_pdf(y - x)
 
     def cdf(self, t: Array) -> Array:
-        """Return the distribution function at t; at a point of the lattice half of its probability is counted."""
+        """Return the distribution function at t.
+
+        At a lattice point half of its probability is included.
+        """
         if self.distribution == "uniform":
             return np.asarray(np.clip(0.5 + 0.5 * t / self.reach, 0.0, 1.0))
         tail = self._tail(t)
         return np.asarray(np.where(t > 0, 1.0 - tail, tail))
 
     def likelihood(self, y: Array, edges: Array, midpoints: bool = False) -> Array:
-        """Return the likelihood of values given bins, shape (len(y), B), averaged over each bin or at its midpoint."""
+        """Return the likelihood of values given bins, shape (len(y), B).
+
+        Averaged over each bin, or at its midpoint.
+        """
         if midpoints:
             return self.pdf(y[:, None] - (edges[:-1] + edges[1:]) / 2.0)
         found = self.between(y[:, None] - edges)
@@ -111,22 +121,25 @@ class NoiseDensity:
         return found
 
     def between(self, t: Array) -> Array:
-        """Return the noise's probability between neighbours of t, falling along the last axis."""
+        """Return the probability between neighbours of t, along the last axis."""
         if self.distribution == "uniform":
             return -np.diff(self.cdf(t), axis=-1)
-        # F is [t > 0] less a signed tail beyond |t|: above the mean both F are 1 but for rounding, and their difference would be 0.
+        # F is [t > 0] minus a signed tail beyond |t|: above the mean a difference of two F near 1
+        # would round to 0.
         tail = np.copysign(self._tail(t), t)
         found = tail[..., 1:] - tail[..., :-1]
         found += ~np.signbit(t[..., :-1]) & np.signbit(t[..., 1:])
         return np.asarray(found)
 
     def _tail(self, t: Array) -> Array:
-        """Return the probability beyond ``|t|`` on one side."""
         return _TAIL[self.distribution](np.abs(t), self.std, self.unit)
 
 
 def excess_kurtosis(distribution: Distribution, v: float) -> float:
-    """Return a distribution's fourth cumulant over its squared variance; ``v`` is the variance in squared units of its lattice."""
+    """Return a distribution's excess kurtosis.
+
+    ``v`` is the variance in squared lattice units.
+    """
     return {
         "gaussian": 0.0, "uniform": -6.0 / 5.0, "laplace": 3.0, "geometric": 3.0 + 1.0 / v, "skellam": 1.0 / v
     }[distribution]  # fmt: skip
@@ -175,7 +188,9 @@ def _log_geometric(t: Array, s: float, unit: float) -> Array:
 
 
 FAR = 1e4
-"""Size of (k, v) from which ``I_k(v)`` is its uniform expansion, off by 0.1/(k² + v²) of it: scipy's is 0 or has no value further out."""
+"""Size of (k, v) from which ``I_k(v)`` is its uniform expansion, relative error 0.1/(k² + v²);
+scipy's fails further out.
+"""
 
 
 def _log_skellam(t: Array, s: float, unit: float) -> Array:
@@ -186,19 +201,20 @@ def _log_skellam(t: Array, s: float, unit: float) -> Array:
 MOST_TABLED = 2**21
 """Entries of the largest table: 16 megabytes."""
 WORTH_A_TABLE = 64
-"""Entries of a table for each value that is looked up in one call: who asks for many values does so in pieces, of 50,000 and more."""
+"""Most table entries per value looked up in one call; long inputs arrive in pieces of at least
+50,000.
+"""
 
 
 @lru_cache(maxsize=8)
 def _skellam_table(v: float, size: int) -> Array:
-    """Return the log-probabilities of 0, 1, … size − 1, worked out once for all records and all attacks that ask for them."""
     found = _log_bessel(np.arange(float(size)), v)
     found.setflags(write=False)
     return found
 
 
 def _log_skellam_probability(k: Array, v: float) -> Array:
-    """``log e^{−v} I_k(v)`` for whole k ≥ 0, from a table where there are enough of them: Bessel functions take long."""
+    """``log e^{−v} I_k(v)`` for whole k ≥ 0, from a cached table for long k."""
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
         return np.asarray(np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp)))
@@ -206,7 +222,7 @@ def _log_skellam_probability(k: Array, v: float) -> Array:
 
 
 def _log_bessel(k: Array, v: float) -> Array:
-    """``log e^{−v} I_k(v)``; far out Debye's expansion, uniform in k (DLMF 10.41.3)."""
+    """``log e^{−v} I_k(v)``; for large k Debye's expansion (DLMF 10.41.3)."""
     R = np.hypot(k, v)
     far = k * k / (R + v) - k * np.arcsinh(k / v) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
     if v >= FAR:
@@ -217,13 +233,13 @@ def _log_bessel(k: Array, v: float) -> Array:
 
 
 def _each_once(function: Callable[[Array], Array], k: Array) -> Array:
-    """Return a function of whole numbers from 0, each worked out once where they are more than there can be: Bessel functions take long."""
+    """Return a slow function of whole numbers, evaluated once per value."""
     most = float(k.max(initial=0.0)) + 1.0
     return function(np.arange(most))[k.astype(np.intp)] if k.size > most else function(k)
 
 
 def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
-    """Return t in units, rounded, and whether it is a whole multiple, but for the rounding of the difference that it came from."""
+    """Return t in units, rounded, and whether it is a multiple up to rounding."""
     scaled = t / unit
     k = np.rint(scaled)
     scaled -= k
@@ -231,7 +247,7 @@ def _multiples(t: Array, unit: float) -> tuple[Array, Array]:
 
 
 def _geometric_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k) = q^{k+1}/(1 + q)``, and half the probability of k itself where t is on the lattice."""
+    """``P(K > k) = q^{k+1}/(1 + q)``, plus ``P(K = k)/2`` on the lattice."""
     k, on = _multiples(t, unit)
     rate = geometric_rate((s / unit) ** 2)
     beyond = np.exp(-rate * (np.where(on, k, np.floor(t / unit)) + 1.0)) / (1.0 + np.exp(-rate))
@@ -239,7 +255,7 @@ def _geometric_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _skellam_tail(t: Array, s: float, unit: float) -> Array:
-    """``P(K > k)`` is a non-central χ²'s distribution function, with ``2(k + 1)`` degrees, at v (Johnson 1959); the rest as above."""
+    """``P(K > k)`` by a non-central χ² distribution function (Johnson 1959)."""
     k, on = _multiples(t, unit)
     v = (s / unit) ** 2
     at = np.where(on, k, np.floor(t / unit))
@@ -249,19 +265,20 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
-    """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0, by the saddle point: ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)``.
+    """Return ``P(K > k) + P(K = k)/2`` for k ≥ 0 by the saddle point.
 
-    ``s = arsinh(k/v)``, ``κ = √(k² + v²)``. Lugannani & Rice 1980; ½·coth(s/2), for their 1/s, is the mean of what they have on a lattice
-    for ``P(K ≥ k)`` and for ``P(K > k)``.
+    ``Φ(−w) + φ(w)·(coth(s/2)/(2√κ) − 1/w)`` with ``s = arsinh(k/v)``, ``κ = √(k² + v²)``. Lugannani
+    & Rice 1980; ½·coth(s/2), for their 1/s, is the mean of their lattice forms for ``P(K ≥ k)`` and
+    ``P(K > k)``.
     """
     w = _signed_root(k, v)
-    far = np.maximum(w, 1e-3)  # nearer than that both terms are one but for a share of w/v
+    far = np.maximum(w, 1e-3)  # closer to 0 both terms equal 1 up to a share of w/v
     add = 0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
     return np.asarray(scipy.special.ndtr(-w) + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add))
 
 
 def _signed_root(k: Array, v: float) -> Array:
-    """Return ``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0, the saddle point's distance from 0 in deviations."""
+    """Return ``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
     return np.asarray(np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None)))
 
 

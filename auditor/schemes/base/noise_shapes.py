@@ -1,4 +1,4 @@
-"""How additive noise is spread over the attributes: ``K_0``, the covariance of one row's noise at level 1."""
+"""Shapes of additive noise: ``K_0``, a row's covariance at level 1."""
 
 from __future__ import annotations
 
@@ -16,28 +16,37 @@ from auditor.types import Array
 
 
 class VarianceShape(PluginParameters):
-    """Noise of one variance for all attributes, ``K_0 = v·I``, v in squared data units."""
+    """Noise of one variance v for all attributes: ``K_0 = v·I``.
+
+    v is in squared data units.
+    """
 
     variance: Annotated[float, Field(gt=0)]
 
 
 class AlongTheData(PluginParameters):
-    """Noise with the eigenvectors of the data: of the table, or of the law that its records were drawn from, if its source states one."""
+    """Noise with the eigenvectors of the data's covariance.
+
+    The covariance of the table, or of the population if its source states one.
+    """
 
     of: Literal["table", "population"] = "table"
 
 
 class SpectrumShape(AlongTheData):
-    """Noise with the data's eigenvectors (largest eigenvalue first) and eigenvalues of its own, in squared data units."""
+    """Noise with the data's eigenvectors and stated eigenvalues.
+
+    Largest eigenvalue of the data first; in squared data units.
+    """
 
     spectrum: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
 
 class DissimilarShape(AlongTheData):
-    """Noise with the data's eigenvectors, from correlated as the data are to the opposite, at one total variance.
+    """Noise with the data's eigenvectors and a chosen dissimilarity.
 
-    ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse order, so that noise lies where
-    the data do not; linear in between. ``variance``: its mean over the attributes, in squared data units.
+    ``dissimilar`` 0: eigenvalues in proportion to the data's; 0.5: white; 1: the data's in reverse
+    order; linear in between. ``variance``: mean over the attributes, in squared data units.
     """
 
     dissimilar: Annotated[float, Field(ge=0, le=1)]
@@ -45,7 +54,10 @@ class DissimilarShape(AlongTheData):
 
 
 class MatrixShape(PluginParameters):
-    """Noise covariance ``K_0`` given as rows of numbers, or the path of a CSV file without a header that holds them."""
+    """Noise covariance ``K_0`` as rows of numbers, or as a CSV file.
+
+    The file has no header.
+    """
 
     matrix: str | list[list[float]]
 
@@ -58,7 +70,10 @@ class MatrixShape(PluginParameters):
 
 
 class VariancesShape(PluginParameters):
-    """Noise of a variance of its own for each attribute, in squared data units, independent between attributes."""
+    """Independent noise with one variance per attribute.
+
+    In squared data units.
+    """
 
     variances: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
@@ -67,7 +82,7 @@ NoiseShape = Literal["white", "data", "bounds"] | VarianceShape | SpectrumShape 
 
 
 def check_covariance(rows: Any) -> Array:
-    """Return a covariance matrix as an array, symmetric to the last digit, or raise ValueError saying what is wrong with it."""
+    """Return an exactly symmetric covariance matrix, or raise ValueError."""
     try:
         K = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
@@ -89,15 +104,16 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
 
     Parameters
     ----------
-    shape : 'white', 'data' or a shape model
-        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``; ``variance``: ``v·I``; ``spectrum``: the data's
-        eigenvectors with other eigenvalues; ``dissimilar``: the same, from the data's to the opposite; ``matrix``: given.
+    shape : 'white', 'data', 'bounds' or a shape model
+        ``white``: ``(tr K_X / N)·I``; ``data``: ``K_X``; ``bounds``: ``diag(Δ²)``; ``variance``:
+        ``v·I``; ``spectrum``: the data's eigenvectors with other eigenvalues; ``dissimilar``:
+        eigenvalues from the data's to the reverse; ``matrix``: given.
     K_X : ndarray of shape (N, N)
         The data's covariance.
     base : Path, optional
         Folder that a matrix file's path is relative to.
     spans : ndarray of shape (N,), optional
-        ``Δ``: what one record may change by, stated bounds.
+        ``Δ``: largest change of one record, from stated bounds.
 
     Returns
     -------
@@ -132,16 +148,18 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
 
 
 ProductShape = Literal["white", "data", "bounds"] | VarianceShape | VariancesShape
-"""Noise that is independent between attributes: ``data`` has each attribute's own variance."""
+"""Shape with independent attributes; ``data`` has each attribute's own variance."""
 
 
 def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -> Array:
-    """Return a diagonal ``K_0``, shape (N, N): ``data`` is ``diag K_X``, ``variances`` are as given, the others as of ``noise_shape``.
+    """Return a diagonal ``K_0``, shape (N, N).
+
+    ``data`` is ``diag K_X``, ``variances`` are as given, the others as in ``noise_shape``.
 
     Raises
     ------
     AuditorError
-        There is not one variance for each of the N attributes.
+        The number of variances is not N.
     """
     if shape == "data":
         return np.diag(np.clip(np.diag(K_X), 0.0, None))
@@ -153,21 +171,24 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
 
 
 def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Array:
-    """Return eigenvalues of noise that go from the data's (0) over equal ones (0.5) to the data's reversed (1), shape (N,).
+    """Return noise eigenvalues of a chosen dissimilarity, shape (N,).
+
+    From the data's (0) over equal eigenvalues (0.5) to the data's reversed (1).
 
     Parameters
     ----------
     values : ndarray of shape (N,)
-        The data's eigenvalues, sorted either way; only their proportions count.
+        The data's eigenvalues, ascending or descending; only their proportions count.
     dissimilar : float
         In [0, 1].
     variance : float
-        Mean of the result, in squared data units, whatever ``dissimilar`` is.
+        Mean of the result, in squared data units.
 
     Notes
     -----
-    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors, without saying how; noise concentrates on
-    the principal components left of the white noise in its Fig. 4, and on the others right of it.
+    huang2005, section 8.2, changes the noise's eigenvalues and keeps the data's eigenvectors; it
+    gives no formula. In its Fig. 4, noise left of white is on the principal components, and right
+    of white on the others.
 
     Examples
     --------
@@ -180,7 +201,9 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
 
 
 def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
-    """Return the correlation dissimilarity of data and noise, ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)``.
+    """Return the correlation dissimilarity of data and noise.
+
+    ``√(1/(N²−N) Σ_{i≠j} (C_X − C_R)²)`` (huang2005, Definition 8.1, with ERRATA's root).
 
     Parameters
     ----------
@@ -190,11 +213,7 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
     Returns
     -------
     float
-        From 0, correlated alike, to 2.
-
-    Notes
-    -----
-    Source: huang2005, Definition 8.1, with ERRATA's root.
+        From 0 (equal correlations) to 2.
 
     Examples
     --------
@@ -207,12 +226,14 @@ def correlation_dissimilarity(C_X: Array, C_R: Array) -> float:
 
 
 def matrix_of_file(name: str, base: Path | None, field: str) -> Array:
-    """Return a matrix from a CSV file without a header, in the scenario's folder or else the current one.
+    """Return a matrix from a CSV file without a header.
+
+    The path is relative to ``base``, else to the current folder.
 
     Raises
     ------
     AuditorError
-        There is no such file, or it holds something else.
+        The file is missing, or is no matrix of numbers.
     """
     path = next((path for path in located(name, base) if path.is_file()), None)
     if path is None:

@@ -1,4 +1,4 @@
-"""Plans that schemes share: a copy from its two neighbours, from the lowest level up, or from the original alone."""
+"""Plans that schemes share: bridge, upward and fresh draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from auditor.types import Array
 
 
 def min_covariance(levels: Sequence[float]) -> Array:
-    """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M): that of a process with independent increments (li2011 (19))."""
+    """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M) (li2011 (19)).
+
+    The covariance of a process with independent increments.
+    """
     s = np.asarray(levels, dtype=np.float64)
     return np.minimum(s[:, None], s[None, :])
 
@@ -32,13 +35,15 @@ def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 
 def bridge_plan(levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()) -> list[Step]:
-    """Return one step a copy, in order of release or another one, from its two neighbouring levels only.
+    """Return one step per copy, from its two neighbouring levels only.
 
-    Source: the Brownian bridge; equal to li2012 (17)–(18), see the module's notes. ``O(log M)`` comparisons a copy.
+    In order of release, or in ``order``. The Brownian bridge, equal to li2012 (17)–(18); ``O(log
+    M)`` comparisons per copy.
     """
     new = order or range(existing + 1, len(levels) + 1)
-    held = np.fromiter(levels, np.float64, existing)  # six times as fast as np.asarray, which asks each number what it is
-    # Of the copies that exist only a new one's neighbours are looked for, so that many cost no more than few.
+    held = np.fromiter(levels, np.float64, existing)  # six times as fast as np.asarray, which inspects each number
+    # Only neighbours of new copies are searched for, so the cost does not grow with the number of
+    # existing copies.
     ordered, drawn = [0.0, *_next_to(held, [levels[copy - 1] for copy in new])], {0.0: ORIGINAL}
 
     def holder(level: float) -> int:
@@ -56,7 +61,7 @@ def bridge_plan(levels: Sequence[float], existing: int = 0, order: Sequence[int]
 
 
 def _next_to(held: Array, levels: Sequence[float]) -> list[float]:
-    """Return those of the levels held that some others lie between, or are equal to, ascending."""
+    """Return the held levels adjacent or equal to other levels, ascending."""
     if not held.size:
         return []
     place = np.searchsorted(ordered := np.sort(held), levels)
@@ -65,7 +70,6 @@ def _next_to(held: Array, levels: Sequence[float]) -> list[float]:
 
 
 def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]) -> Step:
-    """Return the step of a new level that belongs at ``place`` among the ordered ones."""
     if place == len(ordered):
         return Step(copy, ((holder(ordered[-1]), 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
     if ordered[place] == s:

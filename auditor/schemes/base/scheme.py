@@ -1,4 +1,4 @@
-"""What a perturbation scheme is: levels and a table in, copies out, and beside that the law of what it draws."""
+"""Base class of schemes: draws copies of a table and states their law."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, eq=False)
 class TableMoments:
-    """Exact first and second moments of the table being released.
+    """Exact first and second moments of the released table.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class TableMoments:
     rows : int
         ``n``.
     spans : ndarray of shape (N,), optional
-        ``Δ``, by how much one record may change in each attribute, in data units; None where nobody has stated it.
+        ``Δ``, largest change of one record in each attribute, in data units; None if unstated.
     first : TableMoments or None
-        Of the first batch alone, where records arrived in batches.
+        Of the first batch, where records arrived in batches.
     of_first_batch : bool
-        Whether these are a first batch's moments, and other batches follow it.
+        Whether later batches follow.
     """
 
     mean: Array
@@ -54,26 +54,27 @@ class TableMoments:
     rows: int
     spans: Array | None = None
     steps: Callable[[], Recorded] | None = field(default=None, repr=False)
-    """Finds in what steps the columns are recorded, a pass over the table: for noise that lies on the same lattice."""
+    """Finds the recording steps of the columns in one pass over the table; for noise on a lattice.
+    """
     lags: Callable[[], tuple[Array, int]] | None = field(default=None, repr=False)
-    """Finds how records follow one another, a pass over the table: for noise that follows them."""
+    """Finds autocorrelations in one pass over the table; for serial noise."""
     first: TableMoments | None = None
     of_first_batch: bool = False
     population: Callable[[], Array | None] | None = field(default=None, repr=False)
-    """Finds the covariance of the law that records were drawn from, where their source states one."""
+    """Finds the population covariance, if the source states one."""
 
     @property
     def scale(self) -> TableMoments:
-        """What noise is scaled to: the moments of the first batch, where records arrived in batches, and else these."""
+        """Moments that noise is scaled to: the first batch's, if any."""
         return self if self.first is None else self.first
 
     def __post_init__(self) -> None:
-        """Seal the moments: schemes and attacks are shown these very arrays."""
+        """Make the arrays read-only, since schemes and attacks receive them."""
         seal(self.mean, self.covariance)
 
     @cached_property
     def recorded(self) -> Recorded:
-        """In what steps the columns are recorded; none where only moments are known."""
+        """Recording steps of the columns; none if only moments are known."""
         if self.steps is not None:
             return self.steps()
         none = np.full(len(self.mean), np.nan)
@@ -81,12 +82,15 @@ class TableMoments:
 
     @cached_property
     def autocorrelations(self) -> tuple[Array, int]:
-        """How records follow one another (``data_autocorrelations``); in no order where only moments are known."""
+        """Autocorrelations of the records (``data_autocorrelations``).
+
+        Zero if only moments are known.
+        """
         return (np.ones(1), 0) if self.lags is None else self.lags()
 
     @cached_property
     def population_covariance(self) -> Array:
-        """Covariance of the law that records were drawn from, shape (N, N).
+        """Covariance of the population that records were drawn from, shape (N, N).
 
         Raises
         ------
@@ -108,20 +112,22 @@ class TableMoments:
 
 @dataclass(frozen=True)
 class Key:
-    """Names every random stream of one release: the same key gives the same copies.
+    """Names every random stream of one release: equal keys, equal copies.
 
     Attributes
     ----------
     seed, scheme, replicate
         Of the release.
     block : int
-        Number of the block of records, for schemes that are asked to perturb one block at a time: those of categories.
+        Number of the block of records, for categorical schemes, which perturb one block at a time.
     grid : tuple of N floats
-        What released values are multiples of, by attribute; empty in audits, whose copies nobody gets.
+        Grid of released values, by attribute; empty in audits, whose copies are not released.
     past : tuple of ndarrays
-        Of a later batch the last records before it, the originals first and then every copy's: what noise that follows on goes on from.
+        Last records before a later batch, the originals first, then every copy's; serial noise
+        continues from them.
     matrices : int or ReleaseKey, optional
-        Where secret matrices come from, when not from the seed: an extension has its own seed, and the matrices of the first copies.
+        Seed of secret matrices, if not ``seed``: an extension has its own seed, and the matrices of
+        the first copies.
     """
 
     seed: Seed
@@ -134,13 +140,13 @@ class Key:
 
     @property
     def audit_seed(self) -> int:
-        """The seed of a release that is drawn to be audited: those for release have a secret key instead."""
+        """Seed of an audited release; a real release has a secret key instead."""
         assert isinstance(self.seed, int), "audits draw from seeds"
         return self.seed
 
 
 class RowsOf(Sequence[Array]):
-    """Rows ``start`` to ``stop`` of each of many copies, cut only when asked for: a new copy reads two of a thousand."""
+    """Rows ``start`` to ``stop`` of each of many copies, sliced lazily."""
 
     def __init__(self, copies: Sequence[Array], start: int, stop: int) -> None:
         self._copies = copies
@@ -160,7 +166,7 @@ class RowsOf(Sequence[Array]):
 
 
 class Sampler(Protocol):
-    """Draws the copies of one release, block of rows by block of rows, in any order of blocks."""
+    """Draws the copies of one release block by block, in any order of blocks."""
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows.
@@ -171,13 +177,14 @@ class Sampler(Protocol):
             Number of the block (``auditor.numerics.blocks.row_blocks``).
         x : ndarray of shape (b, N)
             The block's original rows.
-        out : sequence of M ndarrays, as ``Scheme.blank`` makes them
-            One array a copy, in order of release; the first ``existing`` hold copies released before, and are only read.
+        out : sequence of M ndarrays, as from ``Scheme.blank``
+            One array per copy, in order of release; the first ``existing`` hold earlier copies and
+            are only read.
         """
 
 
 class MadeCopies:
-    """A sampler that hands out rows of new copies that are in memory; those that are out already are left as they are."""
+    """Sampler that returns rows of copies in memory; leaves earlier copies."""
 
     def __init__(self, copies: Sequence[Array], bounds: Sequence[tuple[int, int]]) -> None:
         self._copies, self._bounds = copies, bounds
@@ -190,39 +197,54 @@ class MadeCopies:
 
 
 class Scheme(Plugin):
-    """A way of making copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
+    """A way of drawing copies ``Y_1 … Y_M`` of a table ``X`` at given levels."""
 
     kind = "scheme"
     family: ClassVar[str]
-    """What attacks ask for: ``additive``, ``uniform`` …"""
+    """Family that attacks select on: ``additive``, ``uniform`` …"""
     engine: ClassVar[Literal["numeric", "categorical"]] = "numeric"
-    """Which engine audits its copies (``auditor.audit.engine``): they are columns of numbers, or codes of categories."""
+    """Engine that audits the copies (``auditor.audit.engine``): columns of numbers, or codes of
+    categories.
+    """
     claims: ClassVar[str] = ""
-    """What the scheme promises under collusion, or that it promises nothing."""
+    """The scheme's promise under collusion, if any."""
     needs_levels: ClassVar[bool] = True
     on_grid: ClassVar[bool] = False
-    """Whether its sampler rounds what it draws to ``Key.grid``."""
+    """Whether its sampler rounds draws to ``Key.grid``."""
     on_lattice: ClassVar[bool] = False
-    """Whether values must be whole multiples of a unit of their column: released ones are, too, so that nothing is rounded."""
+    """Whether values must be whole multiples of their column's unit; released values are too, so
+    none is rounded.
+    """
     makes_copies: ClassVar[bool] = True
-    """Whether it draws the copies itself; otherwise they are there already, and there is nothing to perturb."""
+    """Whether it draws the copies itself; otherwise they exist already."""
     needs_table: ClassVar[bool] = False
-    """Whether it must see all of the table, which it is then given as ``table``; others make a block's copies from that block alone."""
+    """Whether it needs the whole table (``table``); other schemes perturb each block independently.
+    """
     adds_noise: ClassVar[bool] = False
-    """Whether released values are the original's plus noise, with nothing done to them afterwards."""
+    """Whether released values are the original plus noise, without a later step."""
     fresh_shaped_noise: ClassVar[bool] = False
-    """Whether copies' noise is independent of one another's and shaped like the data, as li2012's Theorem 3 supposes."""
+    """Whether noise is independent between copies and shaped like the data, as in li2012's Theorem
+    3.
+    """
     held_against: ClassVar[bool] = False
-    """Whether copies from files are compared with its law at levels that are estimated from them (metric ``off_law``). It may have no
-    parameter without a default, and is not inherited: a scheme that is derived from this one may have another law."""
+    """Whether copies from files are compared with its law at estimated levels (metric ``off_law``).
+    All its parameters must have defaults. Not inherited, since a derived scheme may have another
+    law.
+    """
     has_matrices: ClassVar[bool] = False
-    """Whether it multiplies records by secret matrices, which copies made later must be multiplied by too."""
+    """Whether it multiplies records by secret matrices, which later copies must reuse."""
     level_of_original: ClassVar[float | None] = None
-    """Level at which a copy is the original. Schemes that have one perturb each value anew in every run: copies of two runs average out."""
+    """Level at which a copy is the original. A scheme that has one draws anew in every run, so
+    copies of two runs average out.
+    """
     trial_levels: ClassVar[tuple[float, ...]] = (0.5, 0.8, 0.65)
-    """Three levels that ``auditor.testing`` tries it with, unless it has levels of its own; noise multiples or probabilities."""
+    """Three levels that ``auditor.testing`` uses, unless the scheme has its own; noise multiples or
+    probabilities.
+    """
     other_trials: ClassVar[tuple[Mapping[str, Any], ...]] = ()
-    """Parameters beside ``trial`` that ``auditor.testing`` tries attacks on: where they change what is secret."""
+    """Parameters in addition to ``trial`` that ``auditor.testing`` tries attacks on, if they change
+    the secret.
+    """
 
     base: Path | None = None
     """Folder that file names in the parameters are relative to."""
@@ -235,27 +257,27 @@ class Scheme(Plugin):
         Raises
         ------
         AuditorError
-            A level is impossible; the message says which and what was expected.
+            Naming the level and the expected range.
         """
         check_each(levels, lambda level: bool(np.isfinite(level)) and level >= 0, "a finite noise multiple σ² ≥ 0")
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table the scheme cannot release; any will do, unless a scheme knows better.
+        """Refuse a table the scheme cannot release; accepts any by default.
 
         Parameters
         ----------
         table : Table
         asked : DataUse
-            How the scenario asked for it: what was selected, dropped or rescaled.
+            The scenario's selection, exclusions and rescaling.
 
         Raises
         ------
         AuditorError
-            Saying what was expected.
+            Naming the requirement.
         """
 
     def audited(self, table: Table) -> Audited:
-        """Return the part of a table that copies are of, which is audited: all of it, unless copies that are there already lack some.
+        """Return the audited part of a table: the part that all copies contain.
 
         Raises
         ------
@@ -265,72 +287,76 @@ class Scheme(Plugin):
         return Audited(table)
 
     def handed_in(self, table: Table) -> list[Array]:
-        """Return all that copies which are there already say of each record of the whole table, where that is more than what is audited.
+        """Return all values of existing copies, if they exceed the audited ones.
 
-        Of each copy a column for every attribute, and any others after them; NaN where it says nothing.
+        Per copy one column for every attribute, then any extra columns; NaN where a record has no
+        value.
         """
         return []
 
     @property
     def distribution(self) -> str | None:
-        """How added noise is distributed; None where none is added."""
+        """Distribution of added noise; None if none is added."""
         return None
 
     def default_levels(self) -> tuple[float, ...]:
-        """Return the levels of a release that was asked for without any; none unless a scheme knows better."""
+        """Return the levels of a release that states none; empty by default."""
         return ()
 
     def count(self, levels: Sequence[float]) -> int:
-        """Return how many copies there are of a release at these levels: one a level, unless they are there already."""
+        """Return the number of copies: one per level by default."""
         return len(levels)
 
     @property
     def public(self) -> dict[str, Any]:
-        """What is no secret of the scheme: its name and its parameters."""
+        """Public description of the scheme: its name and its parameters."""
         return {"name": self.name, **self.parameters.model_dump()}
 
     def output_width(self, width: int) -> int:
-        """Return how many columns recipients get of a table of that many attributes; the table's own unless a scheme says otherwise."""
+        """Return the number of columns of a copy; the table's own by default."""
         return width
 
     def blank(self, rows: int, width: int) -> Array:
-        """Return memory for so many records of a copy of a table of so many attributes: rows of numbers unless a scheme says otherwise."""
+        """Return memory for records of a copy: rows of numbers by default."""
         return np.empty((rows, self.output_width(width)))
 
     def to_columns(self, copy: Array, attributes: Sequence[str]) -> Array:
-        """Return rows of a copy as the columns of numbers that recipients get, shape (b, output_width(N)): the rows as they are."""
+        """Return rows of a copy as released columns, shape (b, output_width(N))."""
         return copy
 
     def from_columns(self, columns: Array, attributes: Sequence[str]) -> Array:
-        """Return rows of a copy from what recipients got of it."""
+        """Return rows of a copy from its released columns."""
         return columns
 
     @abstractmethod
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return the exact law of the noise in copies at these levels, or None when the scheme has none to state."""
+        """Return the exact noise law of copies at these levels, or None."""
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return seconds that copies take beside a draw for every value, on one core: none unless a scheme knows better."""
+        """Return seconds per release in addition to a draw per value, one core."""
         return 0.0
 
     def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
-        """Return what was done to copies that are the original plus noise until a square matrix is applied; None for any others."""
+        """Return the square matrices applied to original plus noise, or None."""
         return None
 
     def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
-        """Return what was drawn, apart from the values that it was done to, for tests of a scheme whose law is ``unstated``.
+        """Return the draws separately from the values, where the law is unstated.
 
-        Of some rows: points of shape (r, N), copies that are these plus noise, and the law of that noise, which is independent of
-        the points. None where a scheme has no such noise.
+        For tests, on some rows: points of shape (r, N), copies equal to the points plus noise, and
+        the law of that noise, which is independent of the points. None if the scheme has no such
+        noise.
         """
         return None
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
-        """Return figures of the release itself that results should hold, metric → value; none unless a scheme has some."""
+        """Return figures of the release for the results, metric → value."""
         return {}
 
     def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
-        """Return what each coalition's copies keep of promises that can be checked on copies alone; none unless a scheme makes some.
+        """Return, by coalition, measured promises; empty by default.
+
+        Promises can be computed from copies alone.
 
         Parameters
         ----------
@@ -346,24 +372,25 @@ class Scheme(Plugin):
         return {}
 
     def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-        """Return whether one copy of each coalition makes its others useless to every attack, where the copies themselves show it.
+        """Return, by coalition, whether one copy is sufficient for all others.
 
-        Parameters are those of ``promises``; nothing unless a scheme can tell, as those can that draw nothing and so have no law.
+        Parameters as in ``promises``. Only deterministic schemes, which have no law, can decide it
+        from the copies.
         """
         return {}
 
     @abstractmethod
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
-        """Return what draws copies ``existing + 1 … M`` given those released before, ``levels`` being those of all M."""
+        """Return the sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
 
 
 def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
-    """Return what there is for the engine that a scheme names.
+    """Return the choice for the scheme's engine.
 
     Raises
     ------
     PluginError
-        It names none that there is.
+        The engine is unknown.
     """
     if scheme.engine not in choices:
         meant = did_you_mean(str(scheme.engine), choices)
@@ -372,7 +399,7 @@ def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
 
 
 def schemes_held_against(engine: str) -> list[Any]:
-    """Return the schemes of one engine that copies from files are compared with, by name.
+    """Return the schemes of one engine that file copies are compared with.
 
     Examples
     --------
@@ -384,7 +411,7 @@ def schemes_held_against(engine: str) -> list[Any]:
 
 
 def table_moments(table: Table) -> TableMoments:
-    """Return the table's exact mean and covariance (divisor n), and beside them those of its first batch, if it came in batches."""
+    """Return the exact mean and covariance (divisor n), also of a first batch."""
     mean, covariance = table.moments()
     first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
     lags = partial(data_autocorrelations, table, mean, covariance)

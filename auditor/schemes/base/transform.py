@@ -1,4 +1,4 @@
-"""Copies multiplied by a matrix: the map of one copy, and of all copies of a release."""
+"""Matrix transforms of copies: of one copy, and of a whole release."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Transform:
         out += self.shift
 
     def undo(self, y: Array) -> Array:
-        """Return ``(y − t) M``, shape (b, N): the original rows when ``M`` is orthogonal."""
+        """Return ``(y − t) M``, shape (b, N): the original if M is orthogonal."""
         return np.asarray((y - self.shift) @ self.matrix)
 
     def inverse(self, y: Array) -> Array:
@@ -43,7 +43,7 @@ class Transform:
         Raises
         ------
         LinAlgError
-            It is singular, to the last bit; one that nearly is gives rounding back, and is *not checked* for.
+            The matrix is exactly singular; near-singularity is *not checked*.
         """
         if self.orthogonal:
             return self.undo(y)
@@ -51,14 +51,14 @@ class Transform:
 
     @cached_property
     def orthogonal(self) -> bool:
-        """Whether the matrix keeps lengths, to the last digits."""
+        """Whether the matrix is orthogonal, up to rounding."""
         return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
 
 
 def haar(N: int, rng: Rng, *count: int) -> Array:
-    """Return a uniformly random orthogonal matrix, shape (N, N), of either determinant; or so many, shape (count, N, N).
+    """Return uniformly random orthogonal matrices, shape (*count, N, N).
 
-    QR of a normal matrix; with R's diagonal made positive Q is unique, and Haar (Mezzadri 2007).
+    QR of a normal matrix, with R's diagonal positive, is Haar distributed (Mezzadri 2007).
     """
     Q, R = np.linalg.qr(rng.standard_normal((*count, N, N)))
     return np.asarray(Q * np.where(np.einsum("...ii->...i", R) < 0, -1.0, 1.0)[..., None, :])
@@ -66,12 +66,12 @@ def haar(N: int, rng: Rng, *count: int) -> Array:
 
 @dataclass(frozen=True)
 class Transformed:
-    """What was done to the copies of one release, and the law of the noise before it was.
+    """Transforms of one release's copies, and the noise law before them.
 
     Attributes
     ----------
     transforms : tuple of M Transform
-        Square, of the table's width; that they can be inverted is *not checked*.
+        Square, of the table's width; invertibility is *not checked*.
     law : NoiseLaw
         Of ``Z``.
     """
@@ -85,11 +85,14 @@ class Transformed:
 
     @property
     def rigid(self) -> bool:
-        """Whether every copy was rotated and moved only: other matrices blow rounding up when they are undone."""
+        """Whether every transform is rigid: others amplify rounding if undone."""
         return all(transform.orthogonal for transform in self.transforms)
 
     def as_seen(self, moments: Moments) -> Moments:
-        """Return moments of ``[x, y_1 … y_M]``, of ``y`` about ``M_i μ + t_i``, given those of ``[x, u_1 … u_M]``."""
+        """Return moments of ``[x, y_1 … y_M]`` from those of ``[x, u_1 … u_M]``.
+
+        ``y`` is centred at ``M_i μ + t_i``.
+        """
         return Moments(moments.count, self._all @ moments.total, self._all @ moments.products @ self._all.T)
 
     @cached_property

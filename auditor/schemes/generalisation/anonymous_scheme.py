@@ -1,7 +1,8 @@
-"""What schemes that release classes of records have in common: what identifies, what classes promise, how copies are handed out.
+"""Base of schemes that release equivalence classes of records.
 
-A scheme of this kind says in ``partitions`` which records share a class in each copy; nothing about it is random. The copies are those of
-``auditor.schemes.generalisation.copies``, their promises those of ``auditor.schemes.generalisation.classes``.
+A subclass states in ``partitions`` which records share a class in each copy, without randomness.
+Copies are built in ``auditor.schemes.generalisation.copies``, their promises in
+``auditor.schemes.generalisation.classes``.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 class AnonymousScheme(Scheme):
-    """Copies whose quasi-identifiers are ranges, the same for all records of a class; the other attributes are released as they are."""
+    """Copies with one range per class in each quasi-identifier.
+
+    Other attributes are released unperturbed.
+    """
 
     family = "k-anonymity"
     needs_table = True
     nested: ClassVar[bool] = False
-    """Whether it claims that one copy of every coalition tells all that the others do."""
+    """Whether it claims that one copy of every coalition is sufficient."""
     trial = MappingProxyType({"quasi": ["a", "b"], "sensitive": "c"})
     trial_levels = (3.0, 5.0, 4.0)
 
     class Parameters(PluginParameters):
-        """What identifies, what is sensitive, and which rules classes must satisfy beside k."""
+        """Quasi-identifiers, sensitive attribute, and class rules besides k."""
 
         quasi: list[str] = Field(min_length=1, description="attributes that identify when taken together")
         sensitive: str = Field(description="the attribute to protect; released as it is")
@@ -69,14 +73,15 @@ class AnonymousScheme(Scheme):
 
     @property
     def public(self) -> dict[str, Any]:
-        """The parameters, and what the data's owner declared of the columns."""
+        """The parameters, and the owner's declarations about the columns."""
         return super().public | {"hierarchies": {} if self.table is None else dict(self.table.hierarchies)}
 
     @abstractmethod
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
-        """Return who shares a class in copies ``existing + 1 … M``; ``levels`` are those of all M.
+        """Return the classes of copies ``existing + 1 … M``; ``levels`` of all M.
 
-        Or in all M, where new copies are made of those that are out: then these must be what was released, and are compared with it.
+        Or of all M, if new copies are derived from earlier ones; the earlier ones are then compared
+        with the release.
 
         Raises
         ------
@@ -85,7 +90,7 @@ class AnonymousScheme(Scheme):
         """
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table without an attribute that is named."""
+        """Refuse a table that lacks a named attribute."""
         self._check(table)
 
     def _check(self, table: Table) -> None:
@@ -97,7 +102,7 @@ class AnonymousScheme(Scheme):
             raise AuditorError(f"range: {self.parameters.sensitive!r} has a hierarchy, and its values no range; use `distinct` or `t`")
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no k, and, of a table that is there, one that it cannot keep even as a single class."""
+        """Refuse a level that is no k, or that the table cannot satisfy."""
         check_sizes(levels, "k", least=1)
         if self.table is not None:
             self._check(self.table)
@@ -105,7 +110,10 @@ class AnonymousScheme(Scheme):
                 self.rules(k, self.table)
 
     def output_width(self, width: int) -> int:
-        """Return two bounds a quasi-identifier, one column for each other attribute, and one for suppression."""
+        """Return the number of released columns.
+
+        Two bounds per quasi-identifier, one column per other attribute, and one suppression flag.
+        """
         return width + len(self.parameters.quasi) + 1
 
     def blank(self, rows: int, width: int) -> ClassRecords:
@@ -121,10 +129,10 @@ class AnonymousScheme(Scheme):
         return from_columns(columns, self._quasi(attributes))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: nothing is drawn."""
+        """Return None: copies are deterministic."""
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> AnonymousSampler:
-        """Return what hands out the copies; there is nothing random about them.
+        """Return the sampler of the copies, which are deterministic.
 
         Raises
         ------
@@ -143,18 +151,18 @@ class AnonymousScheme(Scheme):
         return compose(np.where(numbers[:, None] < 0, X.mean(axis=0), X), self._quasi(table.attributes), *partition)
 
     def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
-        """Return what the copies keep of k, ℓ, α, h, e and t, for each coalition that holds some of them."""
+        """Return k, ℓ, α, h, e and t of each coalition's copies."""
         assert self.table is not None
         sensitive = self.table.attributes.index(self.parameters.sensitive)
         ground = self._ground(np.unique(self.table.values[:, sensitive]), self.table)
         return by_coalition(blocks, coalitions, sensitive, ground, self._confidential(self.table))
 
     def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-        """Return whether one copy of each coalition tells all that its others do: see ``auditor.schemes.generalisation.copies.tells``."""
+        """Return whether one copy of each coalition is sufficient (``tells``)."""
         return sufficient(blocks, coalitions)
 
     def rules(self, k: float, table: Table) -> tuple[Array, Indices, Rules]:
-        """Return quasi-identifiers, shape (n, q), sensitive values as places among the distinct ones, shape (n,), and what binds a class.
+        """Return quasi-identifiers (n, q), sensitive codes (n,) and class rules.
 
         Raises
         ------
@@ -178,12 +186,13 @@ class AnonymousScheme(Scheme):
         return [attributes.index(name) for name in self.parameters.quasi]
 
     def _confidential(self, table: Table) -> list[float]:
-        """Return the confidential values as the table holds them: of a column with a hierarchy as places among its leaves.
+        """Return the confidential values, or their places in a hierarchy.
 
         Raises
         ------
         AuditorError
-            One is no number, or not among the leaves that were declared. Whether anybody has it is the table's secret.
+            One is no number, or not among the declared leaves. Whether a record has it stays
+            secret.
         """
         name, wanted = self.parameters.sensitive, self.parameters.confidential
         if name in table.hierarchies:
@@ -199,13 +208,12 @@ class AnonymousScheme(Scheme):
         return [float(value) for value in wanted]
 
     def _ground(self, values: Array, table: Table) -> Ground:
-        """Return how far the sensitive values found are apart: by their hierarchy, or else by rank."""
         hierarchy = table.hierarchies.get(self.parameters.sensitive)
         return "ordered" if hierarchy is None else {place: hierarchy.ancestors[int(value)] for place, value in enumerate(values)}
 
 
 class AnonymousSampler:
-    """Hands out the rows of copies that are in memory; there are ``before`` others before them."""
+    """Returns rows of copies in memory; ``before`` copies precede them."""
 
     def __init__(self, copies: Sequence[ClassRecords], before: int, bounds: Sequence[tuple[int, int]], quasi: Sequence[int]) -> None:
         self._copies, self._before, self._bounds, self._quasi = copies, before, bounds, quasi
@@ -216,7 +224,7 @@ class AnonymousSampler:
         Raises
         ------
         AuditorError
-            Copies that are out are not those that new ones are made of.
+            Earlier copies differ from the release that new ones derive from.
         """
         a, b = self._bounds[index]
         for number, copy in enumerate(self._copies, start=self._before):
@@ -227,6 +235,5 @@ class AnonymousSampler:
                 raise AuditorError(f"copy {number + 1}, which is out, {why}")
 
     def _same(self, released: Array, copy: ClassRecords) -> bool:
-        """Whether released rows, as records of classes or as the columns that recipients got, are these."""
         columns = released if released.dtype.names is None else to_columns(released, self._quasi)
         return np.array_equal(columns, to_columns(copy, self._quasi))

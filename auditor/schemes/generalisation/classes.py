@@ -1,8 +1,8 @@
-"""What equivalence classes promise, by definition: k, ℓ of three kinds, α, h, e and t; ``promises`` finds them for copies.
+"""Promises of equivalence classes: k, ℓ of three kinds, α, h, e and t.
 
 | symbol | meaning | source |
 | --- | --- | --- |
-| ``E`` | equivalence class: records alike in all quasi-identifiers | samarati2001 |
+| ``E`` | equivalence class: records equal in all quasi-identifiers | samarati2001 |
 | ``P_E(v), P(v)`` | share of sensitive value v in a class, in the table | |
 | ``k`` | size of the smallest class | samarati2001 |
 | distinct ``ℓ`` | fewest distinct sensitive values in a class | machanavajjhala2007 |
@@ -10,12 +10,13 @@
 | ``r_1 ≥ r_2 ≥ …`` | how many records of a class have its commonest sensitive value, its next, … | |
 | recursive ``(c, ℓ)`` | ``r_1 < c (r_ℓ + r_{ℓ+1} + …)`` in every class | machanavajjhala2007 |
 | ``α`` | ``max_E max_v P_E(v)`` | wong2006 |
-| ``h`` | ``max_E max_{v confidential} P_E(v)``: how sure anybody can be of one of the values that nobody may infer | wang2007 |
-| ``e`` | least range of the sensitive values in a class; (k, e) asks for k distinct ones besides | zhang2007 |
+| ``h`` | ``max_E max_{v confidential} P_E(v)``: largest certainty about a confidential value | wang2007 |
+| ``e`` | least range of the sensitive values in a class; (k, e) also requires k distinct values | zhang2007 |
 | ``t`` | largest earth mover's distance between a class's and the table's sensitive values | li2007 |
 
-Earth mover's distance: for unordered values all are 1 apart, ``½ Σ |P_E − P|``; for numbers, ranked 1 … m, neighbours are 1/(m−1) apart,
-``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``; with a hierarchy, values are apart by the height of their lowest common ancestor over the tree's.
+Earth mover's distance: for unordered values ``½ Σ |P_E − P|`` (all distances 1). For numbers,
+ranked 1 … m, neighbours are 1/(m−1) apart: ``Σ_i |Σ_{j≤i} (P_E − P)(j)| / (m−1)``. With a
+hierarchy, the distance is the height of the lowest common ancestor over the tree's.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ import numpy as np
 from auditor.types import Array, Indices
 
 Ground = Literal["equal", "ordered"] | Mapping[Hashable, Sequence[Hashable]]
-"""How far sensitive values are apart: all alike, by rank, or by each value's ancestors from parent to root, all as many."""
+"""Distance between sensitive values: equal, by rank, or by each value's ancestors from parent to
+root (equal numbers).
+"""
 
 
 def counted(classes: Indices, codes: Indices, shape: tuple[int, int]) -> Array:
-    """Return how many records of each class have each value, shape (classes, V), from records' classes and values by number."""
+    """Return the number of records per class and value, shape (classes, V)."""
     counts = np.zeros(shape)
     np.add.at(counts, (classes, codes), 1.0)
     return counts
@@ -45,9 +48,10 @@ def entropies(P: Array) -> Array:
 
 
 def rarer_over_commonest(counts: Array, ell: int) -> Array:
-    """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,), from counts of shape (classes, V).
+    """Return ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of each class, shape (classes,).
 
-    Recursive (c, ℓ) holds for every c above its inverse; for none where it is 0, as a class has fewer than ℓ values.
+    From counts of shape (classes, V). Recursive (c, ℓ) holds for every c above its inverse; for
+    none where it is 0.
 
     Examples
     --------
@@ -59,13 +63,19 @@ def rarer_over_commonest(counts: Array, ell: int) -> Array:
 
 
 def spans(counts: Array, values: Array) -> Array:
-    """Return the range of each class's sensitive values, shape (classes,); ``values`` rising, of shape (V,)."""
+    """Return the range of each class's sensitive values, shape (classes,).
+
+    ``values`` is ascending, of shape (V,).
+    """
     held = counts > 0
     return np.asarray(values[::-1][held[:, ::-1].argmax(axis=1)] - values[held.argmax(axis=1)])
 
 
 def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Ground) -> Array:
-    """Return each class's distance from the table, shape (classes,); ``values`` sorted, as ``P``'s columns are."""
+    """Return each class's distance from the table, shape (classes,).
+
+    ``values`` are sorted, in the order of ``P``'s columns.
+    """
     gap = P_E - P
     if distance == "equal":
         return np.asarray(0.5 * np.abs(gap).sum(axis=1))
@@ -76,7 +86,10 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
 
 
 def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]) -> Array:
-    """Return ``Σ over inner nodes (height/H)·min(surplus, deficit among children)`` (li2007)."""
+    """Return the earth mover's distance under a hierarchy (li2007).
+
+    ``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
+    """
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
         extra = gap @ under
@@ -86,9 +99,9 @@ def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Has
 
 @lru_cache(maxsize=16)
 def _floors(chains: tuple[tuple[Hashable, ...], ...]) -> list[tuple[float, Array, Array]]:
-    """Return, for each height of a hierarchy, ``height/H``, which values are under which node below it, and whose child each such node is.
+    """Return ``height/H``, values' nodes and nodes' parents, per height.
 
-    A partition asks for the distance of each class that it might make, tens of thousands of them, under one hierarchy.
+    Cached: a partition evaluates tens of thousands of classes under one hierarchy.
     """
     found, H = [], len(chains[0]) - 1
     for height in range(1, H + 1):

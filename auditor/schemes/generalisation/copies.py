@@ -1,13 +1,14 @@
-"""k-anonymous copies, alone and pooled: what is released of each record, and which records cannot be told apart.
+"""k-anonymous copies, alone and pooled.
 
-A copy is an array of records of a type of its own, whose rows are cut, chosen and joined as those of any array.
+A copy is a structured array of records, sliced and joined like any array.
 
 | field | meaning | type |
 | --- | --- | --- |
-| ``class`` | number of the record's class: records alike in all quasi-identifiers; −1: suppressed | integer |
+| ``class`` | number of the record's class: records equal in all quasi-identifiers; −1: suppressed | integer |
 | ``low``, ``high`` | range of each attribute: of a quasi-identifier its class's, of any other the value itself | N numbers each |
 
-Of a suppressed record nothing is left: its quasi-identifiers range over the whole domain, and its other values are the table's means.
+In a suppressed record quasi-identifiers range over the whole domain, and other values are the
+table's means.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 
 def blank(rows: int, width: int) -> ClassRecords:
-    """Return memory for so many records of ``width`` attributes."""
+    """Return memory for records of ``width`` attributes."""
     return np.empty(rows, dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))])
 
 
@@ -31,11 +32,11 @@ def compose(values: Array, quasi: Sequence[int], numbers: Indices, low: Array, h
     Parameters
     ----------
     values : ndarray of shape (n, N)
-        What is released of the attributes that are no quasi-identifiers.
+        Released values of all attributes that are no quasi-identifiers.
     quasi : sequence of q int
         Places of the quasi-identifiers.
     numbers : ndarray of shape (n,)
-        Of each record's class.
+        Class of each record.
     low, high : ndarrays of shape (n, q)
         Its range in each quasi-identifier.
     """
@@ -46,13 +47,16 @@ def compose(values: Array, quasi: Sequence[int], numbers: Indices, low: Array, h
 
 
 def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
-    """Return the table that recipients get: lower bounds, upper bounds, other attributes, whether suppressed; shape (n, q + N + 1)."""
+    """Return the released table, shape (n, q + N + 1).
+
+    Lower bounds, upper bounds, other attributes, suppression flag.
+    """
     low, high = copy["low"], copy["high"]
     return np.hstack([low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0])
 
 
 def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
-    """Return a copy, its classes read off the table that recipients get: see ``to_columns``."""
+    """Return a copy from the released table; see ``to_columns``."""
     q = len(quasi)
     low, high, others, suppressed = np.split(columns, [q, 2 * q, -1], axis=1)
     values = np.zeros((len(columns), q + others.shape[1]))
@@ -62,18 +66,27 @@ def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
 
 
 def classes(copies: Sequence[ClassRecords]) -> Indices:
-    """Return each record's class in every copy held, shape (b, k): records alike in all cannot be told apart by quasi-identifiers."""
+    """Return each record's class in every copy held, shape (b, k).
+
+    Records equal in all cannot be distinguished by quasi-identifiers.
+    """
     return np.stack([copy["class"] for copy in copies], axis=1)
 
 
 def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDArray[np.bool_]]:
-    """Return values of an attribute by the first copy that does not suppress the record, shape (b,), and which have one, shape (b,)."""
+    """Return an attribute's values from the first copy that has the record.
+
+    Shape (b,), with an indicator of records that some copy does not suppress.
+    """
     shown, values = classes(copies) >= 0, np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
 def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
-    """Return what each attribute of every record ranges over in all copies that do not suppress it; where all do, in the first."""
+    """Return each attribute's range over all copies that have the record.
+
+    A record that all suppress has the first copy's range.
+    """
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
     low = [np.where(seen[:, None], copy["low"], -np.inf) for seen, copy in zip(shown.T, copies, strict=True)]
@@ -82,12 +95,13 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
 
 
 def tells(one: ClassRecords, other: ClassRecords) -> bool:
-    """Whether a copy leaves nothing to be learnt from another: its classes lie within that one's, and so do its ranges.
+    """Whether a copy makes another useless: classes and ranges are nested.
 
-    Then who shares a class in both copies is who shares one in the first, and whatever a record ranges over in both it ranges over there.
+    Then records share a class in both copies exactly when they share one in the first, and the
+    first's ranges are the narrower ones.
     """
     mine, theirs = one["class"], other["class"]
-    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)  # place −1, the last, is the suppressed ones'
+    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)  # place −1, the last, is for suppressed records
     of_class[mine] = theirs
     shown = theirs >= 0
     return bool(
@@ -99,7 +113,7 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
 
 
 def sufficient(blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
-    """Return whether one copy of each coalition tells all that its others do."""
+    """Return whether one copy of each coalition makes its others useless."""
     parts = [[copy.copy() for copy in copies] for _, _, copies in blocks]
     whole = [np.concatenate(copy) for copy in zip(*parts, strict=True)]
     held = sorted({copy for coalition in coalitions for copy in coalition})

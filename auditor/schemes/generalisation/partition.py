@@ -1,15 +1,15 @@
-"""Making a table k-anonymous: Mondrian's median cuts, or one generalisation of every quasi-identifier with a few records suppressed.
+"""k-anonymous partitions: Mondrian's median cuts or full-domain recoding.
 
 | symbol | meaning | source |
 | --- | --- | --- |
 | cut | a part split at the median of the quasi-identifier with the widest range, in shares of its domain | lefevre2006 |
-| rules | what every part must satisfy, or the cut is not made: size ≥ k, and ℓ, α, h, e, t if asked for | |
-| rung | how coarse a quasi-identifier is made: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
+| rules | conditions on every part: size ≥ k, and ℓ, α, h, e, t if requested | |
+| rung | coarseness of a quasi-identifier: bins of one width, or its hierarchy's nodes of one height; last, the domain | samarati2001 |
 | lattice | all combinations of rungs, by total height; the lowest that satisfies the rules, suppression allowed | samarati2001 |
 
-Numbers only. Categories are places among the leaves of their hierarchy (``auditor.data.columns.hierarchy``), so that what belongs
-together lies
-together: every node is an interval of places. Mondrian's intervals need not be nodes.
+Numbers only. Categories are places among the leaves of their hierarchy
+(``auditor.data.columns.hierarchy``), so every node is an interval of places. Mondrian's intervals
+need not be nodes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from auditor.schemes.generalisation.classes import Ground, earth_mover, entropie
 from auditor.types import Array, Indices
 
 Rung = float | Array
-"""A bin width (0: as it is; infinity: the whole domain), or the rising first places of a hierarchy's nodes."""
+"""A bin width (0: unchanged; infinity: the whole domain), or the ascending first places of a
+hierarchy's nodes.
+"""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What every class must satisfy.
+    """Conditions on every class.
 
     Attributes
     ----------
@@ -45,7 +47,7 @@ class Rules:
     t : float
         Largest earth mover's distance from the table.
     recursive : (float, int)
-        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c ask for nothing.
+        c and ℓ of recursive diversity; ``ℓ = 1`` and an infinite c require nothing.
     confidence : float
         Largest share of one confidential value.
     confidential : tuple of int
@@ -53,9 +55,9 @@ class Rules:
     spread : float
         Least range of the sensitive values, over the table's.
     values : tuple of float
-        The table's sensitive values, rising; needed where there is a least range.
+        The table's sensitive values, ascending; needed if ``spread`` is positive.
     ground : Ground
-        How far sensitive values are apart: by rank, or for each place the ancestors in a hierarchy.
+        Distance between sensitive values: by rank, or for each place the ancestors in a hierarchy.
     """
 
     k: int
@@ -71,7 +73,11 @@ class Rules:
     ground: Ground = field(default="ordered", repr=False)
 
     def hold(self, codes: Indices, P: Array) -> bool:
-        """Whether a class with these sensitive values, as places among the table's, satisfies them; ``P`` is the table's shares."""
+        """Whether a class satisfies the rules.
+
+        ``codes`` are its sensitive values, as places among the table's; ``P`` is the table's
+        shares.
+        """
         if codes.size < self.k:
             return False
         counts = np.bincount(codes, minlength=P.size)[None].astype(np.float64)
@@ -88,14 +94,14 @@ class Rules:
 
 
 class Partition(NamedTuple):
-    """A way of putting records into classes.
+    """Assignment of records to classes.
 
     Attributes
     ----------
     numbers : ndarray of shape (n,)
-        Of each record's class; −1 if it is suppressed.
+        Class of each record; −1 if it is suppressed.
     low, high : ndarrays of shape (n, q)
-        What its quasi-identifiers range over.
+        Range of its quasi-identifiers.
     """
 
     numbers: Indices
@@ -104,7 +110,7 @@ class Partition(NamedTuple):
 
     @property
     def classes(self) -> list[Indices]:
-        """The rows of each class, where nobody is suppressed."""
+        """The rows of each class, if no record is suppressed."""
         return _members(self.numbers)
 
 
@@ -120,7 +126,8 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] |
     rules : Rules
         The whole table must satisfy them, *not checked*.
     within : sequence of ndarrays, optional
-        Rows of the classes that are to be cut, each of which satisfies the rules (*not checked*); the whole table when left out.
+        Rows of the classes to cut, each of which satisfies the rules (*not checked*); the whole
+        table by default.
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
@@ -128,23 +135,25 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] |
 
 
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
-    """Return a partition whose classes are unions of a finer one's, of k records or more, and lie within those of a coarser one.
+    """Return a partition that merges classes of a finer one.
 
-    A function of the two partitions, and of nothing else in the table: who holds both can make it.
+    Its classes are unions of the finer one's, of k records or more, within the coarser one's. It
+    depends on the two partitions only, so an adversary who holds both can compute it.
 
     Parameters
     ----------
     finer : Partition
-        No two of its classes overlap, and nobody is suppressed.
+        Classes do not overlap, and no record is suppressed.
     k : int
         At least as large as ``finer``'s, at most as large as ``coarser``'s.
     coarser : Partition, optional
-        Classes that are unions of ``finer``'s, *not checked*; one class of the whole table when left out.
+        Classes that are unions of ``finer``'s, *not checked*; one class of the whole table by
+        default.
 
     Notes
     -----
-    Mondrian's cuts again, but only where no class of ``finer`` lies on both sides, and only with a view to k: what else classes promise is
-    kept by every union of them (docs/method.md).
+    Mondrian's cuts between classes of ``finer``, by k alone: every union of classes keeps the other
+    promises (docs/method.md).
     """
     _, first, member, sizes = np.unique(finer.numbers, return_index=True, return_inverse=True, return_counts=True)
     low, high = finer.low[first], finer.high[first]
@@ -157,20 +166,20 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
 def _divided(
     low: Array, high: Array, sizes: Indices, k: int, allowed: Callable[[Indices], bool], parts: Sequence[Indices]
 ) -> list[Indices]:
-    """Return the parts that are left once no cut is allowed; of records, or of classes that are not to be cut.
+    """Return the parts of records, or of whole classes, after all cuts.
 
     Parameters
     ----------
     low, high : ndarrays of shape (m, q)
-        What each of them ranges over.
+        Range of each member.
     sizes : ndarray of shape (m,)
         Records in each.
     k : int
         Fewest records in a part.
     allowed : callable
-        Whether a part, given by its members' numbers, may be.
+        Whether a part, given by its members' numbers, is allowed.
     parts : sequence of ndarrays
-        Where to begin.
+        Initial parts.
     """
     domain = np.ptp(np.vstack([low, high]), axis=0)
     domain = np.where(domain > 0, domain, 1.0)
@@ -189,7 +198,6 @@ def _divided(
 
 
 def _cuts(part: Indices, low: Array, high: Array, sizes: Indices, domain: Array) -> Iterator[tuple[Indices, Indices]]:
-    """Yield both halves of a part by each cut there is, widest quasi-identifier first; ``low``, ``high`` and ``sizes`` are its members'."""
     span = (high.max(axis=0) - low.min(axis=0)) / domain
     for column in np.argsort(-span, kind="stable"):
         below = _at_median(low[:, column], high[:, column], sizes)
@@ -198,7 +206,9 @@ def _cuts(part: Indices, low: Array, high: Array, sizes: Indices, domain: Array)
 
 
 def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | None:
-    """Return which ranges lie below the first cut with half of the records or more, or else the last; None if all cuts go through one.
+    """Return the ranges below the median cut, or the last possible cut.
+
+    None if every cut crosses a range.
 
     Examples
     --------
@@ -206,7 +216,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
     array([ True,  True,  True, False])
     """
     order = np.argsort(low, kind="stable")
-    reach = np.maximum.accumulate(high[order])  # how far those to the left of each cut reach
+    reach = np.maximum.accumulate(high[order])  # right end of all ranges left of each cut
     (cuts,) = np.nonzero(reach[:-1] < low[order][1:])
     if not cuts.size:
         return None
@@ -216,7 +226,7 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
-    """Return the classes as a partition, from what each member ranges over, shapes (m, q): of records their values, twice."""
+    """Return classes as a partition, from each member's range, shapes (m, q)."""
     numbers, lowest, highest = np.empty(len(low), dtype=np.intp), np.empty_like(low), np.empty_like(high)
     for number, members in enumerate(classes):
         numbers[members], lowest[members], highest[members] = number, low[members].min(axis=0), high[members].max(axis=0)
@@ -224,21 +234,23 @@ def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
 
 
 def _members(numbers: Indices) -> list[Indices]:
-    """Return who is in each class, from numbers of classes without a gap."""
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
 
 
 def full_domain(
     Q: Array, codes: Indices, rules: Rules, rungs: Sequence[Sequence[Rung]], most_suppressed: float
 ) -> Partition | None:
-    """Return the lowest partition that satisfies the rules, some records suppressed; None when none does.
+    """Return the lowest partition of the lattice that satisfies the rules.
+
+    Some records may be suppressed. None if no partition satisfies them.
 
     Parameters
     ----------
     rungs : sequence of q sequences of Rung
-        Of each quasi-identifier, from fine to coarse: bin widths in its unit, or the borders of its hierarchy's nodes.
+        Of each quasi-identifier, from fine to coarse: bin widths in its unit, or the borders of its
+        hierarchy's nodes.
     most_suppressed : float
-        Share of the records that may be suppressed.
+        Largest share of suppressed records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
     for heights in sorted(itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)):
@@ -252,7 +264,6 @@ def full_domain(
 
 
 def _binned(Q: Array, start: Array, rungs: Sequence[Rung]) -> tuple[Array, Array]:
-    """Return the bin, or the node, of every value."""
     low, high = Q.copy(), Q.copy()
     for j, width in enumerate(rungs):
         if isinstance(width, np.ndarray):

@@ -1,4 +1,4 @@
-"""What k-anonymous copies keep of their promises, alone and pooled: k, ℓ, α, h, e and t of the classes that a coalition sees.
+"""Measured promises of k-anonymous copies, alone and pooled.
 
 | metric | meaning |
 | --- | --- |
@@ -7,14 +7,14 @@
 | ``anonymity_entropy`` | least entropy ℓ of a class |
 | ``anonymity_alpha`` | largest share of one sensitive value in a class |
 | ``anonymity_recursive(ℓ)`` | least ``(r_ℓ + r_{ℓ+1} + …)/r_1`` of a class, for ℓ = 2 and 3: recursive (c, ℓ) for c above its inverse |
-| ``anonymity_confidence`` | largest share of a confidential value in a class; only where the scheme names such values |
-| ``anonymity_range`` | least range of the sensitive values in a class, over the table's; none of values with a hierarchy |
+| ``anonymity_confidence`` | largest share of a confidential value in a class; only if the scheme names confidential values |
+| ``anonymity_range`` | least range of the sensitive values in a class, over the table's; not for values with a hierarchy |
 | ``anonymity_t`` | largest earth mover's distance of a class from the table |
-| ``anonymity_size`` | records that a record cannot be told from, itself among them, on average (discernibility, over n): a loss of use |
+| ``anonymity_size`` | mean size of a record's class (discernibility, over n): a loss of utility |
 
-The definitions are those of ``auditor.schemes.generalisation.classes``. Who knows fewer quasi-identifiers of a target than all is left with
-several classes, and a confidence that is a mean of theirs: ``anonymity_confidence`` bounds it too. Records that every copy held suppresses
-are in no class.
+Definitions: ``auditor.schemes.generalisation.classes``. With fewer quasi-identifiers an adversary
+faces several classes and their mean confidence, which ``anonymity_confidence`` also bounds. Records
+that every copy held suppresses are in no class.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, c
     sensitive : ndarray of shape (m,)
         Their sensitive values, all of them among ``whole``'s.
     whole : ndarray of shape (n,)
-        The original's sensitive values: what classes are compared with.
+        The original's sensitive values, the reference distribution.
     ground : Ground
-        How far sensitive values, as places among the original's distinct ones, are apart.
+        Distance between sensitive values, as places among the original's distinct ones.
     confidential : sequence of float
-        Sensitive values that nobody may infer; whether anybody has one does not matter.
+        Confidential sensitive values; they need not occur.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, c
 def by_coalition(
     blocks: Iterable[Block], coalitions: Sequence[Coalition], sensitive: int, ground: Ground, confidential: Sequence[float] = ()
 ) -> dict[Coalition, dict[str, float]]:
-    """Return every metric of every coalition; none of a coalition to which nothing is released.
+    """Return every metric of every coalition that has released records.
 
     ``sensitive`` is the place of the sensitive attribute; see ``promises``.
     """

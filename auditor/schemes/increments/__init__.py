@@ -1,5 +1,5 @@
-"""Noise as a process with independent increments, seen at several times: what Laplace, geometric and Skellam noise have in common.
+"""Noise with independent increments: Laplace, geometric and Skellam.
 
-Uses ``auditor.schemes.base``. The processes themselves, two pure functions each, stand beside their schemes in the modules of
-``auditor.schemes``; Gaussian noise, whose steps are weighted sums of copies, is ``auditor.schemes.corner_wave``.
+Uses ``auditor.schemes.base``. Each process, two pure functions, is next to its scheme in
+``auditor.schemes``. Gaussian noise is ``auditor.schemes.corner_wave``.
 """

@@ -1,12 +1,13 @@
-"""Schemes whose noise is whole: every released value is a whole multiple of its column's unit, and has no other last bits.
+"""Schemes with whole-number noise: released values are whole multiples.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
-| ``unit`` | what each attribute's values and noise are whole multiples of: the step it is recorded in, or one that divides it | (N,) |
+| ``unit`` | lattice step of each attribute's values and noise: its recording step, or a divisor of it | (N,) |
 | ``v`` | variance of the noise in squared units, ``σ²·K_0[j, j]/unit²``: the time of the process | (N,) |
 
-Sums of whole numbers are exact, and what could go beyond 2⁵⁰ is refused: a released value is then a function of whole numbers alone. The
-unit is public. It says in which steps a column was recorded, as the copies themselves do.
+Sums of whole numbers are exact, and values beyond 2⁵⁰ units are refused. So a released value is a
+function of whole numbers alone. The unit is public: it is the recording step of a column, visible
+in the copies.
 """
 
 from __future__ import annotations
@@ -31,29 +32,31 @@ from auditor.text.column_names import nearest, quoted
 from auditor.types import Array
 
 EXACT = 2.0**50
-"""Up to here a whole number of units of decimal places is found again from the double next to it, in spite of two divisions' rounding."""
+"""Largest whole number of decimal units that survives two roundings of division."""
 MOST_VARIANCE = 2.0**52
-"""In squared units: the Poisson numbers that Skellam noise is a difference of are exact."""
+"""In squared units, up to which the Poisson numbers of Skellam noise are exact."""
 FARTHEST = 64.0
-"""Deviations of the noise beyond which no draw lies: of two-sided geometric noise, whose tail is the longest, a share of e^{−90}."""
+"""Deviations beyond which no draw lies: for two-sided geometric noise, the longest tail, a share of
+e^{−90}.
+"""
 
 Unit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class LatticeScheme(ProcessScheme):
-    """Base of the schemes whose noise is whole multiples of a unit, added to values that are."""
+    """Base of schemes that add noise in whole multiples of a unit."""
 
     on_lattice = True
 
     class Parameters(ProcessScheme.Parameters):
-        """Variance of each attribute's noise at level 1, and what it is whole multiples of."""
+        """Variance of each attribute's noise at level 1, and its unit."""
 
         unit: Unit | dict[str, Unit] | None = Field(
-            None, description="what values and noise are whole multiples of, for all columns or by column; by default each column's step"
+            None, description="step that divides values and noise, for all columns or by column; by default each column's recording step"
         )
 
     def units(self, table: TableMoments) -> Array:
-        """Return what each attribute's noise is whole multiples of, shape (N,).
+        """Return the unit of each attribute's noise, shape (N,).
 
         Raises
         ------
@@ -63,12 +66,12 @@ class LatticeScheme(ProcessScheme):
         return units_of(self.parameters.unit, table.recorded, np.diag(self.shape(table)))
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact law of the noise, which is whole numbers of ``units``."""
+        """Return the exact law of the noise, in whole multiples of ``units``."""
         self._check_exact(levels, table)
         return super().law(levels, table)
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
-        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        """Return the sampler of copies ``existing + 1 … M``."""
         self._check_exact(levels[existing:], table)
         return super().sampler(levels, table, key, existing)
 
@@ -80,24 +83,30 @@ class MultilevelLattice(LatticeScheme, MultilevelProcess):
     """One process of whole numbers for all copies of a request."""
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return steps from the lowest new level up: increments are drawn many times faster than bridges, and the joint law is the same."""
+        """Return steps from the lowest new level up.
+
+        Increments are many times faster to draw than bridges, with an equal joint law.
+        """
         return upward_plan(levels, existing)
 
 
 def units_of(stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array) -> Array:
-    """Return the unit of each attribute, shape (N,), as stated or else the step that it is recorded in; 1 where neither is.
+    """Return the unit of each attribute, shape (N,).
+
+    As stated, else the recording step, else 1.
 
     Parameters
     ----------
     stated : float, mapping of column → float, or None
     recorded : Recorded
     variances : ndarray of shape (N,)
-        Of the noise at level 1; where it is 0 nothing is asked of the values.
+        Of the noise at level 1; attributes with variance 0 are not checked.
 
     Raises
     ------
     AuditorError
-        A column with noise is recorded in no step, or in one that is no whole multiple of its unit; or a unit is of no column.
+        A column with noise has no recording step, or one that is no whole multiple of its unit; or
+        a unit names no column.
     """
     by_column = stated if isinstance(stated, Mapping) else {} if stated is None else dict.fromkeys(recorded.attributes, stated)
     unknown = [name for name in by_column if name not in recorded.attributes]
@@ -124,12 +133,14 @@ def _unit(name: str, step: float, stated: float | None, noisy: bool) -> float:
 
 
 def check_exact(units: Array, variances: Array, recorded: Recorded) -> None:
-    """Refuse noise, of these largest variances in squared data units, shape (N,), whose sums with values would not be exact.
+    """Refuse noise whose sums with values would not be exact.
+
+    ``variances`` are the largest, in squared data units, shape (N,).
 
     Raises
     ------
     AuditorError
-        Naming the first such column.
+        Naming the first inexact column.
     """
     v = variances / units**2
     beyond = (v > MOST_VARIANCE) | (recorded.largest / units + FARTHEST * np.sqrt(v) > EXACT)
@@ -147,10 +158,10 @@ def process_on_lattice(
     increment: Callable[[Rng, float, float, int], Array],
     bridge: Callable[[Rng, Array, float, float, float], Array],
 ) -> Process:
-    """Return a process whose attributes are drawn one after the other, given the two functions of one attribute.
+    """Return a process that draws attributes one by one on the lattice.
 
-    On a lattice noise of another variance is no multiple of noise of this one, as Laplace noise is. ``bridge`` is asked for gaps that are
-    not negative, and a middle between two others; laws are symmetric.
+    Given the increment and bridge of one attribute; lattice noise cannot be rescaled. ``bridge``
+    receives gaps of at least 0 and a middle strictly between the ends; laws are symmetric.
     """
 
     def increments(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:

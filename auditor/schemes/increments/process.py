@@ -1,18 +1,20 @@
-"""A process with independent increments, as two pure functions, and what draws copies of a table from it.
+"""A process with independent increments, and the sampler of its copies.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
 | ``v`` | variance of the noise, ``σ²·K_0[j, j]``, which is the process's time; one for each attribute j | (N,) |
-| ``Z_v`` | the noise at v, independent of what the process does after v; ``Z_0 = 0`` | |
+| ``Z_v`` | the noise at v, independent of the increments after v; ``Z_0 = 0`` | |
 | ``a < b < c`` | the variances next below a new copy, its own, and next above | (N,) |
 | ``D`` | ``Z_c − Z_a``, the difference of the two neighbours | (rows, N) |
 
-Whatever the law of the increments, the copy of least variance is ``X`` plus noise and every other is that copy plus noise of its own: it
-says all there is. Given its two neighbours a new copy is independent of all others, so ``Y_b = Y_a + U`` with U drawn from the law of
-``Z_b − Z_a`` given D, and ``X`` the copy at level 0. Beyond the last copy there is no D, and U is an increment.
+For any law of the increments, each copy is the least perturbed one plus independent noise, so that
+copy is sufficient. Given its two neighbours a new copy is independent of all others. So
+``Y_b = Y_a + U`` with U drawn from the conditional law of ``Z_b − Z_a`` given D, and ``X`` the copy
+at level 0. Beyond the last copy U is an increment.
 
-Increments of many laws are 0 with a chance above 0, so that two copies share their noise in some cells. A copy that has all of D is set
-equal to its neighbour, and not to ``Y_a + (Y_c − Y_a)``, which may be off by a last bit: whoever draws between the two later must find 0.
+Increments of many laws are 0 with positive probability, so two copies share their noise in some
+cells. A copy with ``U = D`` is set equal to its upper neighbour: ``Y_a + (Y_c − Y_a)`` may differ
+in the last bit, and later draws between both must find a gap of 0.
 """
 
 from __future__ import annotations
@@ -32,22 +34,26 @@ from auditor.types import Array
 
 
 class Process(NamedTuple):
-    """The law of a process with independent increments, as two functions that draw from it.
+    """A process with independent increments: two functions that draw from it.
 
     Attributes
     ----------
     distribution : str
-        How ``Z_v`` is distributed.
+        Distribution of ``Z_v``.
     increment : callable
-        ``increment(rng, low, high, shape)`` returns ``Z_high − Z_low``, shape (rows, N); variances ``low ≤ high`` of shape (N,).
+        ``increment(rng, low, high, shape)`` returns ``Z_high − Z_low``, shape (rows, N); variances
+        ``low ≤ high`` of shape (N,).
     bridge : callable
-        ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low = gap`` of shape (rows, N);
-        variances ``low ≤ middle ≤ high`` of shape (N,), all 0 where an attribute has no noise; levels that differ in the last bit may have
-        equal ones. It returns exactly 0, or exactly the gap, where the middle copy is equal to a neighbour.
+        ``bridge(rng, gap, low, middle, high)`` returns ``Z_middle − Z_low`` given ``Z_high − Z_low
+        = gap`` of shape (rows, N).
+        Variances ``low ≤ middle ≤ high`` of shape (N,), all 0 for an attribute without noise;
+        nearly equal levels may have equal ones. Returns exactly 0, or exactly the gap, if the
+        middle copy equals a neighbour.
 
     Notes
     -----
-    On a lattice variances are in squared units of it, and differences in units. Neither function changes what it is given.
+    On a lattice variances are in squared units, and differences in units. Neither function changes
+    its inputs.
     """
 
     distribution: Distribution
@@ -56,10 +62,10 @@ class Process(NamedTuple):
 
 
 class ProcessSampler:
-    """Carries out a plan, block by block, on the copies themselves with ``X`` as level 0, so that noise is never stored.
+    """Executes a plan block by block on the copies, with ``X`` as level 0.
 
-    Of a plan's steps it uses which copies are a new one's neighbours: none drawn (a copy of its one parent), one (an increment from the
-    parent's level to its own) or two (a bridge).
+    Noise is never stored. A step uses its parents only: none drawn (a copy of its one parent), one
+    (an increment), or two (a bridge).
 
     Parameters
     ----------
@@ -70,11 +76,13 @@ class ProcessSampler:
     levels : sequence of M floats
     key : Key
     units : ndarray of shape (N,), optional
-        Of noise on a lattice: what released values are whole multiples of.
+        Lattice step of released values.
     """
 
     in_order = False
-    """A chunk's coins are all drawn before its sizes, so that fewer rows would have others."""
+    """False: a chunk's indicators are all drawn before its sizes, so the draws depend on its number
+    of rows.
+    """
 
     def __init__(
         self, process: Process, steps: Sequence[Step], variances: Array, levels: Sequence[float], key: Key, units: Array | None = None
@@ -91,7 +99,7 @@ class ProcessSampler:
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``.
 
-        Goes through the block in chunks that the cache holds, so that a copy finds its parents there.
+        Works in chunks that fit the cache.
         """
         streams = {step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1]) for step in self._steps}
         rows = max(1, CHUNK_VALUES // x.shape[1])
@@ -102,7 +110,6 @@ class ProcessSampler:
                 self._draw(step, parents, streams[step.copy], out[step.copy - 1][part])
 
     def _draw(self, step: Step, parents: Sequence[Array], rng: Rng, y: Array) -> None:
-        """Write one copy of a chunk, from its lower neighbour and, if it has one, its upper."""
         if not step.fresh:
             np.copyto(y, parents[0])
             return
@@ -122,12 +129,12 @@ class ProcessSampler:
     def _gap(self, low: Array, high: Array) -> Array:
         if self._units is None:
             return high - low
-        if self._grid.size:  # what is released lies on the lattice, whatever a blank was filled in with
+        if self._grid.size:  # released values lie on the lattice, also where a blank was imputed
             return np.asarray(np.rint(high / self._units) - np.rint(low / self._units))
         return np.asarray(np.rint((high - low) / self._units))
 
     def _add(self, low: Array, U: Array, y: Array) -> None:
-        """Write ``Y_low + U`` to ``y``, on the lattice or, if released, on the grid: the process is rounded, and not its copies."""
+        """Write ``Y_low + U`` to ``y``, on the lattice or, if released, the grid."""
         if self._units is None:
             np.add(low, U, out=y)
             if self._grid.size:
@@ -137,16 +144,17 @@ class ProcessSampler:
         k = np.rint(low / self._units)
         np.divide((k + U) * steps, power, out=y)
         np.copyto(y, low, where=self._variances == 0)
-        if not self._grid.size:  # an audit, where a blank may have been filled in with a mean: what is added to it is whole all the same
+        if not self._grid.size:  # an audit, where an imputed mean may be off the lattice; the added noise is whole
             rest = low - k * steps / power
             np.add(y, rest, out=y, where=(np.abs(rest) > SLACK * self._units) & (self._variances > 0))
 
 
 def as_fraction(units: Array) -> tuple[Array, Array]:
-    """Return units as ``steps/power``, whole steps over a power of ten where six decimal places write them.
+    """Return units as ``steps/power``, with a power of ten if possible.
 
-    ``k·steps/power`` is then the double next to k units, however it was come by: three tenths are 0.3, and not 3·0.1. Powers of two
-    are left as they are: their multiples are exact, and k times 15,625 for a sixty-fourth need not be. So are all others.
+    For units of at most six decimal places. ``k·steps/power`` is then the double nearest to k
+    units: 0.3, not 3·0.1. Powers of two and all other units stay as they are, since multiples of
+    powers of two are exact.
 
     Examples
     --------

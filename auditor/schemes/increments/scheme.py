@@ -1,4 +1,4 @@
-"""Schemes whose noise is a process with independent increments in each attribute: one process for all copies, or one for each.
+"""Schemes whose noise has independent increments in each attribute.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,8 +6,8 @@
 | ``Sigma`` | ``min(σ_i², σ_j²)`` of one process, ``diag(σ_i²)`` of independent ones | (M, M) | li2011 (19); li2012, Theorem 3 |
 | ``K_0`` | ``diag(K_X)`` by default: each attribute by its own deviation | (N, N) | |
 
-Attributes are independent: no mixture of them but Gaussian noise's keeps its law. A filter that knows how the data are correlated removes
-more of such noise than of corner-wave's.
+Attributes are independent, since only Gaussian noise keeps its law under mixing. A filter that uses
+the data's correlations removes more of this noise than of corner-wave noise.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from auditor.types import Array
 
 
 class ProcessScheme(AdditiveScheme):
-    """Base of the schemes whose noise is a process with independent increments in each attribute, of one law."""
+    """Base of schemes with noise of independent increments per attribute."""
 
     process: ClassVar[Process]
     one_process: ClassVar[bool]
-    """Whether all copies are one process seen at their levels; else each is one of its own."""
+    """Whether all copies are one process at several levels; else each has its own."""
     on_public_grid: ClassVar[Process | None] = None
-    """The process that the noise is in units of the grid that copies for release lie on; None: this one, each step rounded to it."""
+    """The process in grid units for released copies; None: this one, each step rounded."""
 
     class Parameters(PluginParameters):
         """Variance of each attribute's noise at level 1."""
@@ -47,26 +47,26 @@ class ProcessScheme(AdditiveScheme):
 
     @property
     def distribution(self) -> Distribution:
-        """How the noise is distributed."""
+        """Distribution of the noise."""
         return self.process.distribution
 
     def shape(self, table: TableMoments) -> Array:
-        """Return ``K_0``, which is diagonal, shape (N, N)."""
+        """Return the diagonal ``K_0``, shape (N, N)."""
         return product_shape(self.parameters.noise, table.covariance, table.spans)
 
     def units(self, table: TableMoments) -> Array | None:
-        """Return what each attribute's noise is whole multiples of, shape (N,); None unless it lies on a lattice."""
+        """Return the lattice step of each attribute, shape (N,), or None."""
         return None
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact law of the noise: ``K_Z = Sigma ⊗ K_0``, its distribution, and whether copies are one process."""
+        """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         Sigma, K_0 = self.level_covariance(levels), self.shape(table)
         return KroneckerNoise(
             Sigma, K_0, distribution=self.distribution, one_process=self.one_process, units=self.units(table)
         )
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
-        """Return what draws copies ``existing + 1 … M`` given those released before."""
+        """Return the sampler of copies ``existing + 1 … M``."""
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
@@ -74,7 +74,7 @@ class ProcessScheme(AdditiveScheme):
 
 
 class MultilevelProcess(ProcessScheme):
-    """One process for all copies: the least perturbed copy held says all that the others do."""
+    """One process for all copies: the least perturbed copy is sufficient."""
 
     one_process = True
     claims = "No collusion gain: a coalition does no better than its least perturbed copy, whatever the attack."
@@ -85,16 +85,22 @@ class MultilevelProcess(ProcessScheme):
         return min_covariance(levels)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return one step a copy, from its two neighbouring levels; a level asked for twice gives the same copy."""
+        """Return one step per copy, from its two neighbouring levels.
+
+        A repeated level returns the existing copy.
+        """
         return bridge_plan(levels, existing)
 
     def released_plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return the steps from the lowest new level up: rounded to a grid, what is above the last copy is still a function of it."""
+        """Return the steps from the lowest new level up.
+
+        Even rounded to a grid, a copy above the last is then a function of it.
+        """
         return upward_plan(levels, existing)
 
 
 class IndependentProcess(ProcessScheme):
-    """A process of its own for every copy, even at a level asked for before: what pooling costs, beside the multilevel scheme."""
+    """An independent process for every copy, even at a repeated level."""
 
     one_process = False
     claims = "Nothing under collusion: the error falls with every copy pooled (li2012, Theorem 3)."
@@ -105,5 +111,5 @@ class IndependentProcess(ProcessScheme):
         return np.diag(np.asarray(levels, dtype=np.float64))
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return a step from the original for every new copy."""
+        """Return one step from the original per new copy."""
         return fresh_plan(levels, existing)

@@ -1,7 +1,7 @@
-"""Masking as official statistics do it: each scheme one pure function of the table, most of them without a law of noise.
+"""Masking methods of official statistics, most without a noise law.
 
-Uses ``auditor.schemes.base``, and ``auditor.schemes.replacement`` where categories are masked. ``masked`` is what most of them have in
-common; how a copy without a law is attacked is not known here: see ``auditor.adversary``.
+Each scheme is one pure function of the table. Uses ``auditor.schemes.base``, and
+``auditor.schemes.replacement`` for categories.
 """
 
 from importlib import import_module

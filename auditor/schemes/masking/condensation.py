@@ -1,4 +1,4 @@
-"""Condensation: groups of k records replaced by as many drawn with the group's mean and covariance.
+"""Condensation: groups of k records replaced by draws of equal moments.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,9 +7,10 @@
 | ``C = P Λ Pᵀ`` | its principal components | | |
 | ``y`` | ``m + P Λ^½ u``, u independent and uniform on ±√3 | (N,) | aggarwal2004 |
 
-A group's records are drawn in its places in the table, which of them in which is of no account. What stays is the covariance of the
-whole, by parts; what is told of a record is its group, whose mean it is off by as much as two draws of the group are. With small k groups
-are small in extent, and that is little. Several copies have groups and draws of their own: pooled, they average out to the means.
+A group's draws are in its places in the table, in random order. The overall covariance is
+preserved. A copy discloses a record's group: the error is as large as the difference of two draws
+of the group, which is small for small k. Several copies have independent groups and draws, so
+pooling averages them.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ from auditor.types import Array
 
 @register
 class Condensation(MaskedScheme):
-    """Groups of k records (level = k) replaced by draws with the group's mean and covariance, anew in every copy."""
+    """Groups of k records (level = k) replaced by draws of their moments.
+
+    Independent in every copy.
+    """
 
     name = "condensation"
-    claims = "Nothing under collusion: pooled draws average out to their groups' means. No row of a copy is any record's own."
+    claims = "Nothing under collusion: pooled draws average to their groups' means. No row of a copy is an original record."
     reference = "aggarwal2004; liu2008, section 1"
-    assumes = "Groups are wide enough that knowing somebody's is knowing little, and recipients never pool their copies."
+    assumes = "Records of a group differ widely, and recipients never pool their copies."
     trial_levels = (3.0, 10.0, 5.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no size of a group."""
+        """Refuse a level that is no group size."""
         check_sizes(levels, "k, the least size of a group")
         super().check_levels(levels)
 
@@ -46,11 +50,11 @@ class Condensation(MaskedScheme):
         return int(max(levels))
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return what groups and draws of each take."""
+        """Return the time of grouping and drawing."""
         return sum(grouping_seconds(rows, width, k) / 2.0 + GROUP * rows / k for k in levels)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return draws in the place of records."""
+        """Return draws in place of the records."""
         g, Y = nearest_to_random(in_deviations(X), int(level), rng), np.empty_like(X)
         for number in range(g.max() + 1):
             rows = np.flatnonzero(g == number)
@@ -59,7 +63,10 @@ class Condensation(MaskedScheme):
 
 
 def drawn_alike(group: Array, rng: Rng) -> Array:
-    """Return as many draws with a group's mean and covariance (divisor its size), shape (k, N), uniform along principal components."""
+    """Return draws with a group's mean and covariance, shape (k, N).
+
+    Divisor: the group size. Uniform along principal components.
+    """
     values, P = np.linalg.eigh(np.atleast_2d(np.cov(group.T, ddof=0)))
     u = np.sqrt(12.0) * (rng.random(group.shape) - 0.5)
     return np.asarray(group.mean(axis=0) + (u * np.sqrt(np.clip(values, 0.0, None))) @ P.T)

@@ -1,14 +1,15 @@
-"""Data swapping: in each column a share of the values is exchanged between pairs of records, anyone's with anyone's.
+"""Data swapping: a share of each column's values swapped at random.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | level | ``s``, share of a column's values that are exchanged | scalar in [0, 1] | dalenius1982 |
 | ``2h`` | ``2⌊s n / 2⌋`` records, drawn anew for every column and paired at random; each gets the other's value | scalar | |
-| ``within`` | column whose value pairs have in common, and which stays as it is | | |
+| ``within`` | unperturbed column in which the records of a pair agree | | |
 
-Every column keeps its values exactly, and with ``within`` its values beside those of that column. A share ``1 − s`` of all values is
-released as it is, which squared error hides as it hides top coding: a value that is not its own is a draw from the column, twice its
-variance off. Nobody can tell which values are whose from one copy; of several copies, drawn anew, most agree on the original.
+Every column keeps its distribution exactly; with ``within`` also jointly with that column. A share
+``1 − s`` of all values is released unperturbed. Squared error hides this, since a swapped value is
+an independent draw with error twice the variance. One copy does not show which values are swapped.
+Several independent copies mostly agree on the original.
 """
 
 from __future__ import annotations
@@ -30,26 +31,29 @@ from auditor.types import Array, Indices
 
 @register
 class DataSwapping(MaskedScheme):
-    """A share of each column's values (level) exchanged between random pairs of records, anew in every copy."""
+    """A share of each column's values (level) swapped between random records.
+
+    Independent in every copy.
+    """
 
     name = "data-swapping"
-    claims = "Nothing under collusion: of three copies two agree on most originals. Every column keeps its values."
+    claims = "Nothing under collusion: two of three copies agree on most originals. Every column keeps its values."
     reference = "dalenius1982; hundepool2012, chapter 3"
-    assumes = "That a value may be another's is protection enough, and recipients never pool their copies."
+    assumes = "Doubt about the owner of a value is enough protection, and recipients never pool their copies."
     level_of_original = 0.0
     trial_levels = (0.2, 0.6, 0.4)
 
     class Parameters(PluginParameters):
-        """Between whom values are exchanged."""
+        """Restriction on the pairs."""
 
         within: str | None = Field(None, description="column whose value both records of a pair have; it is not swapped itself")
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no share."""
+        """Refuse a level outside [0, 1]."""
         check_shares(levels, "the share of values exchanged", zero=True, one=True)
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse a table without the column that pairs have in common."""
+        """Refuse a table without the column ``within``."""
         super().check_table(table, asked)
         self._kept(table)
 
@@ -60,9 +64,9 @@ class DataSwapping(MaskedScheme):
         return None if name is None else table.attributes.index(name)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, each column swapped by itself."""
+        """Return the table, each column swapped independently."""
         Y, kept = X.copy(), None if self.table is None else self._kept(self.table)
-        strata = [np.arange(len(X))] if kept is None else alike(X[:, kept])
+        strata = [np.arange(len(X))] if kept is None else rows_by_value(X[:, kept])
         for j in (column for column in range(X.shape[1]) if column != kept):
             for rows in strata:
                 one, other = pairs(rows, level, rng)
@@ -70,19 +74,22 @@ class DataSwapping(MaskedScheme):
         return Y
 
 
-def alike(x: Array) -> list[Indices]:
-    """Return the rows of every value of a column, both in ascending order.
+def rows_by_value(x: Array) -> list[Indices]:
+    """Return the rows of each distinct value of a column, ascending.
 
     Examples
     --------
-    >>> [rows.tolist() for rows in alike(np.array([3.0, 1.0, 3.0]))]
+    >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
     [[1], [0, 2]]
     """
     return np.split(np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1])
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:
-    """Return rows that exchange their values, and those that they do it with, shapes (h,): ``2h`` of all, ``h = ⌊share · n / 2⌋``."""
+    """Return random pairs of rows as two arrays, shapes (h,).
+
+    ``h = ⌊share · n / 2⌋``.
+    """
     half = int(share * len(rows) / 2)
     chosen = rng.permutation(rows)[: 2 * half]
     return chosen[:half], chosen[half:]

@@ -1,4 +1,6 @@
-"""Records put into groups of k or more that are near each other: maximum distance to average vector, nearest neighbours, runs of ranks.
+"""Groups of k or more similar records: MDAV, nearest neighbours, ranks.
+
+MDAV is the maximum distance to average vector.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -6,7 +8,7 @@
 | ``k`` | least size of a group; n ≥ k | scalar |
 | ``g`` | number of each record's group, from 0 | (n,) |
 
-Time grows with ``n²/k`` for the first two: some seconds for twenty thousand records in threes.
+Time grows with ``n²/k`` for MDAV and nearest neighbours: some seconds for n = 20,000 and k = 3.
 """
 
 from __future__ import annotations
@@ -17,24 +19,29 @@ from auditor.numerics.random_streams import Rng
 from auditor.types import Array, Indices
 
 NEAREST, NEAREST_VALUE, GROUP = 3e-8, 4e-9, 6e-5
-"""Seconds to compare a record with a group's centre, and one value of it, in all; and to draw a group's records anew."""
+"""Seconds per comparison of a record with a group's centre, per value of it, and per group redrawn.
+"""
 
 
 def grouping_seconds(rows: int, width: int, k: float) -> float:
-    """Return what MDAV takes, about, in seconds on one core; groups around random records take half of it."""
+    """Return the approximate time of MDAV, in seconds on one core.
+
+    Groups around random records need half of it.
+    """
     return (NEAREST + NEAREST_VALUE * width) * rows**2 / k
 
 
 def in_deviations(X: Array) -> Array:
-    """Return columns less their means, in units of their standard deviations, shape (n, N); constant ones are 0."""
+    """Return standardised columns, shape (n, N); constant ones are 0."""
     deviation = X.std(axis=0)
     return np.asarray((X - X.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf))
 
 
 def mdav(Z: Array, k: int) -> Indices:
-    """Return groups by MDAV, shape (n,): around the record furthest from the mean of all that are left, and the one furthest from that.
+    """Return groups by MDAV (domingo2002, fixed size), shape (n,).
 
-    Every group has k records, but for the last, of fewer than 2k (domingo2002, in its fixed-size form).
+    Alternately around the record furthest from the mean of the remaining records, and around the
+    record furthest from that one. Every group has k records, except the last, of fewer than 2k.
     """
     g, left, made = np.zeros(len(Z), dtype=np.intp), np.arange(len(Z)), 0
 
@@ -54,12 +61,12 @@ def mdav(Z: Array, k: int) -> Indices:
 
 
 def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
-    """Return groups of k, shape (n,): a random record that is left and its k − 1 nearest; the last few join the group they are nearest to.
+    """Return groups of k around random records, shape (n,).
 
-    Source: aggarwal2004, static condensation.
+    The last few records join their nearest group. Source: aggarwal2004, static condensation.
     """
     order = rng.permutation(len(Z))
-    Z, left = Z[order], np.arange(len(Z))  # put in that order once: rows that are read from all over memory take half as long again
+    Z, left = Z[order], np.arange(len(Z))  # sorted once: reads in random memory order are 1.5 times as slow
     g, centres = np.zeros(len(Z), dtype=np.intp), list[Array]()
     while len(left) >= k:
         near = least(_squares(Z[left], Z[left[0]]), k)
@@ -72,7 +79,9 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
 
 
 def runs(x: Array, k: int) -> Indices:
-    """Return groups of one column, shape (n,): runs of k in ascending order, the last of fewer than 2k.
+    """Return groups of one column: runs of k in ascending order, shape (n,).
+
+    The last has fewer than 2k.
 
     Examples
     --------
@@ -85,7 +94,7 @@ def runs(x: Array, k: int) -> Indices:
 
 
 def least(x: Array, k: int) -> Indices:
-    """Return the places of the k least numbers, shape (k,); of equal ones the first."""
+    """Return the places of the k least numbers, shape (k,); ties in order."""
     bound = np.partition(x, k - 1)[k - 1]
     below = np.flatnonzero(x < bound)
     return np.concatenate([below, np.flatnonzero(x == bound)[: k - below.size]])

@@ -1,7 +1,7 @@
-"""What schemes of official statistics have in common: a copy is a random function of the whole table, and states no law of noise.
+"""Base of masking schemes: a copy is a random function of the whole table.
 
-Without a law an attack that needs one does not apply, and no closed form stands beside a figure. What is left to attackers is to take a
-copy for the original, and to learn from records that they have in clear what copies say of the others.
+No noise law is stated, so attacks that need a law do not apply, and figures have no closed form.
+The remaining attacks use the copy as the estimate, or learn from records known exactly.
 """
 
 from __future__ import annotations
@@ -19,29 +19,35 @@ from auditor.types import Array
 
 
 class MaskedScheme(Scheme):
-    """Base of the schemes ``Y_i = mask(X, level_i)``: each copy has the table's records and columns, and random numbers of its own."""
+    """Base of the schemes ``Y_i = mask(X, level_i)``.
 
-    family = "additive"  # a copy has the original's columns in their units: whatever takes it for the original plus something may try
+    Each copy has the table's records and columns, and independent random numbers.
+    """
+
+    family = "additive"  # a copy has the original's columns in their units, so attacks on additive noise apply
     needs_table = True
 
     @abstractmethod
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return one copy of a table, shape (n, N); rows stay in place, and ``X`` is only read."""
+        """Return one copy of a table, shape (n, N), rows in place.
+
+        ``X`` is only read.
+        """
 
     def least_rows(self, levels: Sequence[float]) -> int:
-        """Return how many records a table needs at these levels."""
+        """Return the fewest records needed at these levels."""
         return 1
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
-        """Return None: what is done to a value hangs on the values."""
+        """Return None: the perturbation depends on the values."""
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> MadeCopies:
-        """Return what masks the table, and hands out copies ``existing + 1 … M`` block by block.
+        """Return the sampler of copies ``existing + 1 … M``.
 
         Raises
         ------
         AuditorError
-            The table is not there, or has too few records.
+            The table is missing, or has too few records.
         """
         if self.table is None:
             raise AuditorError(f"{self.name} needs the table as a whole")
@@ -51,7 +57,7 @@ class MaskedScheme(Scheme):
         return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse levels that no scheme can use, or that the table, where it is there, has too few records for."""
+        """Refuse levels out of range, or too high for the number of records."""
         super().check_levels(levels)
         if self.table is not None:
             self._check_rows(self.table, levels)

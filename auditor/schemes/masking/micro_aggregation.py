@@ -1,4 +1,4 @@
-"""Micro-aggregation: every record replaced by the mean of a group of k or more that are alike.
+"""Micro-aggregation: records replaced by the mean of k or more neighbours.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,10 +7,10 @@
 | ``univariate`` | groups of each column alone: runs of k in ascending order (``groups.runs``) | | |
 | ``y`` | mean of the record's group | (N,) | |
 
-Groups of whole records make a table k-anonymous in all its columns; each tells what its k records have in common, which is nearly all
-where they are many. Column by column nothing is k-anonymous, and hardly anything is hidden: with k = 3 a value is the mean of itself and
-two neighbours in rank. Means stay, variances shrink. Fails under collusion: who holds copies of two k knows two means, and a record lies in
-both groups; in few columns and many records one copy is nearly the table.
+Groups of whole records give k-anonymity in all columns. A group mean discloses nearly everything in
+a dense table. Per column there is no k-anonymity and little protection: with k = 3 a value is the
+mean of itself and two neighbours in rank. Means are preserved, variances shrink. Fails under
+collusion: copies of two k give two means, and a record lies in both groups.
 """
 
 from __future__ import annotations
@@ -31,21 +31,24 @@ from auditor.types import Array
 
 @register
 class MicroAggregation(MaskedScheme):
-    """Records, or each column's values, replaced by the mean of a group of at least k (level = k); nothing is random."""
+    """Records, or each column's values, replaced by means of k (level = k).
+
+    Groups have at least k members. Deterministic.
+    """
 
     name = "micro-aggregation"
-    claims = "By whole records: each row of one copy is shared by at least k. Nothing under collusion, and nothing column by column."
+    claims = "By whole records: at least k records share each row of one copy. Nothing under collusion, and nothing column by column."
     reference = "domingo2002; hundepool2012, chapter 3"
-    assumes = "Records of a group are unlike enough that their mean tells none of them, and recipients never pool copies of several k."
+    assumes = "Records of a group differ widely, so their mean discloses none of them, and recipients never pool copies of several k."
     trial_levels = (3.0, 10.0, 5.0)
 
     class Parameters(PluginParameters):
-        """What is put into groups."""
+        """Unit of grouping: records or columns."""
 
         method: Literal["mdav", "univariate"] = Field("mdav", description="mdav: whole records; univariate: each column by itself")
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no size of a group."""
+        """Refuse a level that is no group size."""
         check_sizes(levels, "k, the least size of a group")
         super().check_levels(levels)
 
@@ -54,7 +57,7 @@ class MicroAggregation(MaskedScheme):
         return int(max(levels))
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
-        """Return what groups of whole records take."""
+        """Return the time of grouping whole records."""
         return sum(grouping_seconds(rows, width, k) for k in levels) if self.parameters.method == "mdav" else 0.0
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:

@@ -1,4 +1,4 @@
-"""Multiplicative noise: every value times a factor of mean 1, so that large values are hidden as well as small ones, each in its own size.
+"""Multiplicative noise: every value times a random factor of mean 1.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,12 +7,12 @@
 | ``y`` | ``x·f`` | (N,) | |
 | ``K_Z`` | ``diag(w_1, …, w_M) ⊗ diag(E[x_j²])``, w the variance of f: v, or ``e^v − 1`` | (MN, MN) | |
 
-Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has covariance ``K_Z`` exactly: linear attacks and
-their closed forms need no more. It is not independent of X, since its size goes with the value's, so attacks by densities do not apply,
-and error bars come from releases drawn again. A column far from 0 gets noise out of proportion to its spread, one about 0 hardly any where
-it matters; a zero is released as zero. In logs the sign of every value is released; without them normal factors may be below 0, which
-kim2003 cuts off.
-Fails under collusion, as fresh noise does.
+Given the table, ``Z = X(f − 1)`` has mean 0 in every row, is uncorrelated with X, and has
+covariance ``K_Z`` exactly. That suffices for linear attacks and their closed forms. Z depends on X,
+since its size grows with the value. So attacks by densities do not apply, and error bars use
+redraws of the release. A column far from 0 gets noise out of proportion to its spread, and one
+around 0 too little; zeros are unperturbed. With ``logs`` every sign is released; without it normal
+factors may be negative, which kim2003 truncates. Fails under collusion, like all fresh noise.
 """
 
 from __future__ import annotations
@@ -31,25 +31,28 @@ from auditor.schemes.base.scheme import Key, Scheme, TableMoments
 from auditor.types import Array
 
 FAR_FROM_ZERO = 1e-3
-"""Share of a column's size from which a value tells its factor well."""
+"""Share of a column's size above which a value determines its factor accurately."""
 
 
 @register
 class MultiplicativeNoise(Scheme):
-    """Every value times a random factor of mean 1 (level = the factor's variance), fresh in every copy. Broken under collusion."""
+    """Values times random factors of mean 1. Broken under collusion.
+
+    Fresh in every copy; level = the factor's variance.
+    """
 
     name = "multiplicative-noise"
     family = "additive"
-    claims = "Nothing under collusion: the error falls with every copy pooled. One copy knows each value to a share of its size."
+    claims = "Nothing under collusion: the error falls with every copy pooled. One copy's errors are in proportion to the values."
     reference = "kim2003; hundepool2012, chapter 3"
     assumes = "Values are above 0 and spread over orders of magnitude, and recipients never pool their copies."
     on_grid = True
     level_of_original = 0.0
 
     class Parameters(PluginParameters):
-        """How factors are distributed."""
+        """Distribution of the factors."""
 
-        logs: bool = Field(False, description="whether normal noise is added to the logarithms, without bias once they are undone")
+        logs: bool = Field(False, description="whether normal noise is added to the logarithms; unbiased on the original scale")
 
     def factor_variances(self, levels: Sequence[float]) -> Array:
         """Return the variance of each copy's factors, shape (M,)."""
@@ -57,12 +60,15 @@ class MultiplicativeNoise(Scheme):
         return np.asarray(np.expm1(v) if self.parameters.logs else v)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
-        """Return the exact covariance of ``Y − X``, which is all that is stated of it."""
+        """Return the exact covariance of ``Y − X``; its distribution is unstated."""
         squares = np.diag(table.covariance) + table.mean**2
         return KroneckerNoise(np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated")
 
     def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], KroneckerNoise]:
-        """Return rows without values near 0, in units of each column, and ``√v g`` added to them: Gaussian, independent of all else."""
+        """Return rows in column units, their sum with ``√v g``, and its law.
+
+        Rows with values near 0 are excluded. The noise is Gaussian and independent of all else.
+        """
         unit = np.sqrt(np.square(x).mean(axis=0))
         rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
         ratios = [copy[rows] / x[rows] for copy in copies]
@@ -74,12 +80,12 @@ class MultiplicativeNoise(Scheme):
         return points, [points + noise for noise in drawn], KroneckerNoise(np.diag(levels), np.eye(x.shape[1]))
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> FactorSampler:
-        """Return what multiplies the rows."""
+        """Return the sampler that multiplies the rows."""
         return FactorSampler(levels, key, self.parameters.logs)
 
 
 class FactorSampler:
-    """Multiplies rows by factors, block by block; on the grid of copies that are released, if there is one."""
+    """Multiplies rows by factors, block by block, on any release grid."""
 
     in_order = True
 
@@ -96,6 +102,9 @@ class FactorSampler:
 
 
 def factors(level: float, shape: tuple[int, ...], rng: Rng, logs: bool) -> Array:
-    """Return factors of mean 1, ``1 + √v g`` or ``exp(√v g − v/2)``; exactly 1 at level 0."""
+    """Return factors of mean 1; exactly 1 at level 0.
+
+    ``1 + √v g``, or ``exp(√v g − v/2)`` with ``logs``.
+    """
     noise = np.sqrt(level) * rng.standard_normal(shape)
     return np.asarray(np.exp(noise - level / 2.0) if logs else 1.0 + noise)

@@ -1,15 +1,18 @@
-"""PRAM, the post-randomisation method: every category sent through a matrix of chances that its publisher states.
+"""PRAM: categories randomised by a published transition matrix.
+
+The post-randomisation method.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| ``P`` | ``matrix``: chance that x (row) becomes y (column); any, but rows sum to 1 | (s, s) | gouweleeuw1998 |
-| level | ``p``, share of the records that are spared P | scalar in [0, 1] | |
-| ``T(p)`` | ``p·I + (1 − p)·P``; at level 0 it is P, and with equal rows of P it is retention-replacement | (s, s) | |
-| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: what was shown, sent back | (s, s) | |
-| ``PQ`` | ``invariant``: in the place of P: shares stay as they are on average, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
+| ``P`` | ``matrix``: chance that x (row) becomes y (column); rows sum to 1 | (s, s) | gouweleeuw1998 |
+| level | ``p``, share of the records that P leaves unchanged | scalar in [0, 1] | |
+| ``T(p)`` | ``p·I + (1 − p)·P``; P at level 0; retention-replacement if P has equal rows | (s, s) | |
+| ``Q`` | ``Q[y, x] = q_x P[x, y] / Σ_x' q_x' P[x', y]``, q the table's shares: P reversed by Bayes' rule | (s, s) | |
+| ``PQ`` | ``invariant``: replaces P and preserves expected shares, ``q P Q = q`` | (s, s) | gouweleeuw1998 |
 
-Several columns have a matrix each, and are sent through them independently. Copies are drawn anew: a value that two copies show was hardly
-ever changed in both. The matrix is public, and who estimates shares needs it; so has whoever attacks, and exact Bayes is what there is.
+Several columns have one matrix each and are perturbed independently. Copies are drawn
+independently: a value that two copies show is probably the original. Estimation of shares needs the
+matrix, so it is public, and an attacker can apply Bayes' rule exactly.
 """
 
 from __future__ import annotations
@@ -38,31 +41,34 @@ from auditor.types import Array, Codes
 
 Matrix = Annotated[list[list[float]], Field(min_length=1)]
 ROUNDING = 1e-9
-"""By how much the chances of a row may miss a sum of 1."""
+"""Tolerance of a row's sum."""
 MOST_VALUES = 1_000
-"""Values in a domain: eight megabytes a copy."""
+"""Most values in a domain: eight megabytes per copy."""
 
 
 @register
 class Pram(UniformScheme):
-    """Categories sent through a stated matrix of chances (level = share of records that are spared it), anew in every copy."""
+    """Categories randomised by a stated matrix, anew in every copy.
+
+    Level = share of records left unchanged.
+    """
 
     name = "pram"
     multilevel = False
     by_retention: ClassVar[bool] = False
-    claims = "Nothing under collusion: copies that show the same value were hardly all changed. One copy keeps the ε of its matrix."
+    claims = "Nothing under collusion: a value that all copies show is probably the original. One copy keeps the ε of its matrix."
     reference = "gouweleeuw1998; hundepool2012, chapter 3"
     assumes = "Recipients never pool their copies, and tuples are independent."
     trial = MappingProxyType({"matrix": [[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.05, 0.25, 0.7]]})
     trial_levels = (0.0, 0.6, 0.3)
 
     class Parameters(PluginParameters):
-        """The matrix, and whether it is to keep shares."""
+        """The matrix, and whether to preserve shares."""
 
         matrix: Matrix | dict[str, Matrix] = Field(
-            description="rows of chances: what each category, in order, becomes which one with; {column: [[...]]} for several columns"
+            description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
         )
-        invariant: bool = Field(False, description="whether what was shown is sent back by Bayes' rule, so that shares stay on average")
+        invariant: bool = Field(False, description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares")
 
         @field_validator("matrix")
         @classmethod
@@ -79,17 +85,19 @@ class Pram(UniformScheme):
     _P: Array | None = None
 
     def check_table(self, table: Table, asked: DataUse) -> None:
-        """Refuse categories that the matrices are not of."""
+        """Refuse categories that do not fit the matrices."""
         super().check_table(table, asked)
         self.over(categories_of(table))
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme with the matrix over a table's domain; one that has it, as of a first batch of records, keeps it.
+        """Return the scheme with its matrix over a table's domain.
+
+        A matrix from a first batch is kept.
 
         Raises
         ------
         AuditorError
-            A matrix is not of a column's categories, or the domain is too large.
+            A matrix does not fit a column's categories, or the domain is too large.
         """
         if self._P is not None:
             return self
@@ -121,7 +129,7 @@ class Pram(UniformScheme):
         Raises
         ------
         AuditorError
-            The scheme was not shown the table's categories (``over``), or other ones.
+            The scheme has no table's categories (``over``), or others.
         """
         if self._P is None or len(self._P) != size:
             raise AuditorError("`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law")
@@ -132,12 +140,12 @@ class Pram(UniformScheme):
         return MatrixLaw(tuple(levels), size, False, transitions=tuple(self.transition(level, size) for level in levels))
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes fresh copies."""
+        """Return the generator of fresh copies."""
         return PramCopies(original, size, key, self)
 
 
 class PramCopies(FreshCopies):
-    """Every copy sent through its matrix anew; drawn again rather than kept."""
+    """Copies drawn through the matrix; redrawn on request, not stored."""
 
     def __init__(self, original: Codes, size: int, key: Key, scheme: Pram) -> None:
         super().__init__(original, size, key)
@@ -148,7 +156,9 @@ class PramCopies(FreshCopies):
 
 
 def invariant(P: Array, q: Array) -> Array:
-    """Return ``P Q``, shape (s, s), which keeps shares q: ``q P Q = q``; Q sends what P shows back by Bayes' rule.
+    """Return ``P Q``, shape (s, s), which preserves shares: ``q P Q = q``.
+
+    Q reverses P by Bayes' rule.
 
     Examples
     --------
@@ -158,4 +168,4 @@ def invariant(P: Array, q: Array) -> Array:
     joint = q[:, None] * P
     shown = joint.sum(axis=0)
     Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
-    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))  # what no record's value leads to, goes anywhere
+    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))  # outputs of probability 0 have no reverse: spread by q

@@ -1,14 +1,14 @@
-"""Resampling: each column's values replaced, rank by rank, by the means of those of several samples drawn with replacement.
+"""Resampling: values replaced by mean order statistics of samples.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
-| level | ``t``, number of samples, each of n values | scalar | heer1993 |
+| level | ``t``, number of samples with replacement, each of n values | scalar | heer1993 |
 | ``x*_s(r)`` | value of rank r in sample s of a column | scalar | |
 | ``y`` | ``(1/t) Σ_s x*_s(r)`` of the record whose own value has rank r | scalar | |
 
-A record keeps its rank in every column, and its value up to how far a sample's quantile is off, of order ``√(q(1 − q)/(t n))`` over the
-density there: the more records and samples, the less is hidden, and of many records nothing is but far out in the tails. Pooled copies
-average as more samples of one copy would.
+A record keeps its rank in every column. Its value changes by a sample quantile's error, of order
+``√(q(1 − q)/(t n))`` over the density there. So large tables are protected only in the tails.
+Pooled copies average like additional samples.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ from auditor.types import Array
 
 @register
 class Resampling(MaskedScheme):
-    """Each value replaced by the mean of those of its rank in t samples drawn with replacement (level = t), anew in every copy."""
+    """Values replaced by means of equal rank in t samples (level = t).
+
+    Samples are drawn with replacement, independent in every copy.
+    """
 
     name = "resampling"
-    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are known well."
+    claims = "Nothing under collusion, and little alone: every record keeps its rank, and quantiles of many records are accurate."
     reference = "heer1993; hundepool2012, chapter 3"
-    assumes = "Records are so few that a sample's quantiles are far from theirs."
+    assumes = "There are few records, so a sample's quantiles differ from the original's."
     trial_levels = (1.0, 5.0, 3.0)
 
     def check_levels(self, levels: Sequence[float]) -> None:
@@ -39,7 +42,7 @@ class Resampling(MaskedScheme):
         check_sizes(levels, "the number of samples", least=1)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table, each column resampled by itself."""
+        """Return the table, each column resampled independently."""
         Y = np.empty_like(X)
         for j, x in enumerate(X.T):
             samples = np.sort(x[rng.integers(0, len(x), (int(level), len(x)))], axis=1)

@@ -1,4 +1,4 @@
-"""Rounding: every value replaced by a multiple of a base, the nearest one or, with the right chances, one of the two around it.
+"""Rounding: values replaced by nearby multiples of a base.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -7,9 +7,10 @@
 | ``t`` | ``(x − o) / b`` | | |
 | ``y`` | ``o + b·round(t)``; ``unbiased``: ``o + b·(⌊t⌋ + [u < t − ⌊t⌋])``, u uniform | | dalenius1981 |
 
-Rounding to the nearest multiple tells an interval of width b, and nothing else: error ``b²/12`` where values are spread over it. Fails
-where values lie on a lattice as coarse as the base, whose points come out as they are, and against pooling: copies of different bases or
-origins tell different intervals, and a value lies in all of them. Unbiased rounding keeps totals, errs more, and averages out.
+Nearest rounding discloses an interval of width b: error ``b²/12`` for spread values. Fails if
+values lie on a lattice as coarse as the base, and against pooling: a value lies in the intersection
+of all copies' intervals. Unbiased rounding preserves expected totals, has a larger error, and
+averages out.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ from auditor.types import Array
 
 @register
 class Rounding(MaskedScheme):
-    """Values rounded to multiples of a base (level = base in standard deviations): a copy tells an interval, two tell where they meet."""
+    """Values rounded to multiples of a base (level = base in deviations).
+
+    A copy discloses an interval, and two copies the intersection of their intervals.
+    """
 
     name = "rounding"
-    claims = "Nothing under collusion: a value lies where all its intervals meet. Of one copy each value is known to a base."
+    claims = "Nothing under collusion: a value lies in the intersection of all intervals. One copy gives each value up to the base."
     reference = "dalenius1981; hundepool2012, chapter 3"
-    assumes = "The base is coarse beside what the values are recorded in, and recipients never pool copies of other bases or origins."
+    assumes = "The base is coarse relative to the recording step, and recipients never pool copies of other bases or origins."
     level_of_original = 0.0
     trial_levels = (0.5, 1.0, 0.7)
 
     class Parameters(PluginParameters):
-        """Which multiple, and of what."""
+        """Rounding rule and origin."""
 
         to: Literal["nearest", "unbiased"] = Field("nearest", description="the nearest multiple, or one of the two around with no bias")
         origin: Literal["zero", "random"] = Field("zero", description="whether multiples count from 0 or from a secret place in every copy")
@@ -50,13 +54,15 @@ class Rounding(MaskedScheme):
 
 
 def rounded(X: Array, base: Array, origin: Array, rng: Rng | None = None) -> Array:
-    """Return values rounded to multiples of a base about an origin, shape (n, N); to the nearest, or with a generator unbiased.
+    """Return values rounded to multiples of a base, shape (n, N).
+
+    To the nearest multiple, or unbiased with a generator.
 
     Parameters
     ----------
     X : ndarray of shape (n, N)
     base, origin : ndarrays of shape (N,)
-        In data units; a column of base 0 stays as it is.
+        In data units; a column of base 0 is unchanged.
     rng : Generator, optional
 
     Examples

@@ -1,4 +1,4 @@
-"""Sampling: a random part of the records is released as it is, and of the others nothing.
+"""Sampling: a random part of the records released unperturbed.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,10 +6,11 @@
 | ``m`` | ``⌈f n⌉`` records, drawn without replacement and anew for every copy | scalar | |
 | ``y`` | ``x`` of a record that is in the sample, else the sample's mean | (N,) | |
 
-A copy has a row for every record, so that rows of copies stay rows of the table: those that were not sampled hold the sample's mean, which
-is what anybody would guess who has only the sample. Squared error is a share ``1 − f`` of the variance so, on average: nobody is hidden
-who is in the sample, and everybody else wholly. What sampling protects is the doubt whether somebody is in it, which no error of numbers
-measures; `exact` counts the records that are out, and pooled copies release a share ``1 − Π(1 − f_i)`` of them.
+A copy has a row for every record; rows outside the sample hold the sample's mean, the best estimate
+from the sample alone. Expected squared error is a share ``1 − f`` of the variance: sampled records
+are unprotected, and all others fully protected. Sampling protects membership, which no numeric
+error measures. `exact` counts the disclosed records; pooled copies disclose a share
+``1 − Π(1 − f_i)``.
 """
 
 from __future__ import annotations
@@ -28,21 +29,24 @@ from auditor.types import Array
 
 @register
 class Sampling(MaskedScheme):
-    """A random share of the records (level) released as they are; rows of all others hold the sample's mean. Broken under collusion."""
+    """A random share of records (level) unperturbed. Broken under collusion.
+
+    Rows of all other records hold the sample's mean.
+    """
 
     name = "sampling"
-    claims = "Nothing of those who are sampled, and all of the others; pooled copies release whoever is in one of them."
+    claims = "No protection for sampled records, full protection for all others; pooled copies release the records of every sample."
     reference = "skinner1994; hundepool2012, chapter 3"
-    assumes = "Nobody knows who is in the sample, and recipients never pool their copies."
+    assumes = "The adversary does not know which records are sampled, and recipients never pool their copies."
     level_of_original = 1.0
     trial_levels = (0.3, 0.8, 0.5)
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no share."""
+        """Refuse a level outside (0, 1]."""
         check_shares(levels, "the share of records released", one=True)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
-        """Return the table with those in their places who are sampled."""
+        """Return the table with sampled records in their places."""
         sampled = rng.permutation(len(X))[: math.ceil(level * len(X))]
         Y = np.tile(X[sampled].mean(axis=0), (len(X), 1))
         Y[sampled] = X[sampled]

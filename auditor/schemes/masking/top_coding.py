@@ -1,4 +1,4 @@
-"""Top and bottom coding: what lies beyond a quantile is replaced by the quantile, or by the mean of all that lies beyond.
+"""Top and bottom coding: values beyond a quantile replaced by one code.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -6,9 +6,9 @@
 | ``c`` | quantile ``1 − α`` of a column (``α`` at the bottom) | (N,) | |
 | ``y`` | ``x`` where ``x ≤ c``, else the code: c, or ``E[X | X > c]``, which keeps the column's mean | | |
 
-Protects the few who stand out, who lose nearly all of a skewed column's variance, and nobody else: a share ``1 − α`` of all values are
-released as they are. Squared error alone takes that for protection; `measures: [exact]` counts what is out. Of several copies the one
-with the smallest share makes all others useless.
+Protects extreme records only, which hold most of a skewed column's variance. A share ``1 − α`` of
+all values is unperturbed, although squared error may be large; `measures: [exact]` counts them. The
+copy of the smallest share makes all others useless.
 """
 
 from __future__ import annotations
@@ -29,22 +29,25 @@ from auditor.types import Array
 
 @register
 class TopCoding(MaskedScheme):
-    """Values beyond a quantile replaced by one code (level = share coded at each end); all others are released as they are."""
+    """Values beyond a quantile replaced by one code (level = share coded).
+
+    The share is per end; all other values are unperturbed.
+    """
 
     name = "top-coding"
-    claims = "Pooled copies say what the one with the least share coded says; values that are not coded are in clear."
+    claims = "Pooled copies disclose as much as the copy with the smallest coded share; values that are not coded are unperturbed."
     reference = "hundepool2012, chapter 3"
-    assumes = "Only those who stand out are to be protected."
+    assumes = "Only extreme values need protection."
     trial_levels = (0.1, 0.3, 0.2)
 
     class Parameters(PluginParameters):
-        """Which ends are coded, and how."""
+        """Ends to code, and the code."""
 
         ends: Literal["top", "bottom", "both"] = Field("top", description="which end of every column is coded")
         code: Literal["quantile", "mean"] = Field("quantile", description="the quantile, or the mean of what is coded: totals stay")
 
     def check_levels(self, levels: Sequence[float]) -> None:
-        """Refuse a level that is no share; of both ends half of the records are coded at each at most."""
+        """Refuse a level outside (0, 1), or above ½ for two ends."""
         check_shares(levels, "the share of records coded at an end")
         if self.parameters.ends == "both":
             check_shares([2 * level for level in levels], "twice the share of records coded at each of both ends", one=True)
@@ -60,6 +63,9 @@ class TopCoding(MaskedScheme):
 
 
 def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) -> Array:
-    """Return what stands for the values beyond a quantile, shape (N,): the quantile, or their mean in each column that has any."""
+    """Return the code of values beyond a quantile, shape (N,).
+
+    The quantile, or their mean in each column that has any.
+    """
     count = beyond.sum(axis=0)
     return np.where(mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile)

@@ -1,7 +1,8 @@
-"""How a leak is planted: corner-wave's noise is built from innovations, and changed before or after these are added up.
+"""Base of planted leaks: corner-wave noise with changed innovations.
 
-Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with ``Z_k = Σ_{i ≤ k} sqrt(σ_i² − σ_{i−1}²) · K_0^½ g_i`` (li2012, Algorithm 2).
-With independent standard normal ``g_i`` this is corner-wave's noise exactly.
+Copies at levels ``σ_1² < … < σ_M²`` are ``Y_k = X + Z_k`` with
+``Z_k = Σ_{i ≤ k} sqrt(σ_i² − σ_{i−1}²) · K_0^½ g_i`` (li2012, Algorithm 2). With independent
+standard normal ``g_i`` this is corner-wave noise exactly. A case changes ``g`` or ``Z``.
 """
 
 from __future__ import annotations
@@ -20,32 +21,35 @@ from auditor.types import Array
 
 
 class Planted(Case, CornerWave):
-    """States corner-wave's law; what a subclass does to innovations or noise is its leak."""
+    """States corner-wave's law; a subclass plants a leak."""
 
     trial_levels = (0.3, 0.6, 0.9)
     share: ClassVar[float] = 0.5
-    """Share of the records whose innovations are changed, at random."""
+    """Share of the records with changed innovations, at random."""
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        """Change standard normal innovations in place: ``x`` of shape (b, N) and ``g`` of shape (M, b, N)."""
+        """Change standard normal innovations in place.
+
+        ``x`` has shape (b, N) and ``g`` shape (M, b, N).
+        """
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Return the noise of the M copies, each of shape (b, N), in place of corner-wave's."""
+        """Return the noise of the M copies, each of shape (b, N)."""
         return z
 
     def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
-        """Return the M copies as recipients get them, each of shape (b, N)."""
+        """Return the M released copies, each of shape (b, N)."""
         return [x + noise for noise in z]
 
     def sampler(
         self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
     ) -> Sampler:
-        """Return what draws the copies of a first release; levels must ascend, which is *not checked*."""
+        """Return the sampler of a first release; ascending levels *not checked*."""
         return PlantedSampler(self, psd_root(self.law(levels, table).shape), levels, key)
 
 
 class PlantedSampler:
-    """Draws innovations, has a case change them, and adds them up."""
+    """Sampler of innovations that a case changes."""
 
     def __init__(self, case: Planted, root: Array, levels: Sequence[float], key: Key) -> None:
         self._case, self._root, self._key = case, root, key

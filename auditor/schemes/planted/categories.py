@@ -1,4 +1,4 @@
-"""Leaks in the coins of categorical copies, and an honest release of them."""
+"""Leaks in categorical copies, and honest categorical releases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from auditor.types import Codes
 
 
 class RaisedCopies(ProcessCopies):
-    """Copies of which more values are kept than was asked for."""
+    """Copies with higher retention than stated."""
 
     raised: ClassVar[float] = 0.1
 
     def copy(self, number: int) -> Codes:
-        """Look the copy up at a higher retention than its own."""
+        """Return the copy at a higher retention than its own."""
         stated, self.levels = self.levels, [level + self.raised * (1.0 - level) for level in self.levels]
         try:
             return super().copy(number)
@@ -28,43 +28,46 @@ class RaisedCopies(ProcessCopies):
 
 
 class CategoricalCase(Case, UniformMultilevel):
-    """States the law of ``uniform-multilevel`` for one attribute of six categories."""
+    """States the law of ``uniform-multilevel`` for one attribute of 6 values."""
 
     records = "categories"
 
 
 @register
 class RetentionAbove(CategoricalCase):
-    """Of the values that should be redrawn a tenth is kept: retention above the declared; pooling gains nothing."""
+    """A tenth of the redrawn values is kept; pooling gains nothing.
+
+    Retention is above the stated one.
+    """
 
     name = "retention-above"
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what keeps too much."""
+        """Return copies of too high a retention."""
         return RaisedCopies(original, size, key)
 
 
 @register
 class ForgetfulCoin(CategoricalCase):
-    """Every copy is drawn anew: the coin ignores the copies that are out."""
+    """Every copy is drawn independently, although one process is stated."""
 
     name = "forgetful-coin"
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what draws afresh."""
+        """Return fresh copies."""
         return FreshCopies(original, size, key)
 
 
 @register
 class HonestCategories(CategoricalCase):
-    """The replacement process as it is: every expectation should hold."""
+    """The replacement process as stated: every expectation should hold."""
 
     name, honest = "honest-categories", True
 
 
 @register
 class HonestReplacement(CategoricalCase):
-    """Values are replaced by the data's own shares."""
+    """Values are replaced by draws from the data's own shares."""
 
     name, honest = "honest-replacement", True
     trial = MappingProxyType({"replacement": "prior"})
@@ -72,11 +75,14 @@ class HonestReplacement(CategoricalCase):
 
 @register
 class ReplacedByAnother(CategoricalCase):
-    """Values are replaced by all categories alike, where the data's own shares are stated; pooling gains nothing."""
+    """Replacements are uniform, not the data's; pooling gains nothing.
+
+    The law states the data's own shares.
+    """
 
     name = "replaced-by-another"
     trial = MappingProxyType({"replacement": "prior"})
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what replaces uniformly."""
+        """Return copies with uniform replacements."""
         return ProcessCopies(original, size, key)

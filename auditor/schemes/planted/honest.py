@@ -1,4 +1,4 @@
-"""Honest releases, on tables that are easy and hard: whoever refutes one of these raises a false alarm."""
+"""Honest releases on easy and hard tables; refuting one is a false alarm."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ from auditor.types import Array
 
 @register
 class HonestNormal(Case, CornerWave):
-    """Corner-wave's noise on normal records."""
+    """Corner-wave noise on normal records."""
 
     name, honest, records = "honest-normal", True, "normal"
 
 
 @register
 class HonestLognormal(Case, CornerWave):
-    """Corner-wave's noise on skewed records."""
+    """Corner-wave noise on skewed records."""
 
     name, honest, records = "honest-lognormal", True, "lognormal"
 
 
 @register
 class HonestHeaped(Case, CornerWave):
-    """Corner-wave's noise on records of which half are 0."""
+    """Corner-wave noise on records of which half are 0."""
 
     name, honest, records = "honest-heaped", True, "heaped"
 
 
 @register
 class HonestIndependent(Case, Independent):
-    """Fresh noise in every copy, which says so: pooling gains by its law, so only the law is asked for."""
+    """Fresh noise in every copy, as stated; pooling gains by its law.
+
+    So only ``noise-follows-law`` is evaluated.
+    """
 
     name, honest, records = "honest-independent", True, "normal"
     expect = ("noise-follows-law",)
@@ -45,7 +48,7 @@ class HonestIndependent(Case, Independent):
 
 @register
 class HonestRounded(Planted):
-    """Corner-wave's noise, copies rounded to two decimals."""
+    """Corner-wave noise, copies rounded to two decimals."""
 
     name, honest = "honest-rounded", True
 
@@ -56,10 +59,10 @@ class HonestRounded(Planted):
 
 @register
 class HonestFloat32(Planted):
-    """Corner-wave's noise, copies stored in single precision."""
+    """Corner-wave noise, copies stored in single precision."""
 
     name, honest = "honest-float32", True
 
     def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
-        """Store and read again."""
+        """Convert to single precision and back."""
         return [(x + noise).astype(np.float32).astype(np.float64) for noise in z]

@@ -1,6 +1,7 @@
-"""Leaks in the innovations: they tell of each other or of the record, most of them without any correlation.
+"""Leaks in the innovations: dependent on each other or on the record.
 
-Each keeps corner-wave's covariance where it says ``lawful``. In units of a standard normal ``Φ`` is its distribution function.
+Most are uncorrelated. A case that is ``lawful`` keeps corner-wave's covariance. ``Φ`` is the normal
+distribution function.
 """
 
 from __future__ import annotations
@@ -14,29 +15,32 @@ from auditor.schemes.planted.base import Planted
 from auditor.types import Array
 
 EDGE = 0.001
-"""Uniform draws keep this far from 0 and 1, so that their normal quantile is below 3.1."""
+"""Distance of uniform draws from 0 and 1, so that normal quantiles are below 3.1."""
 
 
 def ranks(v: Array) -> Array:
-    """Return each value's place in its column, as a share."""
+    """Return each value's rank in its column, as a share."""
     return np.asarray((v.argsort(axis=0).argsort(axis=0) + 0.5) / len(v))
 
 
 def mixed(u: Array, bins: int, rng: Rng) -> Array:
-    """Return normal values whose bins are those of u in the least correlated of 300 orders."""
+    """Return normal values in permuted bins of u, with least correlation.
+
+    The best of 300 permutations.
+    """
     scores, draw = scipy.special.ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
     order = min((draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores))
     return np.asarray(scipy.special.ndtri((order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins))
 
 
 def sized(u: Array, signs: Array) -> Array:
-    """Return half-normal sizes by their share u, with the signs of other values."""
+    """Return half-normal sizes with ranks u, and the signs of other values."""
     return np.asarray(scipy.special.ndtri((1 + np.clip(u, EDGE, 1 - EDGE)) / 2) * np.sign(signs))
 
 
 @register
 class PermutedBins(Planted):
-    """The second innovation is the first with its sixteen bins in another order."""
+    """The second innovation is the first with its sixteen bins permuted."""
 
     name, lawful = "permuted-bins", True
 
@@ -47,7 +51,7 @@ class PermutedBins(Planted):
 
 @register
 class BinsOfTheRecord(Planted):
-    """The second innovation tells in which twelfth of its column a record lies."""
+    """The second innovation encodes the twelfth of its column a record is in."""
 
     name, lawful = "bins-of-the-record", True
 
@@ -58,7 +62,7 @@ class BinsOfTheRecord(Planted):
 
 @register
 class SignsAcrossAttributes(Planted):
-    """The sign of one attribute's innovation is the product of two signs of another attribute's."""
+    """One attribute's innovation sign is a product of two of another's."""
 
     name, lawful = "signs-across-attributes", True
 
@@ -69,13 +73,13 @@ class SignsAcrossAttributes(Planted):
 
 @register
 class Bands(Planted):
-    """The second innovation lies in even or odd bands by the sign of the first."""
+    """The second innovation's band, even or odd, encodes the first one's sign."""
 
     name, lawful = "bands", True
     width = 0.25
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
-        """Move what lies in the wrong band to a neighbouring one."""
+        """Move values in the wrong band to a neighbouring one."""
         e = g[1][:, 0]
         wrong = (np.floor(e / self.width) % 2 == 1) != (g[0][:, 0] > 0)
         g[1][:, 0] = e + np.where(wrong, self.width * rng.choice([-1, 1], len(e)), 0.0)
@@ -83,7 +87,7 @@ class Bands(Planted):
 
 @register
 class FineBands(Bands):
-    """The second innovation lies in even or odd bands, 0.004 wide, by the sign of the first."""
+    """The second innovation's band, 0.004 wide, encodes the first one's sign."""
 
     name = "fine-bands"
     width = 0.004
@@ -91,7 +95,7 @@ class FineBands(Bands):
 
 @register
 class ScaleByRecord(Planted):
-    """The second innovation is large for the upper half of the records and small for the lower."""
+    """The second innovation is larger for the upper half of the records."""
 
     name, lawful = "scale-by-record", True
 
@@ -102,7 +106,7 @@ class ScaleByRecord(Planted):
 
 @register
 class SignsOfThreeCopies(Planted):
-    """The third innovation's sign is the product of the first two, so that every two copies are lawful."""
+    """The third innovation's sign is the product of two; pairs are lawful."""
 
     name, lawful = "signs-of-three-copies", True
 
@@ -125,7 +129,7 @@ class SizesThatTellSigns(Planted):
 
 @register
 class Decimals(Planted):
-    """The second innovation holds the first in its digits from the fourth decimal on."""
+    """The second innovation encodes the first after its third decimal."""
 
     name, lawful = "decimals", True
 
@@ -136,7 +140,7 @@ class Decimals(Planted):
 
 @register
 class SeventhsOfTheRecord(Planted):
-    """The second innovation holds the record's rank in its digits after 1/7,000, which are no decimals."""
+    """The second innovation encodes the record's rank below 1/7,000."""
 
     name, lawful = "sevenths-of-the-record", True
 
@@ -147,7 +151,10 @@ class SeventhsOfTheRecord(Planted):
 
 @register
 class OrderedByRecord(Planted):
-    """The second innovation's size is the record's distance from the median, by rank."""
+    """The second innovation's size is the record's distance from the median.
+
+    By rank.
+    """
 
     name, lawful = "ordered-by-record", True
 
@@ -158,7 +165,7 @@ class OrderedByRecord(Planted):
 
 @register
 class TheRowBefore(Planted):
-    """The second innovation's size is the first innovation of the row before."""
+    """The second innovation's size is the previous row's first innovation."""
 
     name, lawful = "the-row-before", True
 
@@ -169,7 +176,10 @@ class TheRowBefore(Planted):
 
 @register
 class RanksThatAddUp(Planted):
-    """The third innovation's rank is the sum of the first two, modulo 1, so that every two copies are lawful."""
+    """The third innovation's rank is the sum of two; pairs are lawful.
+
+    Modulo 1.
+    """
 
     name, lawful = "ranks-that-add-up", True
 
@@ -180,7 +190,7 @@ class RanksThatAddUp(Planted):
 
 @register
 class RepeatedInnovation(Planted):
-    """The third copy adds the first one's innovation again, in every record."""
+    """The third copy adds the first one's innovation again."""
 
     name, share = "repeated-innovation", 1.0
 

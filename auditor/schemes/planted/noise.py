@@ -1,7 +1,7 @@
-"""Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record.
+"""Leaks in the noise: shared, repeated, missing, or record-dependent.
 
-Where a description states a gain under 1 %, boosted trees gained −0.5 to 0.4 % in 20,000 rows. There each copy alone is at fault, which
-``noise-follows-law`` should find.
+Where a description says that pooling gains under 1 %, boosted trees gained −0.5 to 0.4 % in 20,000
+rows (± 0.4 % each). The fault is then in each copy alone, and ``noise-follows-law`` should find it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from auditor.types import Array
 
 @register
 class OneNormalForAllColumns(Planted):
-    """Every copy's noise is one normal a row, shared by all attributes."""
+    """Every copy's noise is one normal per row, shared by all attributes."""
 
     name = "one-normal-for-all-columns"
 
@@ -45,7 +45,7 @@ class SharedRows(Planted):
 
 @register
 class PeriodicGenerator(Planted):
-    """The noise comes from a weak generator: it repeats after 35 % of the rows."""
+    """The noise generator is weak: it repeats after 35 % of the rows."""
 
     name = "periodic-generator"
 
@@ -56,19 +56,22 @@ class PeriodicGenerator(Planted):
 
 @register
 class UnperturbedRows(Planted):
-    """One row in a hundred is out as it is; pooling gains under 1 %."""
+    """One row in a hundred is unperturbed; pooling gains under 1 %."""
 
     name = "unperturbed-rows"
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Take the noise away."""
+        """Remove the noise."""
         bare = rng.random(len(x)) < 0.01
         return [np.where(bare[:, None], 0.0, each) for each in z]
 
 
 @register
 class GrowsWithTheRecord(Planted):
-    """The noise's variance grows with how far out a record lies, and is right on average; pooling gains under 1 %."""
+    """Noise is larger for extreme records; pooling gains under 1 %.
+
+    The variance grows with the distance from the median and is correct on average.
+    """
 
     name = "grows-with-the-record"
 
@@ -80,7 +83,10 @@ class GrowsWithTheRecord(Planted):
 
 @register
 class FollowsTheData(Planted):
-    """Copies shrink towards the mean by 6 % of the noise, and their covariance is made up for; pooling gains under 1 %."""
+    """Copies shrink by 6 % of the noise; pooling gains under 1 %.
+
+    They shrink towards the mean; the covariance is compensated.
+    """
 
     name = "follows-the-data"
 
@@ -93,7 +99,10 @@ class FollowsTheData(Planted):
 
 @register
 class SharedInATwentieth(Planted):
-    """In one row of twenty the second copy has the first one's noise, scaled to its own level; pooling gains under 1 %."""
+    """In one row of 20 copies 1 and 2 share noise; pooling gains under 1 %.
+
+    The second copy's noise is scaled to its own level.
+    """
 
     name = "shared-in-a-twentieth"
 
@@ -105,7 +114,10 @@ class SharedInATwentieth(Planted):
 
 @register
 class SizesTogether(Planted):
-    """A row's noise is larger or smaller in all copies alike: uncorrelated, and dependent; pooling gains under 1 %."""
+    """All copies share a row's noise size; pooling gains under 1 %.
+
+    The copies' noise is uncorrelated but dependent.
+    """
 
     name, lawful = "sizes-together", True
 
@@ -117,7 +129,7 @@ class SizesTogether(Planted):
 
 @register
 class QuietColumn(Planted):
-    """The second attribute has 20 % less noise than its law says, in every copy; pooling gains under 1 %."""
+    """One attribute has 20 % less noise than stated; pooling gains under 1 %."""
 
     name = "quiet-column"
 
@@ -128,23 +140,26 @@ class QuietColumn(Planted):
 
 @register
 class ShuffledRows(Planted):
-    """The rows of the copies are in another order than the table's, within each block of records; pooling gains under 1 %."""
+    """Rows are permuted within each block; pooling gains under 1 %."""
 
     name = "shuffled-rows"
 
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
-        """Return what is then told apart from the record of the same row."""
+        """Return the difference of the permuted copy and the record."""
         order = rng.permutation(len(x))
         return [(x + each)[order] - x for each in z]
 
 
 @register
 class Clipped(Planted):
-    """Copies are cut off where the middle 99 % of the records end: noise then pushes inwards there, by how far out a record lies."""
+    """Copies are clipped where the middle 99 % of the records end.
+
+    The noise is then biased inwards for extreme records.
+    """
 
     name = "clipped"
 
     def release(self, x: Array, z: Sequence[Array]) -> Sequence[Array]:
-        """Cut off."""
+        """Clip."""
         low, high = np.quantile(x, [0.005, 0.995], axis=0)
         return [np.clip(x + noise, low, high) for noise in z]

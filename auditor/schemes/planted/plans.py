@@ -1,4 +1,4 @@
-"""Leaks in the plan: copies are drawn step by step, as honest ones are, from a covariance that is not the stated one."""
+"""Leaks in the plan: steps with another covariance than the stated one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from auditor.types import Array
 
 @register
 class FreshRepeats(Case, CornerWave):
-    """A level asked for again gets a fresh draw, on demand, in place of the same copy."""
+    """A repeated level gets a fresh draw instead of the existing copy."""
 
     name = "fresh-repeats"
     trial_levels = (0.5, 1.0, 0.5)
@@ -49,18 +49,21 @@ class OneNeighbour(Case, CornerWave):
 
 @register
 class MaxForMin(Case, CornerWave):
-    """Drawn from the covariance nearest to ``max(σ_i², σ_j²)`` in place of ``min(σ_i², σ_j²)``."""
+    """Drawn from the covariance nearest to ``max(σ_i², σ_j²)``, not ``min``."""
 
     name = "max-for-min"
     trial_levels = (0.5, 1.0)
 
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
-        """Return steps that draw from it, all copies from the original."""
+        """Return steps that draw all copies from the original."""
         return draw_from(np.maximum.outer(levels, levels))[existing:]
 
 
 def draw_from(Sigma: Array) -> list[Step]:
-    """Return steps that draw every copy from the original by a root of ``Sigma``, shape (M, M), its negative eigenvalues cut off."""
+    """Return steps that draw every copy from the original by a root of Sigma.
+
+    ``Sigma`` has shape (M, M); negative eigenvalues are set to 0.
+    """
     return [
         Step(copy, ((ORIGINAL, 1.0),), tuple((other, float(scale)) for other, scale in enumerate(row, start=1)))
         for copy, row in enumerate(psd_root(Sigma), start=1)

@@ -1,4 +1,4 @@
-"""Leaks in noise that is a process other than Gaussian, and honest releases of it."""
+"""Leaks in non-Gaussian processes, and honest releases."""
 
 from __future__ import annotations
 
@@ -63,13 +63,16 @@ class ForgetfulSkellam(Forgetful, SkellamMultilevel):
 
 
 def restless(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    """Return Laplace noise of variance ``high − low`` in every cell, where an increment is at rest in a share of ``low/high``."""
+    """Return Laplace noise of variance ``high − low`` without atoms at 0."""
     return laplace_increment(rng, 0.0 * low, high - low, shape)
 
 
 @register
 class RestlessIncrements(Case, LaplaceMultilevel):
-    """Increments of the Laplace process never rest: variances are right, laws are not; pooling gains under 1 %."""
+    """Increments of the Laplace process never rest; pooling gains under 1 %.
+
+    Variances are correct, laws are not.
+    """
 
     name, lawful = "restless-increments", True
     process = LAPLACE._replace(increment=restless)

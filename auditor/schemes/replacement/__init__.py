@@ -1,4 +1,4 @@
-"""The replacement process of uniform perturbation: its law, and the implementations that draw from it.
+"""The replacement process of uniform perturbation: law and samplers.
 
-Uses ``auditor.schemes.base``. Schemes in ``auditor.schemes.uniform`` put a name and parameters on it.
+Uses ``auditor.schemes.base``. Its schemes are in ``auditor.schemes.uniform``.
 """

@@ -1,4 +1,4 @@
-"""What a uniform scheme is: retention probabilities and a column of categories in, copies out, and beside that their exact law."""
+"""Base of uniform schemes: categorical copies and their exact law."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ def categories_of(table: Table) -> CategoricalTable:
 
 
 class Copies(ABC):
-    """The copies of one release: asked for one by one, and looked up again at will; ``pi`` is what replacements are drawn from."""
+    """The copies of one release, drawn one by one and read again at will.
+
+    ``pi`` is the distribution of replacements.
+    """
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         self.original = np.ascontiguousarray(original, dtype=code_type(size))
@@ -51,16 +54,19 @@ class Copies(ABC):
         self.levels: list[float] = []
 
     def ask(self, level: float, key: Key | None = None) -> Codes:
-        """Return a new copy at a level, shape (n,), drawn from the release's own key or another one."""
+        """Return a new copy at a level, shape (n,).
+
+        Drawn from ``key``, or the release's own key.
+        """
         self.levels.append(level)
         return self._draw(level, key or self.key)
 
     def skip(self, level: float) -> None:
-        """Register a copy that nobody looks at now; drawn all the same where later ones hang on it."""
+        """Register a copy without reading it; drawn if later copies depend on it."""
         self.ask(level)
 
     def warm(self, levels: Sequence[float]) -> None:
-        """Do whatever a first request at these levels sets up, so that one more can be timed."""
+        """Do the set-up of a first request at these levels, for timing."""
         return
 
     def _rng(self, key: Key) -> Rng:
@@ -74,7 +80,10 @@ class Copies(ABC):
         """Return copy ``number`` (from 1) again, shape (n,)."""
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return the elements of each tuple's compressed history, shape (n,): 1, and 1 for each change of its value by falling level."""
+        """Return the size of each tuple's compressed history, shape (n,).
+
+        1, plus 1 for each change of its value by falling level.
+        """
         order = sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
         before = self.copy(order[0] + 1)
         sizes = np.ones(before.size, dtype=np.uint16)
@@ -86,7 +95,10 @@ class Copies(ABC):
 
 
 def _stream(key: Key, number: int) -> Rng:
-    """Return the stream that belongs to one copy of one block; the first block's is that of a table which has no other."""
+    """Return the random stream of one copy of one block.
+
+    The first block's stream is also the stream of an unblocked table.
+    """
     return stream(key.seed, key.scheme, key.replicate, "copy", number, *((key.block,) if key.block else ()))
 
 
@@ -94,7 +106,10 @@ T = TypeVar("T")
 
 
 def fork(made: T) -> T:
-    """Return the same copies, to go on from on their own: lists are copied, arrays and processes (which never change) shared."""
+    """Return independent copies of a state: lists copied, arrays shared.
+
+    Processes, which never change, are shared too.
+    """
     twin = copy.copy(made)
     for name, value in vars(made).items():
         if isinstance(value, list):
@@ -105,14 +120,14 @@ def fork(made: T) -> T:
 
 
 class FreshCopies(Copies):
-    """Conventional retention-replacement, anew for every copy; a copy is drawn again rather than kept."""
+    """Independent retention-replacement per copy; redrawn, not stored."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         super().__init__(original, size, key, pi)
         self._keys: list[Key] = []
 
     def skip(self, level: float) -> None:
-        """Register a copy; it is drawn when it is looked at."""
+        """Register a copy; it is drawn when read."""
         self.levels.append(level)
         self._keys.append(self.key)
 
@@ -133,7 +148,7 @@ class FreshCopies(Copies):
 
 
 class ProcessCopies(Copies):
-    """The replacement process: a copy is a look-up, whatever was released before."""
+    """The replacement process: a copy is a look-up."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         super().__init__(original, size, key, pi)
@@ -144,7 +159,7 @@ class ProcessCopies(Copies):
         ]
 
     def skip(self, level: float) -> None:
-        """Register a copy; it is looked up when it is looked at."""
+        """Register a copy; it is looked up when read."""
         self.levels.append(level)
 
     def warm(self, levels: Sequence[float]) -> None:
@@ -156,20 +171,23 @@ class ProcessCopies(Copies):
         return self.copy(len(self.levels))
 
     def copy(self, number: int) -> Codes:
-        """Look copy ``number`` up."""
+        """Look up copy ``number``."""
         values = np.empty_like(self.original)
         for (a, b), block in zip(self._bounds, self.blocks, strict=True):
             values[a:b] = block.release(self.levels[number - 1])
         return values
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return the elements of each tuple's compressed history, shape (n,), from the events between the levels."""
+        """Return the size of each tuple's compressed history, shape (n,).
+
+        From the events between the levels.
+        """
         levels = sorted(self.levels, reverse=True)
         return np.concatenate([block.history_sizes(levels) for block in self.blocks])
 
 
 class BridgedCopies(Copies):
-    """Each copy from its two neighbours; all are kept."""
+    """Each copy from its two neighbours; all are stored."""
 
     def __init__(
         self, original: Codes, size: int, key: Key, pi: Array | None = None, levels: Sequence[float] = (), copies: Sequence[Codes] = ()
@@ -189,14 +207,14 @@ class BridgedCopies(Copies):
 
 
 class SingleFresh(FreshCopies):
-    """Conventional retention-replacement by one number a tuple, for a release that starts with one copy."""
+    """Fresh copies by one number per tuple, for a release of one copy."""
 
     def _drawn(self, level: float, rng: Rng) -> Codes:
         return kept_or_replaced(self.original, level, rng, self.size, self.pi)
 
 
 class SingleBridged(BridgedCopies):
-    """The same of a multilevel release: later copies come from their neighbours, as they may however these were drawn."""
+    """Multilevel copies after one such copy: later copies use the bridge."""
 
     def _draw(self, level: float, key: Key) -> Codes:
         if len(self.levels) > 1:
@@ -207,7 +225,7 @@ class SingleBridged(BridgedCopies):
 
 
 class MultiPertCopies(Copies):
-    """The paper's algorithm on its compressed history."""
+    """The paper's algorithm with its compressed history."""
 
     def __init__(self, original: Codes, size: int, key: Key, pi: Array | None = None) -> None:
         super().__init__(original, size, key, pi)
@@ -221,7 +239,7 @@ class MultiPertCopies(Copies):
         return self.algorithm.history.value(self.levels[number - 1])
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return how many elements the algorithm holds of each tuple, shape (n,)."""
+        """Return the number of history elements of each tuple, shape (n,)."""
         return self.algorithm.history.sizes
 
 
@@ -231,7 +249,7 @@ def code_blocks(codes: Codes) -> list[Codes]:
 
 
 class BlockedCopies(Copies):
-    """Copies of a column that are made block by block, as they are of a column that is read block by block.
+    """Copies of a column drawn block by block.
 
     Parameters
     ----------
@@ -258,7 +276,7 @@ class BlockedCopies(Copies):
             block.skip(level)
 
     def warm(self, levels: Sequence[float]) -> None:
-        """Set every block up."""
+        """Set up every block."""
         for block in self.blocks:
             block.warm(levels)
 
@@ -270,19 +288,22 @@ class BlockedCopies(Copies):
         return np.concatenate([block.copy(number) for block in self.blocks])
 
     def history_sizes(self) -> NDArray[np.integer[Any]]:
-        """Return every block's."""
+        """Return the history sizes of all blocks."""
         return np.concatenate([block.history_sizes() for block in self.blocks])
 
 
 class UniformScheme(Scheme):
-    """Base of the schemes that keep categories or replace them by draws; levels are retention probabilities."""
+    """Base of schemes that keep or redraw categories.
+
+    Levels are retention probabilities.
+    """
 
     family = "uniform"
     engine = "categorical"
     level_of_original = 1.0
     multilevel: ClassVar[bool]
     by_retention: ClassVar[bool] = True
-    """Whether a level is the chance to keep a value, and what is not kept is drawn from one distribution."""
+    """Whether a level is a retention probability, with replacements from one distribution."""
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are no probabilities.
@@ -290,7 +311,7 @@ class UniformScheme(Scheme):
         Raises
         ------
         AuditorError
-            Saying which.
+            Naming the level.
         """
         check_each(levels, lambda level: 0 <= level <= 1, "a retention probability from 0 to 1")
 
@@ -300,47 +321,53 @@ class UniformScheme(Scheme):
         Raises
         ------
         AuditorError
-            Saying how to name them.
+            Saying how to declare categories.
         """
         categories_of(table)
 
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
-        """Return the exact law of the copies at these levels over a domain of ``size`` values."""
+        """Return the exact law of copies at these levels over ``size`` values."""
         pi = self.replaced_by(size)
         return UniformLaw(tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist()))
 
     def over(self, table: CategoricalTable) -> Self:
-        """Return the scheme with what it takes from the table that it perturbs: nothing, unless a scheme knows better.
+        """Return the scheme fitted to a table's domain; unchanged by default.
 
         Raises
         ------
         AuditorError
-            What was asked of the scheme does not fit the table.
+            The scheme's parameters do not fit the table.
         """
         return self
 
     def replaced_by(self, size: int) -> Array | None:
-        """Return ``π``, the chances of the values that replace others in a domain of ``size``, shape (s,); None: all are alike."""
+        """Return ``π``, the distribution of replacements, shape (s,).
+
+        None if uniform.
+        """
         return None
 
     @abstractmethod
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes the copies of a column of codes, shape (n,), none of them asked for yet.
+        """Return the generator of a column's copies, from codes of shape (n,).
 
-        Audits and releases ask for one block of 65,536 records at a time, each with a key of its own (``blocked``): so that any
-        block's copies can be made without the others.
+        Audits and releases draw one block of 65,536 records at a time, each with its own key
+        (``blocked``). So any block's copies can be drawn separately.
         """
 
     def started(self, levels: Sequence[float]) -> Self:
-        """Return what makes a release whose first copies are at these levels: itself, unless another way to its law is cheaper for them."""
+        """Return the scheme for a release that starts at these levels.
+
+        Itself, unless a cheaper sampler of its law exists.
+        """
         return self
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
-        """Return what makes the copies of a whole column, shape (n,), each block of records a release of its own."""
+        """Return the generator of a whole column's copies, drawn per block."""
         return BlockedCopies([self.copies(part, size, replace(key, block=k)) for k, part in enumerate(code_blocks(original))], key)
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
-        """Return None: nothing is added to a number here. ``channel`` is the law."""
+        """Return None: categories have no noise law, see ``channel``."""
         return None
 
     def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:

@@ -1,6 +1,7 @@
-"""The bridge: a new copy from the two neighbouring ones, with every copy kept (or handed in) in full.
+"""Bridge sampler: a new copy from its two neighbours, all copies stored.
 
-The same draw as ``multi-pert`` without its history: given its neighbours a new copy is independent of all others (xiao2009, Lemma 1).
+The law of ``multi-pert`` without its history: given its neighbours a new copy is independent of all
+others (xiao2009, Lemma 1).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from auditor.types import Array, Codes
 
 
 class Bridge:
-    """Copies of one table that are out, and the draw of the next.
+    """Released copies of one table, and the draw of the next.
 
     Parameters
     ----------
@@ -21,9 +22,9 @@ class Bridge:
     size : int
         ``s``.
     levels, copies : sequences
-        What is out already.
+        Released before.
     pi : ndarray of shape (s,), optional
-        ``π``, uniform where none is given; ``draws`` must be from the same.
+        ``π``, uniform by default; ``draws`` must use it too.
     """
 
     def __init__(
@@ -37,7 +38,10 @@ class Bridge:
             self.keep(level, copy)
 
     def release(self, level: float, draws: Draws) -> Codes:
-        """Return the copy at a level, shape (n,); a level asked for twice gives the same copy."""
+        """Return the copy at a level, shape (n,).
+
+        A repeated level returns the existing copy.
+        """
         place = bisect_left(self._levels, level)
         if place < len(self._levels) and self._levels[place] == level:
             return self._copies[place]
@@ -48,7 +52,7 @@ class Bridge:
         return copy
 
     def keep(self, level: float, copy: Codes) -> None:
-        """Note a copy that is out."""
+        """Store a released copy."""
         place = bisect_left(self._levels, level)
         if place == len(self._levels) or self._levels[place] != level:
             self._levels.insert(place, level)

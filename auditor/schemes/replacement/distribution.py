@@ -1,6 +1,6 @@
-"""What the parameter ``replacement`` says, and the distribution ``π`` over a table's domain that it means.
+"""The parameter ``replacement`` and the distribution ``π`` it denotes.
 
-| said | ``π`` |
+| value | ``π`` |
 | --- | --- |
 | ``uniform`` | ``1/s`` each |
 | ``prior`` | the table's own share of every category; of several columns the product of each column's own |
@@ -26,16 +26,16 @@ Shares = Annotated[list[float], Field(min_length=1)]
 Replacement = Literal["uniform", "prior"] | Shares | dict[str, Shares]
 
 ROUNDING = 1e-9
-"""By how much chances may miss a sum of 1."""
+"""Tolerance of the sum of probabilities."""
 
 
 def checked(stated: Replacement) -> Replacement:
-    """Return what is said, if it can be a distribution over some domain.
+    """Return the parameter, if it denotes a distribution.
 
     Raises
     ------
     ValueError
-        A chance is negative, or chances do not sum to 1.
+        A probability is negative, or the sum is not 1.
     """
     for name, shares in _columns(stated).items():
         of = f"column {quoted(name)}: " if name else ""
@@ -47,12 +47,12 @@ def checked(stated: Replacement) -> Replacement:
 
 
 def parsed(stated: Any) -> Replacement:
-    """Return what is said where no plugin's parameters check its form.
+    """Return the parameter from an unchecked value.
 
     Raises
     ------
     ValueError
-        It is none of the forms, or no distribution.
+        It has none of the forms, or is no distribution.
     """
     try:
         form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
@@ -62,17 +62,16 @@ def parsed(stated: Any) -> Replacement:
 
 
 def _columns(stated: Replacement) -> Mapping[str, Sequence[float]]:
-    """Return chances by column; a list alone is of the only one, which it does not name."""
     return stated if isinstance(stated, dict) else {"": stated} if isinstance(stated, list) else {}
 
 
 def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
-    """Return ``π`` over a table's domain, shape (s,); None where it is uniform.
+    """Return ``π`` over a table's domain, shape (s,); None if uniform.
 
     Raises
     ------
     AuditorError
-        Chances are not one for each category of each column.
+        The number of probabilities differs from a column's categories.
     """
     if stated == "uniform":
         return None
@@ -87,7 +86,6 @@ def _marginals(table: CategoricalTable) -> list[Array]:
 
 
 def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
-    """Return the chances stated for each attribute, in the table's order."""
     held, names = _columns(stated), table.names
     if "" in held and "" not in names:
         if len(names) > 1:
@@ -111,7 +109,7 @@ def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
 
 
 def never_drawn(pi: Array | None) -> str:
-    """Return what to know of values that are never drawn; nothing where there are none."""
+    """Return a warning about values that are never drawn, or ""."""
     count = 0 if pi is None else int((pi == 0).sum())
     if not count:
         return ""

@@ -1,21 +1,24 @@
-"""The coins of the replacement draws, apart from what is done with them: so that tests can enumerate every outcome.
+"""Random choices of replacement draws, separate for enumeration by tests.
 
-Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and ``y_l, y_r`` their values,
+Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and
+``y_l, y_r`` their values,
 
     ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where ``y_l = y_r``,
     ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``              where they differ;
 
-the new value is ``y_l`` with chance u, ``y_r`` with chance v, else a replacement: uniform over the domain, or drawn from any π. Bayes'
-rule on the chain gives for that, with ``ρ_1 = p/p_l``, ``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 = p_r/p_l``,
+the new value is ``y_l`` with probability u, ``y_r`` with probability v, else a replacement: uniform
+over the domain, or drawn from any π. By Bayes' rule on the chain, with ``ρ_1 = p/p_l``,
+``ρ_0 = p_r/p`` and ``ρ_2 = ρ_1 ρ_0 = p_r/p_l``,
 
     ``P(y | y_l, y_r) = T(ρ_1)[y_l, y]·T(ρ_0)[y, y_r] / T(ρ_2)[y_l, y_r]``
 
-of which the part with ``π_y`` is ``(1 − ρ_1)(1 − ρ_0)·π_y·π_{y_r} / T(ρ_2)[y_l, y_r]``. Where the neighbours differ ``π_{y_r}`` cancels,
-and u and v are those above for any π. Where both are c, what is not redrawn is c, with chance ``u + v``, and
+of which the part with ``π_y`` is ``(1 − ρ_1)(1 − ρ_0)·π_y·π_{y_r} / T(ρ_2)[y_l, y_r]``. Where the
+neighbours differ ``π_{y_r}`` cancels, and u and v above hold for any π. Where both are c, the value
+is kept with probability ``u + v``, and
 
     ``v = (1 − ρ_1)·(1 − (1 − ρ_0)·π_c / (ρ_2 + (1 − ρ_2)·π_c))``
 
-which is the paper's with ``1/π_c`` in the place of s. Without a right neighbour ``ρ_0 = 0`` and nothing of it is left.
+which is the paper's with ``1/π_c`` for s. Without a right neighbour ``ρ_0 = 0``.
 """
 
 from __future__ import annotations
@@ -34,24 +37,27 @@ __all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "kept_or_replaced", "
 
 
 class Coin(NamedTuple):
-    """Chances of keeping the left value and the right one; the rest is for a fresh draw."""
+    """Probabilities of the left and the right value; else a fresh draw."""
 
     left: float
     right: float | Array
-    """One number, or one for every value that the neighbours may agree on, shape (s,)."""
+    """One number, or one per value that the neighbours share, shape (s,)."""
 
 
 def coins(high: float, level: float, low: float | None, size: int, pi: Array | None = None) -> tuple[Coin, Coin]:
-    """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r`` (xiao2009, eqs. 3 and 4).
+    """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
+
+    Source: xiao2009, eqs. 3 and 4.
 
     Parameters
     ----------
     high, level, low : float
-        ``p_l > p > p_r``; without a right neighbour ``low`` is None and both coins are ``(p/p_l, 0)``.
+        ``p_l > p > p_r``; without a right neighbour ``low`` is None and both coins are ``(p/p_l,
+        0)``.
     size : int
         ``s``.
     pi : ndarray of shape (s,), optional
-        ``π``, uniform where none is given.
+        ``π``, uniform by default.
 
     Examples
     --------
@@ -75,8 +81,8 @@ def coins(high: float, level: float, low: float | None, size: int, pi: Array | N
 def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None) -> Codes:
     """Return n values drawn uniformly from a domain, or from π, shape (n,).
 
-    From π by the inverse of its distribution function at multiples of 2⁻⁵³: a value's chance is right to 1.1e-16, and one of chance 0 is
-    never drawn, as no number lies between two equal sums.
+    From π by inversion at multiples of 2⁻⁵³. Probabilities are exact to 1.1e-16, and a value of
+    probability 0 is never drawn.
     """
     kind = code_type(size) if kind is None else kind
     if pi is None:
@@ -85,21 +91,24 @@ def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.
 
 
 def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
-    """Return the values whose share of [0, 1) numbers lie in, shape (n,): the inverse of π's distribution function."""
+    """Return the π quantiles of [0, 1) numbers, shape (n,)."""
     sums = np.cumsum(pi)
     return np.searchsorted(sums / sums[-1], u, side="right")
 
 
 PIECE = 2**14
-"""Tuples that one buffer of numbers is used for in turn: new memory takes longer to get than to fill with random numbers."""
+"""Tuples per reused buffer: allocation is slower than filling it with random numbers."""
 
 
 SHORT_OF_1 = 1.0 - 2.0**-50
-"""So that rounding takes no number to the end of the domain, where there is no value."""
+"""Largest number, so that rounding never reaches the end of the domain."""
 
 
 def kept_or_replaced(values: Codes, level: float, rng: Rng, size: int, pi: Array | None = None) -> Codes:
-    """Return values kept with chance p, and else replaced by draws from a domain or from π, shape (n,): one number for both."""
+    """Return values kept with probability p, else replaced, shape (n,).
+
+    One random number per tuple.
+    """
     copy, u = values.copy(), np.empty(min(PIECE, values.size))
     for start in range(0, values.size if level < 1 else 0, PIECE):
         part = copy[start : start + PIECE]
@@ -108,9 +117,9 @@ def kept_or_replaced(values: Codes, level: float, rng: Rng, size: int, pi: Array
 
 
 def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None = None) -> Codes:
-    """Return each value where its number is below p, and else the replacement that the number stands for, shape (n,).
+    """Return values kept where ``u < p``, else replaced by use of u, (n,).
 
-    Beyond p a uniform number is uniform again, ``(u − p)/(1 − p)``; chances are right to 2⁻⁵⁰.
+    Given ``u ≥ p``, ``(u − p)/(1 − p)`` is uniform; probabilities are exact to 2⁻⁵⁰.
 
     Parameters
     ----------
@@ -130,13 +139,16 @@ def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None =
     kept = u < level
     u -= level
     u *= SHORT_OF_1 * (size if pi is None else 1.0) / (1.0 - level)
-    np.maximum(u, 0.0, out=u)  # of values that are kept
+    np.maximum(u, 0.0, out=u)  # for kept values
     fresh = (u if pi is None else inverse(u, pi)).astype(values.dtype)
-    return np.asarray(values * kept + fresh * ~kept)  # a choice by mask would wait for every coin
+    return np.asarray(values * kept + fresh * ~kept)  # faster than a choice by mask
 
 
 class Draws:
-    """Random outcomes of the coins and of the fresh draws, for n tuples at once; ``pi`` as in ``replacements``."""
+    """Random coins and fresh draws for n tuples at once.
+
+    ``pi`` as in ``replacements``.
+    """
 
     def __init__(self, rng: Rng, size: int, pi: Array | None = None) -> None:
         self._rng = rng
@@ -152,7 +164,7 @@ class Draws:
         return replacements(self._rng, n, self._size, self._pi)
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
-        """Return new values: ``left`` where the coin heads, ``right`` where it tails, fresh where it stands."""
+        """Return ``left``, ``right`` or a fresh value per tuple, by the coins."""
         n = left.size
         coin = self.uniforms(n)
         out = np.array(left, copy=True)
@@ -168,7 +180,10 @@ class Draws:
 
 
 def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
-    """Return categories drawn by their rows of a matrix, shape (n,): of one number a record, by inversion."""
+    """Return categories drawn by their rows of a matrix, shape (n,).
+
+    By inversion, with one number per record.
+    """
     u, y = rng.random(x.size), np.empty_like(x)
     for value, chances in enumerate(T):
         rows = np.flatnonzero(x == value)

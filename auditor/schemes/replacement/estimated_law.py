@@ -1,4 +1,6 @@
-"""The law of categorical copies that nobody states: estimated from records whose originals and copies are both known.
+"""Estimated law of categorical copies without a stated law.
+
+From records whose originals and copies are both known.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -7,18 +9,19 @@
 | ``w`` | of `RECORDS_BY_LAW` the likeliest, each row's chances being Dirichlet with ``w·U`` (``evidence``) | scalar |
 | ``P(y_j | x, y_i)`` | chance that copy j shows y_j where copy i shows y_i (``auditor.schemes.replacement.pair_law``) | (s, s, s) |
 
-Copies hang together as a tree: in falling order of retention every copy depends, given the original, on that one before it which foretells
-it best, so that of a coalition's copies
+The dependence between copies is a tree. In falling order of retention, each copy depends, given the
+original, on the earlier copy that predicts it best. So the copies of a coalition have
 
     ``P(y_1, …, y_k | x) = T_1[x, y_1] · Π P(y_i | x, y_{parent of i})``
 
-It holds copies that are independent given the original, and copies of which each was made from an earlier one: a chain, as a multilevel
-release is, or all from the best. Were such copies taken as independent, the pooled belief would be surer than it may be, and pooling would
-seem to pay. Where there are fewer than `FEWEST_PER_CELL` records for each of the s² cells of several attributes' product, each attribute
-is taken as perturbed by itself.
+The tree includes independent copies, chains (a multilevel release), and copies derived from the
+best one. An assumption of independence would overstate the pooled posterior, and so the gain of
+pooling. With fewer than `FEWEST_PER_CELL` records per cell of several attributes' product (s²
+cells), each attribute is modelled as perturbed independently.
 
-An estimated law is what an insider could know at best. It proves nothing: it follows the very copies it was estimated from, so that only
-records beside those it was learnt from tell what it is worth. *Not learnt*: what shows in three copies at once, and in no two.
+An estimated law is the best that an insider could know. It fits the copies it was estimated from,
+so only other records can validate it.
+*Not estimated*: dependence of three copies that no pair shows.
 """
 
 from __future__ import annotations
@@ -38,20 +41,26 @@ from auditor.schemes.replacement.pair_law import BY_LAW, PairLaw, estimated_pair
 from auditor.types import Array, Coalition, Codes
 
 RECORDS_BY_LAW = (BY_LAW, 5.0, 1.0, 0.2)
-"""Records by the uniform law that may count beside those met, ``w``: few where a copy is far from it, whose rare values it would hide."""
+"""Candidate prior weights ``w``, in records of the uniform law; small if a copy is far from uniform
+perturbation.
+"""
 FEWEST_PER_CELL = 10
-"""Records for each cell of a table of counts from which on it is learnt: a chance is then known to a third of itself, on average."""
+"""Fewest records per cell of an estimated table: the mean relative error of a probability is then a
+third.
+"""
 MOST_VALUES = 1_000
-"""Values in a domain whose chances are estimated: eight megabytes a copy."""
+"""Most values in an estimated domain: eight megabytes per copy."""
 MOST_PARENTS = 8
-"""Copies that another may depend on: the best of a coalition, and those nearest above it by retention."""
+"""Most candidate parents of a copy: the coalition's best, and the nearest above it by retention."""
 Pair = tuple[int, int]
 Values = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class EstimatedLaw(UniformLaw):
-    """The law of one tuple's copies given its value, as estimated; ``levels`` are the retentions of the nearest uniform laws.
+    """The estimated law of one tuple's copies given its value.
+
+    ``levels`` are the retentions of the nearest uniform laws.
 
     Attributes
     ----------
@@ -60,7 +69,7 @@ class EstimatedLaw(UniformLaw):
     transitions : dict of int to ndarray of shape (s, s)
         ``T_i`` by copy number.
     pairs : dict of (int, int) to PairLaw
-        By the numbers of two copies, that of higher retention first.
+        By the numbers of two copies, higher retention first.
     """
 
     members: Coalition = ()
@@ -74,11 +83,14 @@ class EstimatedLaw(UniformLaw):
         return replace(self, levels=levels, members=members)
 
     def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
-        """Return the chances of copy ``target`` given copy ``source``, or the original if None; see ``UniformLaw``."""
+        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         return self.transitions[self.members[target - 1]] if source is None else super().transition_matrix(source, target, prior)
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), from each copy's values, shape (b,)."""
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
+
+        From each copy's values, shape (b,).
+        """
         order, place = [self.members[place] for place in self.descending], {copy: k for k, copy in enumerate(self.members)}
         found = self.transitions[order[0]].T[copies[place[order[0]]]]
         for copy in order[1:]:
@@ -89,12 +101,12 @@ class EstimatedLaw(UniformLaw):
         return np.asarray(found)
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first: ``s^(k+1)`` numbers."""
+        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
         return np.asarray(self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1)))
 
     def epsilon(self) -> float:
-        """Return infinity: chances that were estimated bound nothing."""
+        """Return infinity: estimated probabilities bound nothing."""
         return math.inf
 
     def best_is_sufficient(self) -> bool:
@@ -114,7 +126,7 @@ def estimated(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coali
     shape : sequence of int
         Values of each attribute; their product is the domain's size.
     coalitions : iterable of tuples of int
-        Whose copies' dependence on one another is to be learnt.
+        Coalitions whose pairwise dependence is estimated.
     """
     size, members = math.prod(shape), tuple(copies)
     levels = {copy: estimated_retention(x, y, size) for copy, y in copies.items()}
@@ -126,19 +138,24 @@ def estimated(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coali
 
 
 def possible_parents(order: Sequence[int], copy: int) -> list[int]:
-    """Return the copies, of a coalition by falling retention, that one of them may depend on."""
+    """Return the copies of a coalition that one of them may depend on.
+
+    ``order`` is by falling retention.
+    """
     before = list(order[: order.index(copy)])
     return list(dict.fromkeys([*before[:1], *before[1 - MOST_PARENTS :]]))
 
 
 def _possible_pairs(law: EstimatedLaw, coalition: Coalition) -> list[Pair]:
-    """Return every copy of a coalition with each that it may depend on."""
     order = [law.members[place] for place in law.descending if law.members[place] in coalition]
     return [(other, copy) for copy in order[1:] for other in possible_parents(order, copy)]
 
 
 def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
-    """Return ``T[x, y] = (n_xy + w·U[x, y]) / (n_x + w)``, shape (s, s); of too few records that of each attribute, multiplied."""
+    """Return ``T[x, y] = (n_xy + w·U[x, y]) / (n_x + w)``, shape (s, s).
+
+    With too few records the product of each attribute's matrix.
+    """
     size = math.prod(shape)
     if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
         each = zip(np.unravel_index(x, tuple(shape)), np.unravel_index(y, tuple(shape)), shape, strict=True)
@@ -151,9 +168,10 @@ def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
 
 
 def evidence(counts: Array, alpha: Array) -> float:
-    """Return the log-likelihood of counts, shape (s, s), if each row's chances are Dirichlet with ``alpha``, shape (s, s), all above 0.
+    """Return the Dirichlet-multinomial log-likelihood of counts, (s, s).
 
-    ``Σ_x ln Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
+    Each row's probabilities are Dirichlet with ``alpha``, shape (s, s), all above 0: ``Σ_x ln
+    Γ(α_x) − ln Γ(α_x + n_x) + Σ_y ln Γ(α_xy + n_xy) − ln Γ(α_xy)``; α_x and n_x are sums of rows.
     """
     met = counts > 0
     gammaln = scipy.special.gammaln
@@ -162,10 +180,11 @@ def evidence(counts: Array, alpha: Array) -> float:
 
 
 def estimated_retention(x: Values, y: Values, size: int, pi: Array | None = None) -> float:
-    """Return the maximum-likelihood retention from r matched pairs: ``(m − 1/s)/(1 − 1/s)`` for the share m that agree.
+    """Return the maximum-likelihood retention from r matched pairs.
 
-    With replacements by π the mean of ``π_x`` stands for ``1/s``: no longer the likeliest retention, and still without bias. Kept off 1
-    by half a record: r agreements do not prove that the next will agree.
+    ``(m − 1/s)/(1 − 1/s)`` for the share m that agree. With replacements by π the mean of ``π_x``
+    replaces ``1/s``: unbiased, not maximum likelihood. Kept off 1 by half a record, since r
+    agreements do not prove certainty.
     """
     chance = 1 / size if pi is None else float(np.mean(pi[x]))
     if chance >= 1.0:

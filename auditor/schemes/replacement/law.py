@@ -1,17 +1,18 @@
-"""The law of retention-replacement: transition matrices for any pair of levels, and the exact joint law of any set of copies.
+"""Law of retention-replacement: transition matrices and joint laws.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
 | ``s`` | size of the domain | scalar | xiao2009, table 2 |
 | ``p`` | retention probability: the chance that a value is kept | scalar in [0, 1] | |
-| ``π`` | chances of the values that replace those not kept: ``1/s`` each, unless stated otherwise | (s,) | agrawal2005 |
+| ``π`` | distribution of replacements: ``1/s`` each, unless stated otherwise | (s,) | agrawal2005 |
 | ``T(p)`` | ``p·I + (1 − p)·1πᵀ``: chance of y (column) from x (row) | (s, s) | xiao2009, eq. 1 |
 | ``Y_b → Y_w`` | ``T(p_w/p_b)`` for ``p_b ≥ p_w``: the less perturbed copy perturbed further | (s, s) | xiao2009, eq. 10 |
 | ``R_y`` | ``1 + p/((1 − p)π_y)``: ratio of the chances of output y under y itself and under any other original | scalar | |
 
-Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at the original (Lemma 1 there). That holds
-for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the remark that ends section 5.2 there). To whoever looks at one value y against
-all others, it is as in a uniform domain of ``1/π_y`` values: what the paper says of s holds of that.
+Copies of one multilevel release, in descending order of ``p``, are a Markov chain that starts at
+the original (Lemma 1). That holds for any π, as ``1πᵀ·1πᵀ = 1πᵀ`` gives ``T(a)T(b) = T(ab)`` (the
+remark that ends section 5.2). For one value y against all others, the paper's results hold with
+``1/π_y`` for s.
 """
 
 from __future__ import annotations
@@ -29,17 +30,24 @@ from numpy.typing import NDArray
 from auditor.types import Array, Codes
 
 CHECK_SIZE = 3
-"""Values that tell every case of a pair of copies and an original apart: equal, or one of two different others."""
+"""Values that cover every case of a pair of copies and an original: equal, or one of two different
+others.
+"""
 EXACTLY = 1e-12
 
 
 def fresh_chances(retention: float, size: int, pi: Array | None = None) -> float | Array:
-    """Return ``(1 − p)·π_y``, the chance that a value is redrawn and comes out as y: of all y, shape (s,); one number for uniform π."""
+    """Return ``(1 − p)·π_y``, the probability of a redrawn y.
+
+    Of all y, shape (s,); one number for uniform π.
+    """
     return (1.0 - retention) / size if pi is None else (1.0 - retention) * pi
 
 
 def transition_matrix(retention: float, size: int, pi: Array | None = None) -> Array:
-    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s): row x, column y (xiao2009, eq. 1); π is uniform where none is given.
+    """Return ``T(p) = p·I + (1 − p)·1πᵀ``, shape (s, s).
+
+    Row x, column y (xiao2009, eq. 1); π is uniform by default.
 
     Examples
     --------
@@ -52,12 +60,18 @@ def transition_matrix(retention: float, size: int, pi: Array | None = None) -> A
 
 
 def step(high: float, low: float) -> float:
-    """Return the retention ``p_w/p_b`` of going from a copy at ``high`` to one at ``low ≤ high``; from 0 nothing is left to lose."""
+    """Return the retention ``p_w/p_b`` from level ``high`` to ``low ≤ high``.
+
+    0 from level 0.
+    """
     return low / high if high > 0 else 1.0
 
 
 def odds_ratio(retention: float, size: float) -> float:
-    """Return ``R = 1 + s·p/(1 − p)``, with ``1/π_y`` for s where π is not uniform; infinite at retention 1, and where ``π_y = 0``."""
+    """Return ``R = 1 + s·p/(1 − p)``, with ``1/π_y`` for s if not uniform.
+
+    Infinite at retention 1, and where ``π_y = 0``.
+    """
     if size == 1 or retention == 0:
         return 1.0
     return math.inf if retention >= 1 else 1.0 + size * retention / (1.0 - retention)
@@ -65,7 +79,7 @@ def odds_ratio(retention: float, size: float) -> float:
 
 @dataclass(frozen=True)
 class UniformLaw:
-    """The law of the copies of one tuple's value, given the value.
+    """The law of one tuple's copies given its value.
 
     Attributes
     ----------
@@ -74,9 +88,9 @@ class UniformLaw:
     size : int
         ``s``, the number of values in the domain.
     multilevel : bool
-        Whether copies are one replacement process seen at several levels, or fresh draws.
+        Whether copies are one replacement process at several levels, or fresh draws.
     replacement : tuple of s floats, optional
-        ``π``, the chances of the values that replace others; None: all alike.
+        ``π``, the distribution of replacements; None: uniform.
     """
 
     levels: tuple[float, ...]
@@ -84,7 +98,7 @@ class UniformLaw:
     multilevel: bool
     replacement: tuple[float, ...] | None = None
     by_retention: ClassVar[bool] = True
-    """Whether every copy keeps a value with its level's chance, or draws from ``π``; other laws have transitions of their own."""
+    """Whether every copy keeps a value with its level's probability, or draws from ``π``."""
 
     def of(self, copies: Sequence[int]) -> UniformLaw:
         """Return the law of a coalition, by copy numbers from 1."""
@@ -92,22 +106,25 @@ class UniformLaw:
 
     @cached_property
     def pi(self) -> Array | None:
-        """``π``, shape (s,); None where it is uniform."""
+        """``π``, shape (s,); None if uniform."""
         return None if self.replacement is None else np.asarray(self.replacement)
 
     @property
     def rarity(self) -> float:
-        """``1/min π``, the size of the uniform domain whose values are all as rare as the rarest here: s where π is uniform."""
+        """``1/min π``, the size of a uniform domain as rare as the rarest value."""
         return self.size if self.replacement is None else math.inf if min(self.replacement) == 0 else 1.0 / min(self.replacement)
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
-        """Return the chance that a value is redrawn and comes out as y: of every y, shape (b,), or one number where π is uniform."""
+        """Return the probability of a redrawn y, of every y, shape (b,).
+
+        One number if π is uniform.
+        """
         chances = fresh_chances(retention, self.size, self.pi)
         return chances[y] if isinstance(chances, np.ndarray) else chances
 
     @property
     def descending(self) -> list[int]:
-        """Places of the copies by falling retention, equal ones in order of release."""
+        """Places of the copies by falling retention, ties in order of release."""
         return sorted(range(len(self.levels)), key=lambda place: (-self.levels[place], place))
 
     @property
@@ -116,20 +133,22 @@ class UniformLaw:
         return self.descending[0] + 1
 
     def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
-        """Return the chances of copy ``target`` (columns) given copy ``source``, or the original if None (rows), shape (s, s).
+        """Return P(copy ``target`` | copy ``source`` or original), shape (s, s).
+
+        Rows are the source, or the original if None; columns are the target.
 
         Parameters
         ----------
         source, target : int
             Copy numbers from 1.
         prior : ndarray of shape (s,), optional
-            Needed where the copies are fresh or the target is less perturbed: such chances depend on it. A row is NaN where the
-            source cannot show that value.
+            Required if copies are fresh or the target is less perturbed. A row is NaN if the source
+            cannot show its value.
 
         Raises
         ------
         ValueError
-            It is needed and not given.
+            The prior is required and missing.
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
         if source is None or source == target or (self.multilevel and low <= high):
@@ -142,7 +161,7 @@ class UniformLaw:
         return np.asarray(np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0))
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first and copies in their order: ``s^(k+1)`` numbers."""
+        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         s, k = self.size, len(self.levels)
         joint = np.ones(s)
         if not self.multilevel:
@@ -158,24 +177,28 @@ class UniformLaw:
         return np.asarray(np.transpose(joint, np.argsort(order))) if k else joint
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), from each copy's values, shape (b,); looked up among all outcomes."""
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
+
+        From each copy's values, shape (b,), by look-up in the table of all outcomes.
+        """
         return np.asarray(np.moveaxis(self.given_original(), 0, -1)[tuple(copies)])
 
     def joint(self, prior: Array) -> Array:
-        """Return the exact joint law ``P(x, y_1, …, y_k)`` under a prior of shape (s,)."""
+        """Return the joint law ``P(x, y_1, …, y_k)`` under a prior, shape (s,)."""
         return np.asarray(np.einsum("x,x...->x...", prior, self.given_original()))
 
     def epsilon(self) -> float:
-        """Return the local differential privacy ``ε`` of all copies together: the largest log-ratio of any outcome under two originals.
+        """Return the local differential privacy ``ε`` of all copies together.
 
-        The rarest replacement tells most: ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``. Fresh copies add up, as all may show that value;
-        of multilevel ones the best counts alone. Infinite where some value is never drawn: who shows it has it.
+        The largest log-ratio of any outcome under two originals:
+        ``max_y ln R_y = ln(1 + p/((1 − p)·min π))``. Fresh copies add up, as all may show that
+        value; of multilevel copies the best alone counts. Infinite if some value is never drawn.
         """
         each = [math.log(odds_ratio(level, self.rarity)) for level in self.levels]
         return max(each) if self.multilevel else math.fsum(each)
 
     def odds(self) -> float:
-        """Return ``exp(ε)``: by how much pooling can multiply the odds of any statement about a record."""
+        """Return ``exp(ε)``, the largest factor of posterior odds."""
         bits = self.epsilon()
         return math.inf if bits > 700 else math.exp(bits)
 
@@ -187,30 +210,32 @@ class UniformLaw:
             return np.asarray(1.0 + level / ((1.0 - level) * self.pi))
 
     def odds_by_value(self) -> Array:
-        """Return by how much all copies multiply the odds of the value that they all show, shape (s,)."""
+        """Return the odds factor if all copies show y, for every y, shape (s,)."""
         if self.pi is None:
             return np.full(self.size, self.odds())
         return self.odds_of(max(self.levels)) if self.multilevel else np.prod([self.odds_of(level) for level in self.levels], axis=0)
 
     def best_is_sufficient(self) -> bool:
-        """Whether, by this law, the best copy makes all others together useless, computed from the exact law of every pair with it.
+        """Whether the best copy is sufficient, from the law of every pair with it.
 
-        ``P(y_j | y_b, x)`` must not depend on x. A domain of three shows every case (``merged``). Pairs are enough for any
-        number of copies, as the law ties copies by its form: given x and y_b fresh copies are independent of each other, and
-        of multilevel ones ``P(rest | y_b, x)`` is a product along the chain (``given_original``) with x in its first step at most.
+        ``P(y_j | y_b, x)`` must not depend on x. A domain of three covers every case (``merged``).
+        Pairs suffice for any number of copies: given x and y_b fresh copies are independent, and
+        for multilevel copies ``P(rest | y_b, x)`` is a product along the chain (``given_original``)
+        with x in its first step at most.
         """
         b, few = self.best - 1, self.merged(CHECK_SIZE)
         return all(_useless(replace(few, levels=(self.levels[b], level))) for place, level in enumerate(self.levels) if place != b)
 
     def merged(self, size: int) -> UniformLaw:
-        """Return the law over at most so many values: the likeliest replacements as they are, all others taken for one.
+        """Return the law over at most ``size`` values, unlikely ones merged.
 
-        Merged values follow a law of the same form, π being summed; so what depends on x after merging depended on it before. Nothing
-        that did gets lost. Multilevel copies never depend on x given y_b. Of fresh ones ``P(y_j|y_b, x) = T(p_j)[x, y_j]``, and the
-        likeliest replacement w is shown under every x where ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] = p_j``.
+        The likeliest replacements stay as they are. Merged values follow a law of equal form with
+        summed π, and no dependence on x is lost. Multilevel copies never depend on x given y_b. Of
+        fresh copies ``P(y_j|y_b, x) = T(p_j)[x, y_j]``, and the likeliest replacement w is possible
+        for every x if ``p_b < 1``: given ``y_b = w``, ``T(p_j)[w, w] − T(p_j)[x, w] = p_j``.
         """
         few = min(self.size, size)
-        if self.pi is None:  # values are alike: any three will do
+        if self.pi is None:  # values are exchangeable: any three will do
             return replace(self, size=few)
         shares = np.sort(self.pi)[::-1]
         return replace(self, size=few, replacement=(*shares[: few - 1].tolist(), float(shares[few - 1 :].sum())))
@@ -225,12 +250,14 @@ def _useless(two: UniformLaw) -> bool:
 
 
 def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None) -> float:
-    """Return the expected number of elements of a tuple's compressed history: ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``.
+    """Return the expected size of a tuple's compressed history.
 
-    Where π is not uniform, a value redrawn is a new one with chance ``1 − Σ_y m_y π_y`` in place of ``(s−1)/s``, with
-    ``m = p_i q + (1 − p_i)π`` what the copy before shows of the table's shares q, ``prior``.
+    ``1 + (s−1)/s · Σ (1 − p_{i+1}/p_i)``. If π is not uniform, ``1 − Σ_y m_y π_y`` replaces
+    ``(s−1)/s``, with
+    ``m = p_i q + (1 − p_i)π`` the expected shares of the copy before and q, ``prior``, the table's.
 
-    Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements, so it is below ``1 + ln(p_max/p_min)``.
+    Source: xiao2009, proof of Lemma 2; a history holds ``1 + disp`` elements, so it is below ``1 +
+    ln(p_max/p_min)``.
     """
     ordered = sorted(set(levels), reverse=True)
     if pi is None:
@@ -240,7 +267,9 @@ def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None)
 
 
 def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
-    """Return the share of the categories' variance that exact Bayes leaves from one copy.
+    """Return the share of the categories' variance left by one copy.
+
+    By exact Bayes estimates.
 
     Parameters
     ----------
@@ -249,12 +278,13 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     retention : float
         ``p``.
     pi : ndarray of shape (s,), optional
-        ``π``, uniform where none is given.
+        ``π``, uniform by default.
 
     Notes
     -----
-    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and ``a = (1 − p)π`` (xiao2009, eq. 1). The sum
-    over x of ``P(x, y)²`` is ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so that a domain of any size needs no matrix.
+    ``1 − (E Σ_x P(x|y)² − Σ q_x²)/(1 − Σ q_x²)`` with ``P(x, y) = q_x (p·[x = y] + a_y)`` and
+    ``a = (1 − p)π`` (xiao2009, eq. 1). The sum over x of ``P(x, y)²`` is
+    ``a_y² Σ q_x² + q_y² (p² + 2 a_y p)``, so no matrix is needed.
 
     Examples
     --------
@@ -264,5 +294,5 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())  # 0 where nothing is kept nor drawn
+    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())  # 0 if no value is kept or drawn
     return 1.0 - (known - blind) / (1.0 - blind)

@@ -1,4 +1,4 @@
-"""The law of categories that are sent through stated matrices, each copy anew: any chances of any value in the place of any other.
+"""Law of categorical copies drawn independently by stated matrices.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -22,12 +22,14 @@ from auditor.types import Array, Codes
 
 @dataclass(frozen=True, eq=False)
 class MatrixLaw(UniformLaw):
-    """The law of one tuple's copies given its value; ``levels`` order the copies, those of higher level being perturbed less.
+    """The law of one tuple's copies given its value.
+
+    Copies of a higher level are less perturbed.
 
     Attributes
     ----------
     transitions : tuple of k ndarrays of shape (s, s)
-        ``T_i``, in the order of the copies; that rows are distributions is *not checked*.
+        ``T_i``, in the order of the copies; rows are distributions, *not checked*.
     """
 
     transitions: tuple[Array, ...] = field(default=(), repr=False)
@@ -40,39 +42,49 @@ class MatrixLaw(UniformLaw):
 
     @property
     def rarity(self) -> float:
-        """One over the least chance in any matrix, infinite where some value cannot become another."""
+        """One over the smallest transition probability; infinite if one is 0."""
         least = min(float(T.min()) for T in self.transitions)
         return math.inf if least == 0 else 1.0 / least
 
     def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
-        """Return the chances of copy ``target`` given copy ``source``, or the original if None; see ``UniformLaw``."""
+        """Return P(copy ``target`` | copy ``source`` or original); see base."""
         return self.transitions[target - 1] if source is None else super().transition_matrix(source, target, prior)
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
-        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s), from each copy's values, shape (b,)."""
+        """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
+
+        From each copy's values, shape (b,).
+        """
         found = np.ones((copies[0].size, self.size))
         for T, y in zip(self.transitions, copies, strict=True):
             found *= T.T[y]
         return found
 
     def given_original(self) -> Array:
-        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first: ``s^(k+1)`` numbers."""
+        """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         joint = np.ones(self.size)
         for T in self.transitions:
             joint = joint[..., None] * T.reshape(self.size, *(1,) * (joint.ndim - 1), self.size)
         return joint
 
     def epsilon(self) -> float:
-        """Return the local differential privacy ``ε`` of all copies together: the largest log-ratio of any outcome under two originals."""
+        """Return the local differential privacy ``ε`` of all copies together.
+
+        The largest log-ratio of any outcome under two originals.
+        """
         total = np.zeros((self.size, self.size))
-        with np.errstate(divide="ignore", invalid="ignore"):  # a value that neither original can lead to tells them apart in nothing
+        with np.errstate(divide="ignore", invalid="ignore"):  # a value impossible under both originals does not distinguish them
             for T in self.transitions:
                 logs = np.log(T)
                 total += np.array([np.fmax.reduce(row - logs, axis=1) for row in logs])
         return float(total.max())
 
     def best_is_sufficient(self) -> bool:
-        """Whether the best copy makes all others useless: their rows are one wherever two originals may lead to what it shows."""
+        """Whether the best copy is sufficient.
+
+        Other copies' rows must be equal for all originals that share a possible value of the best
+        copy.
+        """
         possible = self.transitions[self.best - 1] > 0
         others = [T for place, T in enumerate(self.transitions) if place != self.best - 1]
         sets = np.unique(possible[:, possible.any(axis=0)], axis=1).T

@@ -1,11 +1,13 @@
-"""``multi-pert`` of xiao2009 (Figure 3), on the compressed history of its section 6 with the update put right.
+"""Algorithm ``multi-pert`` of xiao2009 (Figure 3), update corrected.
 
-A tuple's history lists its values by falling retention, ``⟨p, Y⟩`` only where the value changes; the value at a level released
-before is that of the smallest ``p`` in the history that is at least the level. Expected space ``O(n + m)``.
+A tuple's compressed history (section 6) lists its values by falling retention, ``⟨p, Y⟩`` only
+where the value changes. The value at a released level is the entry of the smallest ``p`` that is at
+least the level. Expected space ``O(n + m)``.
 
-The printed update inserts ``⟨p, Y⟩`` where Y differs from its left neighbour and drops the next element on the right where that equals
-Y. It forgets a right neighbour ``⟨p_r, Y_r⟩`` that is *implicit*, being equal to the left one: when Y differs from both, the look-up at
-``p_r`` would return Y, a value never released there. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only if ``Y_r ≠ Y``.
+The printed update inserts ``⟨p, Y⟩`` where Y differs from its left neighbour, and drops the next
+element on the right if it equals Y. It misses an *implicit* right neighbour ``⟨p_r, Y_r⟩``, equal
+to the left one. If Y differs from both, the look-up at ``p_r`` would return Y, never released at
+that level. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only if ``Y_r ≠ Y``.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ from auditor.types import Array, Codes
 
 
 class Gap(NamedTuple):
-    """Where a level that was not released lies in the histories of n tuples; arrays of shape (n,)."""
+    """Place of an unreleased level in the histories; arrays of shape (n,)."""
 
     high: float | None
     low: float | None
     """The released levels next above and next below."""
     after: NDArray[np.int64]
-    """Where in the flat arrays an element of the level belongs."""
+    """Place in the flat arrays where an element of the level belongs."""
     explicit: NDArray[np.bool_]
-    """Whether the element there is that of the level next below."""
+    """Whether the element at that place belongs to the level next below."""
     left: Codes | None
     """Values at the released level next above."""
     right: Codes | None
-    """And next below, which are those next above unless explicit."""
+    """Values at the released level next below, equal to ``left`` unless explicit."""
 
 
 class History:
@@ -53,22 +55,22 @@ class History:
 
     @property
     def elements(self) -> int:
-        """Elements held for all tuples."""
+        """Number of elements of all tuples."""
         return int(self._p.size)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Elements held for each tuple, shape (n,)."""
+        """Number of elements of each tuple, shape (n,)."""
         return np.diff(self._start)
 
     def place(self, level: float) -> NDArray[np.int64]:
-        """Return, for each tuple, where in the flat arrays the element is that holds its value at a released level."""
+        """Return each tuple's element at a released level, as array places."""
         held = np.zeros(self._p.size + 1, dtype=np.int64)
         np.cumsum(self._p >= level, out=held[1:])
         return self._start[:-1] + held[self._start[1:]] - held[self._start[:-1]] - 1
 
     def value(self, level: float) -> Codes:
-        """Return the values at a level that was released, shape (n,)."""
+        """Return the values at a released level, shape (n,)."""
         return self._y[self.place(level)]
 
     def holds(self, level: float) -> bool:
@@ -82,17 +84,17 @@ class History:
         return self.levels[place] if place < len(self.levels) else None, self.levels[place - 1] if place else None
 
     def gap(self, level: float) -> Gap:
-        """Return what the histories hold on either side of a level that was not released."""
+        """Return the history's neighbours of an unreleased level."""
         high, low = self.neighbours(level)
         after = self._start[:-1] if high is None else self.place(high) + 1
         explicit = np.zeros(after.size, dtype=bool)
         inside = np.flatnonzero(after < self._start[1:])
-        explicit[inside] = self._p[after[inside]] == low  # of no level if there is none below
+        explicit[inside] = self._p[after[inside]] == low  # False for all if no level is below
         left = None if high is None else self._y[after - 1]
         return Gap(high, low, after, explicit, left, None if low is None else self._y[after - ~explicit])
 
     def record(self, level: float, values: Codes, gap: Gap) -> None:
-        """Take a new copy into the histories."""
+        """Insert a new copy into the histories."""
         explicit = np.ones(values.size, dtype=bool) if gap.left is None else values != gap.left
         drop = restore = np.zeros(values.size, dtype=bool)
         if gap.right is not None:
@@ -100,7 +102,7 @@ class History:
         kept = np.ones(self._p.size, dtype=bool)
         kept[gap.after[drop]] = False
         moved = np.concatenate([[0], np.cumsum(explicit.astype(np.int64) + restore - drop)])
-        place = gap.after + moved[:-1]  # of the new element, if there is one; the restored one is behind it
+        place = gap.after + moved[:-1]  # of the new element, if any; the restored one follows
         new, restored = place[explicit], (place + explicit)[restore]
         self._start = self._start + moved
         held = np.ones(self._start[-1], dtype=bool)
@@ -114,13 +116,15 @@ class History:
         self.levels.insert(bisect_left(self.levels, level), level)
 
     def _repair(self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return where the right neighbour's element goes, and where it must be made explicit."""
         same = values == right
         return was_explicit & same, ~was_explicit & ~same
 
 
 class MultiPert:
-    """Algorithm ``multi-pert`` for one table: requests at any level, in any order; replacements are drawn uniformly, or from ``pi``."""
+    """Algorithm ``multi-pert`` for one table, for levels in any order.
+
+    Replacements are drawn uniformly, or from ``pi``.
+    """
 
     history_class = History
 
@@ -130,7 +134,10 @@ class MultiPert:
         self.history = self.history_class(original.size, size)
 
     def release(self, level: float, draws: Draws) -> Codes:
-        """Return the copy at a level, shape (n,), and remember it; a level asked for twice gives the same copy."""
+        """Return the copy at a level, shape (n,), and store it.
+
+        A repeated level returns the existing copy.
+        """
         history = self.history
         if history.holds(level):
             return history.value(level)

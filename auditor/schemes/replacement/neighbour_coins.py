@@ -1,4 +1,4 @@
-"""How a copy hangs on its two neighbours among those released before it: the paper's coin, and how often it fell so."""
+"""Dependence of a copy on its two neighbours: stated and observed coins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ MOST_COPIES = 50
 
 
 class Between(NamedTuple):
-    """A copy, and its neighbours by level among those released before it; ``left`` is 0 where that is the original."""
+    """A copy and its neighbours by level among earlier copies.
+
+    ``left`` is 0 if the neighbour is the original.
+    """
 
     copy: int
     left: int
@@ -25,7 +28,10 @@ class Between(NamedTuple):
 
 
 def between(levels: Sequence[float]) -> list[Between]:
-    """Return every copy with a more perturbed one before it; without a less perturbed one X is the left neighbour."""
+    """Return every copy with a more perturbed copy before it.
+
+    Without a less perturbed copy X is the left neighbour.
+    """
     found = []
     for number, level in enumerate(levels[:MOST_COPIES], start=1):
         before = sorted((other, k) for k, other in enumerate(levels[: number - 1], start=1))
@@ -36,10 +42,12 @@ def between(levels: Sequence[float]) -> list[Between]:
 
 
 def drawn_between(law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]) -> list[Drawn]:
-    """Return coin and outcomes of each, from records where the neighbours agree and where all three do, shape (d, 2).
+    """Return each copy's coin with its observed frequencies.
 
-    Where π is not uniform the coin hangs on the value that the neighbours agree on: stated is its mean over such records of a table with
-    shares ``prior``, in which they agree on c with chance ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
+    ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
+    π is not uniform the coin depends on the shared value c. The stated coin is then its mean over a
+    table with shares ``prior``, with neighbours that agree on c with probability
+    ``(p_l q_c + (1 − p_l)π_c)·T(p_r/p_l)[c, c]``.
     """
     found, levels = [], law.levels
     for three, (agreeing, same) in zip(copies, counts.tolist(), strict=True):

@@ -1,13 +1,15 @@
-"""How one copy of categories hangs together with another given the original: chances of its value, learnt from records.
+"""Conditional law of one categorical copy given another and the original.
 
-Which of x, y_i and y_j agree is one of five patterns. Each occurs r times as often as it would if the copies were independent given x:
+Equality among x, y_i and y_j has five patterns. Each occurs r times as often as for copies that are
+independent given x:
 
     ``r_k = (records that show pattern k + 1) / (records expected to by T_j + 1)``
     ``P(y_j | x, y_i) = T_j[x, y_j] · r_k(x, y_i, y_j) / Z[x, y_i]``, Z such that chances sum to 1
 
-Of independent copies every ``r`` is 1, and of copies that treat all values alike, as a multilevel release's do, this is the exact law. Five
-numbers can be learnt from few records, whatever the domain. Where there are records for each of its s³ cells a table of counts is
-learnt, with ``w`` records by that law: ``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
+For independent copies every ``r`` is 1. For copies that treat all values equally, like a multilevel
+release's, this is the exact law. Five numbers can be estimated from few records in any domain. With
+enough records per cell (s³ cells) a table of counts is estimated, with ``w`` records by that law:
+``(n_xij + w·P(y_j | x, y_i)) / (n_xi + w)``.
 """
 
 from __future__ import annotations
@@ -20,10 +22,12 @@ from numpy.typing import NDArray
 from auditor.types import Array, Codes
 
 ALL, ONLY_I, ONLY_J, TOGETHER, NONE = range(5)
-"""Patterns: all three agree; ``y_i`` alone shows x; ``y_j`` alone does; the copies agree on another value; no two agree."""
+"""Patterns: all three agree; ``y_i`` alone shows x; ``y_j`` alone does; the copies agree on another
+value; no two agree.
+"""
 
 BY_LAW = 20.0
-"""Records by a simpler law that count beside those met, ``w``: what few records show by chance would be taken for a rule otherwise."""
+"""Prior weight ``w`` in records of the simpler law, against overfitting of few records."""
 
 
 class PairLaw(NamedTuple):
@@ -32,7 +36,7 @@ class PairLaw(NamedTuple):
     Attributes
     ----------
     strength : float
-        How much better it foretells the records it was learnt from than independence does, in log-likelihood.
+        Gain in log-likelihood over independence, on the records used for estimation.
     T : ndarray of shape (s, s)
         ``T_j``.
     ratios : ndarray of shape (5,)
@@ -61,7 +65,10 @@ class PairLaw(NamedTuple):
 
 
 def estimated_pair(x: Codes, y_i: Codes, y_j: Codes, T_j: Array, table: bool) -> PairLaw:
-    """Return the law of copy j given the original and copy i, from codes of shape (n,); ``table`` is whether to learn every cell."""
+    """Return the law of copy j given the original and copy i.
+
+    From codes of shape (n,); ``table`` requests an estimate of every cell.
+    """
     met = np.bincount(_pattern(x, y_i, y_j), minlength=5)
     by_law = _expected(x, y_i, T_j)
     ratios = (met + 1.0) / (by_law + 1.0)
@@ -77,7 +84,6 @@ def _pattern(x: Codes, y_i: Codes, y_j: Codes) -> NDArray[np.intp]:
 
 
 def _expected(x: Codes, y_i: Codes, T_j: Array) -> Array:
-    """Return how many records would show each pattern, copy i as it is and copy j independent of it."""
     keeps, follows, shown = T_j[x, x], T_j[x, y_i], y_i == x
     rest = np.clip(1.0 - keeps - np.where(shown, 0.0, follows), 0.0, None)
     sums = [keeps[shown], rest[shown], keeps[~shown], follows[~shown], rest[~shown]]
@@ -85,7 +91,6 @@ def _expected(x: Codes, y_i: Codes, T_j: Array) -> Array:
 
 
 def _total(T_j: Array, r: Array) -> Array:
-    """Return ``Z[x, y_i] = Σ_y T_j[x, y] r``."""
     keeps = np.diag(T_j)[:, None]
     Z = keeps * r[ONLY_J] + T_j * r[TOGETHER] + np.clip(1.0 - keeps - T_j, 0.0, None) * r[NONE]
     np.fill_diagonal(Z, keeps[:, 0] * r[ALL] + (1.0 - keeps[:, 0]) * r[ONLY_I])
@@ -93,7 +98,6 @@ def _total(T_j: Array, r: Array) -> Array:
 
 
 def _table(x: Codes, y_i: Codes, y_j: Codes, law: PairLaw) -> Array:
-    """Return the table of counts with `BY_LAW` records by the law, shape (s, s, s)."""
     s = len(law.T)
     keys = (x.astype(np.intp) * s + y_i) * s + y_j
     counts = np.bincount(keys, minlength=s**3).reshape(s, s, s)

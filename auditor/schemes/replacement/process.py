@@ -1,16 +1,19 @@
-"""The replacement process: every copy of a block of tuples as a look-up in one key-derived stream of events.
+"""Replacement process: copies as look-ups in one random event stream.
 
-At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the domain, or from any other distribution
-``π`` over it; the value released at ``p`` is the last one before ``−ln p``, or the original if there was none. So
-``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov chain of xiao2009, Lemma 1, whatever the order in which levels are asked for.
+At time ``t = −ln p`` replacements arrive at rate 1 per tuple, and each draws uniformly from the
+domain, or from another distribution ``π``. The value released at ``p`` is the last one before
+``−ln p``, or the original if none. So ``P(no event in (t_l, t)) = p/p_l`` and copies are the Markov
+chain of xiao2009, Lemma 1, for levels in any order.
 
-Events of all tuples lie in one array sorted by time, cut into segments of equal length with a snapshot of every tuple's value at each
-segment's start; a release copies the snapshot before its time and replays what follows: the same work at m = 3 and m = 10,000.
-By superposition the events of b tuples are one Poisson stream of rate b with tuples drawn uniformly, and its times need no sorting.
+Events of all tuples are in one array sorted by time, in segments of equal length with a snapshot of
+all values at each segment's start. A release copies the snapshot before its time and replays the
+rest, at a cost independent of the number of copies. By superposition the events of b tuples are one
+Poisson stream of rate b with tuples drawn uniformly, so its times need no sorting.
 
-Levels below ``exp(−HORIZON)`` keep nothing: their values are found by going *back* from their time through regenerated segments until
-every tuple has met an event, on average ``ln b`` units of time, so that space is bounded for any level. At p = 0 there is no last
-event before infinity: the copy is an independent draw.
+Levels below ``exp(−HORIZON)`` store nothing. Their values are found *backwards* from their time
+through regenerated segments until every tuple has an event, on average ``ln b`` units of time. So
+space is bounded for any level. At p
+= 0 the copy is an independent draw.
 """
 
 from __future__ import annotations
@@ -28,14 +31,14 @@ from auditor.schemes.replacement.draws import code_type, replacements
 from auditor.types import Array, Codes
 
 SEGMENTS = 32
-"""Snapshots. Twice as many would halve the replay and add 32 bytes a tuple."""
+"""Number of snapshots. Twice as many would halve the replay and add 32 bytes per tuple."""
 HORIZON = 7.0
-"""In time: a retention probability of 0.0009; xiao2009 calls 0.001 the lowest that is of use."""
+"""Largest stored time: retention 0.0009; xiao2009 calls 0.001 the lowest useful level."""
 STEP = HORIZON / SEGMENTS
 
 
 class Segment(NamedTuple):
-    """Events of one stretch of time, in order: when, whose, and what the new value is."""
+    """Events of one interval of time, in order: times, tuples, new values."""
 
     times: NDArray[np.float64]
     tuples: NDArray[np.unsignedinteger]
@@ -54,9 +57,9 @@ class ReplacementProcess:
     seed : int or ReleaseKey
         Of the release.
     name : tuple
-        What the stream is for: scheme, replicate, block. Same seed and name, same copies.
+        Name of the stream: scheme, replicate, block. Equal seed and name give equal copies.
     pi : ndarray of shape (s,), optional
-        ``π``, uniform where none is given.
+        ``π``, uniform by default.
     """
 
     def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...], pi: Array | None = None) -> None:
@@ -74,7 +77,10 @@ class ReplacementProcess:
         return events + sum(snapshot.nbytes for snapshot in self._snapshots)
 
     def release(self, level: float) -> Codes:
-        """Return the copy at a retention probability in [0, 1], shape (b,); any order, any number of times."""
+        """Return the copy at a retention probability in [0, 1], shape (b,).
+
+        Any order, any number of times.
+        """
         if level >= 1:
             return self._snapshots[0].copy()
         if level <= 0:
@@ -84,7 +90,10 @@ class ReplacementProcess:
         return self._backward(time) if time > HORIZON else self._forward(time)
 
     def history_sizes(self, levels: Sequence[float]) -> NDArray[np.uint16]:
-        """Return 1 of each tuple, and 1 for each change of its value from one level to the next, shape (b,); levels must fall."""
+        """Return 1 plus each tuple's value changes between levels, shape (b,).
+
+        Levels must fall.
+        """
         values, sizes = self.release(levels[0]), np.ones(self._tuples, dtype=np.uint16)
         for high, low in pairwise(levels):
             if low <= 0.0 or -math.log(low) > HORIZON:
@@ -92,15 +101,14 @@ class ReplacementProcess:
                 sizes += values != after
                 values = after
                 continue
-            # Only what happens between two levels is looked at: of thousands of levels hardly anything does between neighbours.
+            # Only events between two levels are read: neighbouring levels have few.
             tuples, new = self._events(-math.log(min(high, 1.0)), -math.log(min(low, 1.0)))
             before = values[tuples]
             values[tuples] = new
-            sizes[tuples[values[tuples] != before]] += 1  # once, however often a tuple is among them
+            sizes[tuples[values[tuples] != before]] += 1  # once per tuple, for any number of events
         return sizes
 
     def _events(self, start: float, stop: float) -> tuple[NDArray[np.unsignedinteger[Any]], Codes]:
-        """Return the tuples and the new values of the events between two times up to ``HORIZON``, in order."""
         first, last = self._place(start), self._place(stop)
         found = []
         for place, segment in enumerate(self._segments[first : last + 1], start=first):
@@ -111,7 +119,7 @@ class ReplacementProcess:
         return np.concatenate(tuples), np.concatenate(values)
 
     def _place(self, time: float) -> int:
-        """Return the segment that a time up to ``HORIZON`` is in; all up to that are drawn."""
+        """Return the segment that contains a time, and draw all segments up to it."""
         place = min(int(time / STEP), SEGMENTS - 1)
         while len(self._segments) <= place:
             self._grow()
@@ -121,12 +129,11 @@ class ReplacementProcess:
         place = self._place(time)
         segment, values = self._segments[place], self._snapshots[place].copy()
         stop = int(np.searchsorted(segment.times, time))
-        # numpy assigns in order, so that of several events of one tuple the last one stands
+        # numpy assigns in order, so a tuple's last event wins
         values[segment.tuples[:stop]] = segment.values[:stop]
         return values
 
     def _grow(self) -> None:
-        """Draw the next segment, and take the snapshot at its end."""
         segment = self._segment(len(self._segments))
         values = self._snapshots[-1].copy()
         values[segment.tuples] = segment.values
@@ -149,7 +156,10 @@ class ReplacementProcess:
         return values
 
     def _segment(self, place: int) -> Segment:
-        """Draw the events of time ``[place, place + 1)·STEP``: a function of seed, name and place alone."""
+        """Draw the events of time ``[place, place + 1)·STEP``.
+
+        A function of seed, name and place alone.
+        """
         rng = stream(self._seed, *self._name, "segment", place)
         count = int(rng.poisson(self._tuples * STEP))
         # Order statistics of uniforms are partial sums of exponentials over the total.
