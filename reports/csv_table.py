@@ -1,4 +1,4 @@
-"""The measurements as one tidy table that a spreadsheet can open without running anything."""
+"""Measurements as one CSV table, safe for spreadsheets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", 
 
 @register
 class Csv(Renderer):
-    """One row a measurement; ``sweep`` as JSON, copy numbers and levels separated by blanks."""
+    """One row per measurement; ``sweep`` as JSON, lists separated by blanks."""
 
     name = "csv"
     suffix: ClassVar[str] = ".csv"
@@ -34,7 +34,7 @@ class Csv(Renderer):
 
 
 def cell(value: Any) -> Any:
-    """Write one value; text that a spreadsheet would take for a formula gets an apostrophe before it, and none steers a terminal."""
+    """Format one value; an apostrophe disarms spreadsheet formulas."""
     if isinstance(value, dict):
         return escaped(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""The frontier of advice as a chart of the page: what stays unknown against what the copies lose."""
+"""Chart of the advice: share unknown against loss of use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPTION = (
 
 
 def frontier_of_advice(advice: Advice, id: str) -> Chart:
-    """Return the chart of everything that was measured."""
+    """Return the chart of every measured release."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     schemes = [clean(name) for name in unique(one.scheme for one in measured)]
     rows: list[dict[str, Any]] = []

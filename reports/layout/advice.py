@@ -1,4 +1,4 @@
-"""The document of advice: the recommended release first, then everything that was tried, then how to make it and what was assumed."""
+"""Document of advice: recommended release, frontier, command and method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST = {TERMINAL: 24, MARKDOWN: 100, PAGE: 200}
 def advice_document(advice: Advice) -> Document:
-    """Return the document on which release to make."""
+    """Return the document that recommends a release."""
     taken = advice.chosen
     headline = f"{taken.scheme} at {levels_text(taken)} leaves {percent(advice.target)} or more unknown"
     sections = [
@@ -104,7 +104,7 @@ def _who(one: Tried) -> str:
 
 
 def _lines(advice: Advice) -> list[Line]:
-    """Return the measured exposure against the loss of use, a line a scheme."""
+    """Return measured exposure against loss of use, one line per scheme."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     return [
         Line(scheme, [(one.loss, one.exposed.unknown) for one in measured if one.scheme == scheme and one.exposed], "unknown against loss")

@@ -1,4 +1,4 @@
-"""What each coalition's copies guarantee, as a table: differential privacy by the law of the noise, and what an audit found from below."""
+"""Table of each coalition's differential privacy, stated and audited."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST = {TERMINAL: 24, MARKDOWN: 60, PAGE: 300}
 
 
 def guarantees(reading: Reading) -> list[Block]:
-    """Return the table at the sweep point of the comparison; nothing where no bounds are stated."""
+    """Return the table at the comparison's sweep point; empty without bounds."""
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
@@ -50,7 +50,7 @@ def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
 
 
 def _text(record: Measurement | None) -> str:
-    """Write one figure; in results read from a file an infinite one is none, and its reason says that it is."""
+    """Format one figure; saved results store infinity as None."""
     if record is None or record.status != "ok":
         return "–"
     if record.value is None or math.isinf(record.value):
@@ -59,7 +59,7 @@ def _text(record: Measurement | None) -> str:
 
 
 def _why(found: dict[tuple[str, tuple[int, ...]], dict[str, Measurement]]) -> Sequence[Block]:
-    """Return a sentence for each scheme whose μ, or ε at δ, is infinite for some coalition, with the reason that the law gives."""
+    """Return the reason for each scheme with an infinite ε at δ."""
     reasons: dict[tuple[str, str], None] = {}
     for (scheme, coalition), figures in found.items():
         record = figures.get("epsilon_at_delta")

@@ -1,4 +1,4 @@
-"""Words of advice: releases, what they leave unknown, what pooling adds and what copies lose."""
+"""Sentences of advice: releases, exposure, pooling and loss of use."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ MET = {"holds": "met", "undecided": "open", "fails": "missed"}
 
 
 LARGE = 10
-"""Growth from which on it is told as a factor."""
+"""Growth from which it is written as a factor."""
 
 
 def levels_text(one: Tried) -> str:
-    """Write the levels of a release, ``1.21, 2.42, 4.84``; of many the first and the last."""
+    """Format a release's levels: ``1.21, 2.42, 4.84``, shortened if many."""
     shown = [f"{level:g}" for level in one.levels]
     return ", ".join(shown if len(shown) <= 6 else [*shown[:2], "…", shown[-1]])
 
 
 def share_text(one: Tried) -> str:
-    """Write what was measured, and what one release spreads by."""
+    """Format the measured share unknown and its spread over releases."""
     assert one.exposed is not None
     return f"{100 * one.exposed.unknown:.1f} ± {100 * one.exposed.half:.1f} %"
 
 
 def pooling_text(one: Tried) -> str:
-    """Say what pooling adds."""
+    """State the effect of pooling."""
     if len(one.levels) == 1:
         return "there is one copy"
     if one.pooling <= 0:
@@ -55,20 +55,20 @@ def pooling_text(one: Tried) -> str:
 
 
 def epsilon_text(advice: Advice, one: Tried) -> str:
-    """Write ε of a release at δ, and its pure ε if it has one."""
+    """Format ε at δ, and pure ε if it is finite."""
     assert one.epsilon is not None
     pure = "" if math.isinf(one.epsilon.pure) else f", and {number(one.epsilon.pure)} at δ = 0"
     return f"{number(one.epsilon.at_delta)} at δ = {advice.delta:g}{pure}"
 
 
 def attribute_text(one: Tried) -> str:
-    """Name the attribute that is worst off."""
+    """Name the most exposed attribute."""
     assert one.exposed is not None
     return "the categories" if one.exposed.attribute == "*" else clipped(one.exposed.attribute, 40)
 
 
 def loss_text(advice: Advice, loss: float) -> str:
-    """Write what a copy lost of its use: how much more, of a standard error; else how much less."""
+    """Format a loss of use, a standard error's growth or a difference."""
     if math.isnan(loss):
         return "–"
     if advice.utility != "mean":

@@ -1,4 +1,4 @@
-"""What a cell's detail says beyond its numbers: whether theory and measurement agree, and which assumptions held here."""
+"""Details of a comparison cell: facts, agreement with theory, assumptions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .verdict import MARGIN
 from .winners import BEST, marks
 
 FAR = 4.0
-"""Standard errors between measurement and theory from which they do not agree; by chance once in 16,000 cells."""
+"""Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
 
 
 LEVELS = 12
-"""Levels of a coalition that are written out."""
+"""Largest number of levels to list."""
 
 
 class Fact(NamedTuple):
-    """One line of a cell's detail; ``figure`` where it is a number, ``attribute`` where it is of one attribute."""
+    """One line of a detail: a number if ``figure``, of one ``attribute``."""
 
     term: str
     text: str
@@ -35,7 +35,7 @@ class Fact(NamedTuple):
 
 
 def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
-    """Return what is known of a cell with a figure: from which copies, how well, how much better than from one, attribute by attribute."""
+    """Return the facts of a cell: copies, levels, errors, theory, attributes."""
     shown = cell.worst or (cell.guesses.right if cell.guesses else None)
     if cell.setting is None or shown is None:
         return []
@@ -57,7 +57,7 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
 
 
 def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
-    """Return the facts with at most so many of single attributes, for a report that is read line by line."""
+    """Return the facts with a limited number of attributes."""
     after = next((place for place, fact in enumerate(found) if fact.attribute), len(found))
     named = [fact for fact in found if fact.attribute]
     left = len(named) - attributes
@@ -66,7 +66,7 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
 
 
 def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
-    """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
+    """Return the strongest adversary's cell for each measured scheme."""
     marked, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
         measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
@@ -96,7 +96,7 @@ def _pooled(cell: MatrixCell) -> list[Fact]:
 
 
 def _beside(shown: Figure) -> str:
-    """Write a figure, and its theory beside it where there is one."""
+    """Format a figure with its theory."""
     return with_error(shown) + (f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else "")
 
 
@@ -106,7 +106,7 @@ def _theory(shown: Figure) -> str:
 
 
 class Assumption(NamedTuple):
-    """What an attack or a scheme assumes, and what this cell says of it."""
+    """An assumption of attack or scheme, and the cell's evidence on it."""
 
     who: str
     text: str
@@ -114,7 +114,7 @@ class Assumption(NamedTuple):
 
 
 def agreement(shown: Figure) -> str:
-    """Say how far measurement and closed form are apart."""
+    """State the distance of measurement and closed form."""
     apart = _apart(shown)
     if shown.theory is None:
         return "no closed form"
@@ -126,7 +126,7 @@ def agreement(shown: Figure) -> str:
 
 
 def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
-    """Return what the attack and the scheme of a cell assume, each with what the cell says of it, and when the attack wins and fails."""
+    """Return the assumptions of a cell's attack and scheme, with evidence."""
     found = []
     for plugin in reading.result.plugins:
         if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
@@ -168,7 +168,7 @@ KNOWN = {
     "rules": "What it knows of the data was published here, and it takes all else to be as likely as that allows.",
     "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
 }
-"""How far each state of knowledge grants what an attack assumes to know."""
+"""Validity of an attack's assumptions for each state of knowledge."""
 
 
 def _scheme_here(gain: Figure | None) -> str:
@@ -182,7 +182,7 @@ def _scheme_here(gain: Figure | None) -> str:
 
 
 def _apart(shown: Figure) -> float | None:
-    """Return the distance of measurement and theory in standard errors; None where either is missing."""
+    """Return |measured − theory| in standard errors; None if unknown."""
     if shown.theory is None or shown.half is None:
         return None
     distance = abs(shown.value - shown.theory)

@@ -1,4 +1,4 @@
-"""The method in words: what each metric means, where error bars come from, what theory is."""
+"""Method in words: definitions of metrics, error bars and theory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..figures.units import utility_meaning
 
 
 class Definition(NamedTuple):
-    """A term, its formula if it has one, and what it means."""
+    """A term, its formula if any, and its meaning."""
 
     term: str
     formula: str
@@ -71,13 +71,13 @@ ERROR_BARS = {
 
 
 def metric_definitions(reading: Reading) -> list[Definition]:
-    """Define the metrics that occur in the results, each meaning as a sentence."""
+    """Define the metrics in the results, each in a sentence."""
     found = [_definition(name) for name in reading.metrics]
     return [one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.") for one in found]
 
 
 def _definition(name: str) -> Definition:
-    """Define a metric: as explained here, with its formula; else as the program's own list of metrics has it."""
+    """Define a metric from this module, else from the metric register."""
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):
@@ -87,6 +87,6 @@ def _definition(name: str) -> Definition:
 
 
 def error_bars(reading: Reading) -> list[tuple[str, str]]:
-    """Say where the error bars that occur in the results come from."""
+    """Describe the error bars in the results."""
     kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
     return [(kind, f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "") for kind in kinds]
