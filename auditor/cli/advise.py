@@ -1,4 +1,4 @@
-"""``auditor advise``: which release leaves enough unknown, and how to make it."""
+"""``auditor advise``: recommend a scheme and levels."""
 
 from __future__ import annotations
 
@@ -38,10 +38,12 @@ def advise(
     spread: float, changes: tuple[str, ...], spans: tuple[str, ...], epsilon: float | None, delta: float, rows: int | None, seed: int,
     output: str | None, form: str, quiet: bool,
 ) -> None:  # fmt: skip
-    """Find the scheme and levels that leave enough of DATA unknown, to the strongest attack of every coalition, at the least loss of use.
+    """Find the scheme and levels that leave enough of DATA unknown.
 
-    DATA is a registered source or a file. Printed are the recommended release, everything that was tried, the command that makes the
-    copies, and a scenario that audits them. With --bounds noise is sized by what one record may change, and every release has its ε.
+    It minimizes the loss of use. Exposure is measured against the strongest attack of every
+    coalition. DATA is a registered source or a file. The output has the recommended release,
+    everything that was tried, the command that makes the copies, and a scenario that audits them.
+    With --bounds, noise is sized by the change of one record, and every release has its ε.
     """
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.files import write_advice
