@@ -1,4 +1,4 @@
-"""The column that identifies records, said with the data or with the copies that are joined by it: one for a whole scenario."""
+"""Key column of the whole scenario, from the data or from joined copies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from auditor.text.column_names import listed
 def with_shared_key(
     data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
 ) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
-    """Return data that leave the key column out of the audit, and schemes joined by it.
+    """Return data without the key column, and schemes joined by it.
 
-    Where the data name a key all copies from files are joined by it, and otherwise those whose scheme names one.
+    A key of the data joins all copies from files. Otherwise only schemes that name a key are
+    joined.
     """
     joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and "key" in type(use.parameters).model_fields]
     named = [data.key] if data is not None and data.key is not None else []
