@@ -143,7 +143,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def _enumerated(names: list[str]) -> str:
-    """Return names up to a limit, and the number of others."""
     shown: list[str] = []
     for name in names:
         shown.append(shortened(name, LONGEST_LIST // 4))

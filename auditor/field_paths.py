@@ -205,7 +205,6 @@ def _make_room(parent: Any, slot: str | int, element: str | int, *, in_list: boo
 
 
 def _slot(here: Value, parent: Any, path: Path, depth: int) -> str | int:
-    """Return the key or number of ``path[depth]`` in `here`."""
     element = path[depth]
     if isinstance(here, list):
         return _item_number(here, path, depth)
@@ -256,6 +255,5 @@ def _name(item: Value) -> Value:
 
 
 def _names(items: list[Value]) -> set[str]:
-    """Return all ids and names of a list's items."""
     ids = (item.get("id") for item in items if isinstance(item, dict))
     return {name for name in (*ids, *map(_name, items)) if isinstance(name, str)}

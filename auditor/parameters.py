@@ -55,7 +55,6 @@ class _Finding(NamedTuple):
         return self.item["type"]
 
     def within(self, place: Path) -> str | int | None:
-        """Return the union branch at a field, or None."""
         return next((branch for at, branch in self.branches if at == place), None)
 
 
@@ -84,7 +83,6 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
 
 
 def _with_description(place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]) -> tuple[Path, str, bool]:
-    """Add the field's description if it is missing or should be a mapping."""
     inner: Any = model
     for part in place[:-1]:
         inner = _fields(inner).get(str(part), inner)
@@ -95,7 +93,6 @@ def _with_description(place: Path, message: str, key: bool, findings: list[_Find
 
 
 def _fields(model: Any) -> dict[str, Any]:
-    """Return a model's field types by YAML name."""
     return {field.alias or name: field.annotation for name, field in getattr(model, "model_fields", {}).items()}
 
 
@@ -162,7 +159,6 @@ def _none_fits(
 
 
 def _nearest(findings: list[_Finding]) -> str:
-    """Return suggestions from the valid words."""
     words = [word for f in findings if f.kind == "literal_error" for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])]
     hint = did_you_mean(findings[0].item["input"], words) if words else ""
     return hint if hint.startswith("; did") else ""

@@ -234,7 +234,6 @@ def has(kind: str, name: str) -> bool:
 
 @cache
 def _entries() -> list[EntryPoint]:
-    """Return the plugin packages' entry points, cached."""
     return declared()
 
 

@@ -52,7 +52,6 @@ def _page_table(section: Section) -> list[str]:
 
 
 def _by_size(found: Sequence[SelfTest]) -> Section:
-    """Return the table of totals, one row per size."""
     names = list(dict.fromkeys(name for size in found for name in size.false_alarms()))
     rows = []
     for size in found:

@@ -96,7 +96,6 @@ def _excess(text: str) -> int:
 
 
 def _room(charts: Iterable[Chart], excess: int) -> int:
-    """Return the row limit per chart that saves ``excess`` bytes."""
     sizes = [(len(chart.packed), chart.rows) for chart in charts]
 
     def saved(rows: int) -> float:

@@ -108,7 +108,6 @@ def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
 
 
 def _notes(blocks: Iterable[tree.Block]) -> list[str]:
-    """Return the notes below the comparison, except the one on grades."""
     said = [tree.said(one.text) for one in blocks if isinstance(one, tree.Paragraph) and one.role == "note"]
     return [tree.sentence(text) for text in said if text != EXPOSED]
 

@@ -94,7 +94,6 @@ def _terms(block: tree.Terms) -> str:
 
 
 def _code(block: tree.Code) -> str:
-    """Return a code block in a fence longer than its longest run of backticks."""
     longest = max(map(len, re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     title = f"{safe(block.title)}:\n\n" if block.title else ""

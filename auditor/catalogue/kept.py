@@ -121,7 +121,6 @@ def _folders(package: str) -> list[str]:
 
 
 def _place() -> Path:
-    """Return the cache file of this installation."""
     system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
     here = hashlib.sha256(repr((sys.prefix, __file__)).encode()).hexdigest()[:8]
     cache = Path(system) if Path(system).is_absolute() else Path("~/.cache")  # the XDG specification ignores relative paths

@@ -154,7 +154,6 @@ def _range(field: FieldInfo) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """Return a type in words for authors of scenarios."""
     origin = get_origin(annotation)
     if origin is Literal:
         return " | ".join(str(choice) for choice in get_args(annotation))

@@ -38,7 +38,6 @@ def install(context: click.Context, parameter: click.Parameter, shell: str | Non
 
 
 def _place(shell: str) -> tuple[Path, str]:
-    """Return the shell's completion file and a note on further steps."""
     home = Path.home()
     if shell == "bash":
         folder = _under("XDG_DATA_HOME", home / ".local/share")

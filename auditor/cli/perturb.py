@@ -186,7 +186,6 @@ def _append(
 
 
 def _refuse_given(options: Mapping[str, str], why: str) -> None:
-    """Refuse options without meaning in this mode."""
     context = get_current_context()
     for parameter, option in options.items():
         if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
@@ -198,7 +197,6 @@ def _names(texts: Sequence[str]) -> list[str]:
 
 
 def _forms(texts: tuple[str, ...]) -> dict[str, str]:
-    """Parse the formats of date columns, as in a scenario's ``dates``."""
     from auditor.data.columns.dates import parse_dates
 
     forms = {column: form for column, _, form in (text.partition("=") for text in texts)}

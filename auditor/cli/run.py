@@ -125,7 +125,6 @@ def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
 def _audited(
     scenario: Scenario, folder: Path, workers: int, cluster: str | None, command: str, resume: bool, quiet: bool
 ) -> AuditResult:
-    """Run one audit and return its disclosed results."""
     from auditor import progress
     from auditor.runs.checkpoint import Keep
     from auditor.runs.run_scenario import run_scenario
@@ -138,7 +137,6 @@ def _audited(
 def _printed(
     results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool, junit_xml: str | None
 ) -> int:
-    """Print and write the requested formats; return an exit status."""
     if not results:
         return 0
     from auditor.runs.output import deliver, print_results, rendered
@@ -154,7 +152,6 @@ def _printed(
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
-    """Return the command that repeats the run."""
     from shlex import quote
 
     options = [f"--set {quote(change)}" for change in changes] + ([f"--seed {seed}"] if seed is not None else [])

@@ -19,8 +19,6 @@ from auditor.text.safe_text import clean_lines
 
 
 class _Lasting:
-    """A stream that cannot be closed."""
-
     closed = False
 
     def __init__(self, stream: Any) -> None:

@@ -361,7 +361,6 @@ def _spelt_out(error: BaseException) -> str | None:
 
 
 def _withhold_warnings() -> Callable[[], None]:
-    """Withhold the messages of warnings; return a function that undoes it."""
     global _show
     if warnings.showwarning is _show_warning:
         return lambda: None
@@ -377,7 +376,6 @@ def _withhold_warnings() -> Callable[[], None]:
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
 ) -> None:
-    """Replacement of ``warnings.showwarning`` while plugins run."""
     if issubclass(category, AuditorWarning):
         _show(message, category, filename, lineno, file, line)
     else:

@@ -19,8 +19,6 @@ __all__ = ["pa", "pd", "pq", "scipy"]
 
 
 class _Deferred(ModuleType):
-    """Placeholder for a module of the same name."""
-
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)
 

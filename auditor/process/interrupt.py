@@ -74,8 +74,6 @@ def own_interrupt() -> Iterator[None]:
 
 
 class _State:
-    """Signals received by the process."""
-
     waiting: int | None = None
     """A signal not yet raised."""
     heard: int | None = None

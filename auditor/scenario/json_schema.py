@@ -62,17 +62,14 @@ def _optional(item: JSON) -> JSON:
 
 
 def _named(name: str, properties: JSON, required: list[str]) -> JSON:
-    """Return the schema of ``{name: estimated, rows: 400}``."""
     return _object(["name", *required], {"name": {"const": name}, **properties})
 
 
 def _object(required: list[str], properties: JSON) -> JSON:
-    """Return the schema of a mapping with a fixed set of keys."""
     return {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
 
 
 def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
-    """Add a schema to the definitions and return a reference to it."""
     definitions[name] = schema
     return {"$ref": f"#/$defs/{name}"}
 
@@ -170,7 +167,6 @@ def _bins() -> JSON:
 
 
 def _model(definitions: JSON) -> list[JSON]:
-    """Return the schemas of a published regression or regression tree."""
     common: JSON = {
         "target": {"type": "string"},
         "rows": {"type": "integer", "minimum": 2},
@@ -193,7 +189,6 @@ def _model(definitions: JSON) -> list[JSON]:
 
 
 def _rules() -> JSON:
-    """Return the properties of published margins, rules and a tree."""
     name, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}

@@ -57,7 +57,6 @@ def check_no_table(path: Path) -> None:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file, or one in a folder, has a suffix of a table."""
     if path.is_dir():
         try:
             return any(inside.suffix.lower() in file_kinds.SUFFIXES for inside in path.iterdir() if inside.is_file())

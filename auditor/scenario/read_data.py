@@ -87,7 +87,6 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
 
 
 def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
-    """Return one of several words, by default the first."""
     value = section.get(name, choices[0])
     if value not in choices:
         problems.add(("data", name), f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}")

@@ -166,7 +166,6 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
 
 
 def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> tuple[list[str], Regression | None]:
-    """Return a stated regression's predictors and figures; None if invalid."""
     before, coefficients = len(wrong), argument.get("coefficients")
     if not isinstance(coefficients, dict) or not coefficients:
         wrong.append(((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}"))
@@ -197,7 +196,6 @@ def leaves_of(node: Split | Leaf) -> list[Leaf]:
 
 
 def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
-    """Return a stated regression tree and report errors; None if invalid."""
     before = len(wrong)
     found = _parse_node(tree, path, {}, wrong)
     if found is None or len(wrong) > before:
@@ -220,7 +218,6 @@ Within = dict[str, tuple[float, float]]
 
 
 def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
-    """Return a split or leaf and report all errors below; None if invalid."""
     if not isinstance(node, dict) or not node:
         wrong.append((path, f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}"))
         return None
@@ -244,7 +241,6 @@ def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, s
 
 
 def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> Leaf | None:
-    """Return a leaf and report errors; None if invalid."""
     before = len(wrong)
     _note_fields(node, ("mean", "variance", "share"), ("mean", "variance"), path, wrong)
     if len(wrong) == before and node["variance"] < 0:
@@ -255,7 +251,6 @@ def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]])
 
 
 def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
-    """Report unknown, missing and non-numeric fields of a node."""
     unknown = _unknown(node, fields, path)
     wrong += unknown
     wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
@@ -265,7 +260,6 @@ def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[st
 
 
 def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[tuple[Path, str]]:
-    """Return the errors of unknown fields."""
     return [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in node if key not in fields]
 
 
@@ -305,7 +299,6 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
 
 
 def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
-    """Return a tree to grow and report errors; None if invalid."""
     before, fields = len(wrong), ("target", "predictors", "depth")
     if not isinstance(tree, dict):
         wrong.append((path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}"))
@@ -328,7 +321,6 @@ def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | 
 
 
 def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
-    """Return a rule and report errors; None if invalid."""
     before, fields = len(wrong), ("if", "then", "confidence", "support")
     if not isinstance(rule, dict):
         wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
@@ -352,7 +344,6 @@ def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | 
 
 
 def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
-    """Return a rule's share; None if missing or, with a report, invalid."""
     value = rule.get(key)
     if key in rule and (not is_number(value) or not 0 < value <= 1):
         wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))

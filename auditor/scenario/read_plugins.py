@@ -53,7 +53,6 @@ def _of_categories(use: Any, data: Any) -> Any:
 
 
 def _adds_noise(law: Any) -> bool:
-    """Whether a law adds noise."""
     if not isinstance(law, Mapping):
         return False
     name = law.get("scheme")
@@ -155,7 +154,6 @@ def plugin_parameters(
 
 
 def _named(kind: str, path: Path, item: Any, problems: Problems) -> tuple[Any, dict[str, Any]] | None:
-    """Return plugin class and entry, and report a missing or unknown name."""
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
         problems.add(path, f"must be a name, or a mapping with `name` and parameters; got {shown(item)}")
@@ -201,7 +199,6 @@ def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) ->
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
-    """Check a list of levels, or a range's ends, with the scheme."""
     if levels is None or levels.currency is not None:  # stated levels are resolved and checked later with the data
         return
     ends = levels.values if levels.values is not None else (levels.low, levels.high)

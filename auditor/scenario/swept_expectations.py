@@ -86,7 +86,6 @@ def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any,
 
 
 def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Path]]]:
-    """Return the sections with swept values, and the places of each path."""
     places: dict[str, list[Path]] = {}
     value: Any = fields
     for path, item in point.items():

@@ -111,7 +111,6 @@ class Trial:
         return attack
 
     def _answer(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array | None:
-        """Return the attack's answer, or None if it refuses."""
         before, tried = digest(self.case.shown()), (knowledge, coalition)
         try:
             self.case.refuse(attack)

@@ -86,7 +86,6 @@ def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
 
 
 def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
-    """Return the checks on a table of numbers, smaller without a law."""
     scheme: Scheme = made(cls, parameters)
     levels, few = levels_of(scheme), _people(cls, ROWS_WITHOUT_LAW)
     law = scheme.law(levels, table_moments(few))
@@ -109,8 +108,6 @@ def unwritten(copy: Array) -> Array:
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Copies of a table of numbers, drawn as in an audit."""
-
     cls: type[Scheme]
     parameters: Mapping[str, Any] | None
     table: Table = field(repr=False)
@@ -119,7 +116,6 @@ class _Numbers:
     before: Array = field(repr=False)
 
     def check(self) -> None:
-        """Run every check."""
         copies = self._draw(self._key(SEED))
         self._require("finite", self._finite(copies), "expected finite numbers, found others")
         again = self._draw(self._key(SEED))
@@ -155,7 +151,6 @@ class _Numbers:
         return Key(seed, self.cls.name, matrices=SEED)
 
     def _law(self) -> NoiseLaw | None:
-        """Return the noise law before any transformation."""
         scheme = self._scheme()
         transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
         law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
@@ -165,7 +160,6 @@ class _Numbers:
         return law
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
-        """Return the copies with any transformation undone."""
         transformed = self._scheme().transformed(self.levels, self.moments, key)
         return copies if transformed is None else transformed.undo(copies)
 
@@ -185,7 +179,6 @@ class _Numbers:
                       "expected other noise in the second block of rows, found the first's")  # fmt: skip
 
     def _plan(self) -> None:
-        """Compare ``Sigma`` with the plan's implied covariance, without drawing."""
         scheme = self._scheme()
         if not isinstance(scheme, AdditiveScheme):
             return
@@ -199,7 +192,6 @@ class _Numbers:
                           f"with {existing} copies out draws from {drawn[i, j]:.6g}")  # fmt: skip
 
     def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
-        """Test the copies against the law, with Bonferroni over the statistics."""
         if law is None:
             return
         transformed = self._scheme().transformed(self.levels, self.moments, key)

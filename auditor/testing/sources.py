@@ -65,7 +65,6 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
 
 
 def _outline(cls: type[Source], parameters: Mapping[str, Any] | None, frame: pd.DataFrame) -> None:
-    """Compare the table with the source's advance outline."""
     with nothing_else_raised(cls, "an outline"):
         known = made(cls, parameters).outline(ROWS)
     if known is None:
@@ -84,7 +83,6 @@ def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, r
 
 
 def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
-    """Test records against the stated law: shapes and independence."""
     with nothing_else_raised(cls, "a law"):
         law = made(cls, parameters).law()
     if law is None:

@@ -97,7 +97,6 @@ class _Canvas:
 
 
 def _ceiling(highest: float) -> float:
-    """Return the next of 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten."""
     if highest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(highest))

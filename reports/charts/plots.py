@@ -132,7 +132,6 @@ def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
 
 
 def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
-    """Return each control's option number."""
     known = {control.name: control for control in data.controls}
     for name, text in chosen.items():
         if name not in known:
@@ -143,7 +142,6 @@ def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
 
 
 def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dict[str, Any]]:
-    """Merge the views' parameters with the chosen values."""
     merged: dict[str, dict[str, Any]] = {}
     for parameter in (parameter for view in views for parameter in view.get("params", [])):
         name = parameter["name"]

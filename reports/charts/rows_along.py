@@ -40,14 +40,12 @@ class _Series:
         self.control = Options("adversary", "Knowledge" if self.by_attack else "Adversary")
 
     def row(self, setting: Setting) -> dict[str, Any]:
-        """Return the fields that assign a row to a line."""
         if setting.attack is None:
             return {"s": clean(setting.scheme), "i": self.names.index(clean(setting.scheme)), "v": -1}
         name = clean(setting.attack if self.by_attack else setting.scheme)
         return {"s": name, "i": self.names.index(name), "v": self.control(self.choice(setting))}
 
     def choice(self, setting: Setting) -> str:
-        """Return the control's option for a setting."""
         return str(setting.knowledge) if self.by_attack else label(self.reading, setting)
 
 

@@ -86,7 +86,6 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
 
 
 def _spread(values: Sequence[float]) -> float | None:
-    """Return a mean's standard error from its values; None if they are equal."""
     error = statistics.stdev(values) / math.sqrt(len(values))
     return error or None
 
@@ -236,7 +235,6 @@ def _last_place(value: float, half: float | None) -> int:
 
 
 def _digits(value: float, half: float | None) -> int:
-    """Return the decimals of a mantissa: three, or as the error bar allows."""
     return 3 if not half else min(4, max(1, _exponent(value) - _last_place(value, half)))
 
 

@@ -49,7 +49,6 @@ def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], 
 
 
 def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
-    """Turn pairs of scheme and knowledge into products of lists."""
     knowledge = grouped((gap.scheme, gap.knowledge or "") for gap in gaps)
     same_states = grouped((tuple(unique(states)), scheme) for scheme, states in knowledge.items())
     return [([state for state in states if state], schemes) for states, schemes in same_states.items()]

@@ -147,7 +147,6 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
 
 
 def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
-    """Return the lowest and highest worst-coalition figure along the sweep."""
     along = [lowest(reading.figures(setting._replace(point=point)).values()) for point in range(len(reading.points))]
     measured = [shown for shown in along if shown is not None]
     return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None

@@ -123,7 +123,6 @@ class Reading:
                     found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
 
     def _variances(self, point: int) -> dict[str, float]:
-        """Return each attribute's variance, if stated."""
         tables = [table for table in self.result.data if self.point_of(table.sweep) == point] or self.result.data[:1]
         return {one.name: one.variance for table in tables[:1] for one in table.attributes if one.variance is not None}
 
@@ -187,7 +186,6 @@ class Reading:
         return self._copies.get((point, scheme), 0)
 
     def _count_copies(self) -> dict[tuple[int, str], int]:
-        """Count copies by sweep point and scheme, from releases and coalitions."""
         counted: dict[tuple[int, str], int] = {}
         for release in self.result.releases:
             place = (self.point_of(release.sweep), release.scheme)

@@ -105,7 +105,6 @@ def _filled(records: list[Distribution]) -> int:
 
 
 def _bins(records: list[Distribution]) -> list[Bin]:
-    """Return the bins up to the last filled one."""
     edges, many = records[0].edges, len(records)
     shares = [math.fsum(each) / many for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)]
     return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

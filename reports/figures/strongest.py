@@ -85,7 +85,6 @@ def leader(reading: Reading) -> Setting | None:
 
 
 def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
-    """Return the first setting of the least rank, up to rounding."""
     return min(ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None))[1]
 
 

@@ -104,7 +104,6 @@ def _who(one: Tried) -> str:
 
 
 def _lines(advice: Advice) -> list[Line]:
-    """Return measured exposure against loss of use, one line per scheme."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     return [
         Line(scheme, [(one.loss, one.exposed.unknown) for one in measured if one.scheme == scheme and one.exposed], "unknown against loss")

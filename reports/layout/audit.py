@@ -154,7 +154,6 @@ def _least_possible(reading: Reading) -> list[tree.Block]:
 
 
 def _aliases(names: Iterable[str]) -> dict[str, str]:
-    """Return a short name for each state of knowledge with a long one."""
     return {name: f"{tree.ALIAS}{place}" for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)}
 
 

@@ -31,7 +31,6 @@ def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
 
 
 def _shortened(block: tree.Block) -> Iterator[tree.Block]:
-    """Keep figures and gaps in brief; drop definitions of terms."""
     if isinstance(block, (tree.Verdicts, tree.Matrix)):
         yield replace(block, brief=True)
     elif isinstance(block, tree.Checks):

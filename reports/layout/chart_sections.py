@@ -47,7 +47,6 @@ def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "",
 
 
 def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
-    """Return a chart's section; ``who`` names the adversary of its tables."""
     lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
     return Section(key, chart_title(reading, key), [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
 
@@ -90,7 +89,6 @@ SAME = 0.005
 
 
 def _together(lines: Sequence[Line]) -> list[Block]:
-    """Name curves that coincide."""
     groups: list[list[Line]] = []
     for line in lines:
         home = next((group for group in groups if _near(group[0], line)), None)
@@ -121,7 +119,6 @@ def coalitions(reading: Reading) -> Section | None:
 
 
 def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
-    """Return one row per number of copies, with a cell for each scheme."""
     sizes = sorted({size for size, _ in found})
     return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 
@@ -210,7 +207,6 @@ def _swept(reading: Reading, paths: list[str], path: str, chosen: Sequence[Sweep
 
 
 def _point(point: dict[str, Any], paths: list[str]) -> str:
-    """Format a sweep point for its row, with one line per path if several."""
     settings = [(path, clipped(plain(point[path]), 80)) for path in paths if path in point]
     return "\n".join(value if len(paths) == 1 else f"{clean(path)} = {value}" for path, value in settings) or "–"
 

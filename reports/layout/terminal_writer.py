@@ -157,7 +157,6 @@ def _figure(console: Console, block: tree.Figure) -> None:
 
 
 def _matrix(console: Console, block: tree.Matrix) -> None:
-    """Print attacks against schemes, one table per state of knowledge."""
     label = 15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
     rows = _strongest(block.rows) if block.brief else block.rows
     for knowledge in unique(row.knowledge for row in rows):
@@ -262,19 +261,16 @@ def _whole(console: Console, block: tree.Table) -> tuple[int, list[int]]:
 
 
 def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
-    """Split the schemes into tables that fit the width."""
     size = max(1, (console.width - label) // COLUMN)
     return [slice(start, start + size) for start in range(0, len(schemes), size)]
 
 
 def _grid(console: Console, first: str, schemes: Sequence[str], label: int) -> Grid:
-    """Return an empty table with one column per scheme."""
     column = max(COLUMN - 2, min(24, (console.width - label) // max(1, len(schemes)) - 2))
     return _lines(first, [clipped(name, 3 * column) for name in schemes], [column] * len(schemes), label)
 
 
 def _lines(first: str, heads: Sequence[str], widths: Sequence[int], label: int) -> Grid:
-    """Return an empty table with a rule below its heads."""
     made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False)
     for head, width in zip((first, *heads), (label, *widths), strict=True):
         made.add_column(Rich(folded(clipped(head, 60), width)), overflow="fold", width=width)

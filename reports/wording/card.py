@@ -149,7 +149,6 @@ class Verdict:
 
     @property
     def _pooled(self) -> bool:
-        """Whether the worst coalition's figures differ from its best member's."""
         return any(axis.single for axis in self.axes)
 
     def _unknown(self) -> str:
@@ -295,7 +294,6 @@ class Verdict:
 
 
 def _axis_of(shown: Figure, scale: str, title: str, said: str) -> Axis:
-    """Return the scale of a disclosed share, without single copies."""
     alone, grade = len(shown.coalition) == 1, severity(1.0 - floor(shown))
     return Axis(scale, title, say.share(shown), "", alone, 1.0 - shown.value, None, grade, said=said)
 

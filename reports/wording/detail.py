@@ -96,7 +96,6 @@ def _pooled(cell: MatrixCell) -> list[Fact]:
 
 
 def _beside(shown: Figure) -> str:
-    """Format a figure with its theory."""
     return with_error(shown) + (f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else "")
 
 

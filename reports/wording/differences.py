@@ -56,7 +56,6 @@ def _count_worse(comparison: Comparison) -> int:
 
 
 def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
-    """Return a line per expectation and group, and the total number."""
     lines = [clean(line) for line in stated] + [f"{clean(name)}: {_cells(count)}" for name, count in groups.items()]
     return lines, len(stated) + sum(groups.values())
 
@@ -80,7 +79,6 @@ def headline(comparison: Comparison) -> str:
 
 
 def _worse(comparison: Comparison) -> list[str]:
-    """Describe deteriorations by kind; unclassified ones verbatim."""
     leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
     others = comparison.broken[comparison.refuted + len(comparison.lost) : len(comparison.broken) - comparison.exposed]
     schemes = f"{comparison.exposed:,} {'scheme is' if comparison.exposed == 1 else 'schemes are'}"

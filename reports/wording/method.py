@@ -77,7 +77,6 @@ def metric_definitions(reading: Reading) -> list[Definition]:
 
 
 def _definition(name: str) -> Definition:
-    """Define a metric from this module, else from the metric register."""
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):

@@ -82,7 +82,6 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
-    """Return the largest share of sensitive values claimed beyond chance."""
     here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
     told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # else version 0.1
     found = [(one, news) for one, each in told.items() for news in each.values()]
@@ -101,7 +100,6 @@ def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
 
 
 def _most(reading: Reading, setting: Setting, metric: str) -> tuple[str, Figure] | None:
-    """Return the attribute with a metric's largest figure."""
     here = [one for one in reading.settings(metric) if (one.scheme, one.point) == (setting.scheme, setting.point)]
     found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, metric, name).values()]
     return max(found, key=lambda one: floor(one[1]), default=None)
@@ -131,7 +129,6 @@ def _given_more(reading: Reading, setting: Setting) -> Given | None:
 
 
 def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
-    """Yield the errors of an adversary with attributes in clear."""
     given = reading.given(setting.knowledge)
     for name in reading.attributes if given else ():
         shown = lowest(reading.figures(setting, ERROR, name).values())
@@ -141,7 +138,6 @@ def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
 
 
 def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], numbers: Numbers) -> Verdict:
-    """Choose the finding and write its sentence."""
     single = best_single(found, worst.coalition)
     if worst.value < EXACT:
         return replace(base, finding="exact", sentence=numbers.exact(worst, single))
@@ -235,7 +231,6 @@ def _into_weaker_guarantees(reading: Reading, setting: Setting, decided: Verdict
 
 
 def _weakest(figures: dict[tuple[int, ...], Figure], coalition: tuple[int, ...]) -> Figure | None:
-    """Return the members' largest guarantee parameter, if all have one."""
     alone = [figures[(copy,)] for copy in coalition if (copy,) in figures]
     return max(alone, key=lambda one: one.value) if len(alone) == len(coalition) > 1 else None
 
@@ -274,7 +269,6 @@ def _is_about(where: dict[str, Any], verdict: Verdict) -> bool:
 
 
 def _covers(where: dict[str, Any], verdict: Verdict) -> bool:
-    """Whether an expectation covers the verdict's whole claim."""
     setting = verdict.setting
     if setting is None or any(field in where for field in ("coalition", "attribute", "sweep")):
         return False
@@ -339,6 +333,5 @@ def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attrib
 
 
 def _apart(least: Figure, other: Figure) -> bool:
-    """Whether two attributes' errors differ beyond their error bars."""
     reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
     return bool(other.value - least.value > max(reach, EXACT))

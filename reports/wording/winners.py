@@ -81,7 +81,6 @@ def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
 
 
 def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
-    """Return the competing cells of a scheme with their losses."""
     found = [(row, row.cells[place]) for row in rows]
     competing = set(judged(reading, [cell.setting for _, cell in found if cell.setting]))
     found = [(row, cell) for row, cell in found if cell.setting in competing]

@@ -125,7 +125,6 @@ def _items(columns: Iterable[Column]) -> list[str]:
 
 
 def _about(column: Column) -> str:
-    """Describe a column's values."""
     facts = []
     if column.kind == "category":
         facts.append(f"{column.values} different values")
@@ -150,7 +149,6 @@ def _blanks(found: Description, chosen: Selection) -> list[str]:
 
 
 def _order(found: Description) -> list[str]:
-    """Return comments on dependence between consecutive records."""
     if not found.dependent:
         return ["  # No column depends on the record before it, so the order of the records tells nothing."]
     largest = max(map(abs, found.dependent.values()))
@@ -196,7 +194,6 @@ attacks: all                     # every attack that applies
 
 
 def _expectations(chosen: Selection, records: int) -> str:
-    """Return expectations, with margins that the number of records can decide."""
     lines, safe = [], []
     if chosen.numbers or chosen.dates:
         safe.append("corner-wave")

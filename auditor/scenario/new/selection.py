@@ -84,7 +84,6 @@ def _missing(found: Description) -> str:
 
 
 def _together(categories: Sequence[Column], rows: int, without_blanks: bool) -> tuple[list[Column], int]:
-    """Return the chosen categories and the limit on their combinations."""
     taken: list[Column] = []
     combinations, most = 1, min(MOST_COMBINATIONS, max(2, rows // FEWEST_EACH))
     for column in categories:

@@ -79,7 +79,6 @@ class Document:
         return trace[-1].key if len(trace) > len(path) else trace[-1].node.at
 
     def _trace(self, path: Path) -> list[Entry]:
-        """Return the existing entries from the root along the path."""
         trace = [Entry(self._root.at, self._root)]
         for element in path:
             entry = _child(trace[-1].node, element)

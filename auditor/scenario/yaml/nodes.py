@@ -41,7 +41,6 @@ class _PureLoader(yaml.SafeLoader):
     """
 
     def scan_to_next_token(self) -> None:
-        """Skip separators, and tabs that cannot be indentation."""
         super().scan_to_next_token()
         while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
             self.forward()
@@ -82,8 +81,6 @@ class Node:
 
 @dataclass(slots=True)
 class _Open:
-    """An unfinished mapping or list; `key` waits for its value."""
-
     node: Node
     path: Path
     key: Node | None = None
@@ -159,8 +156,6 @@ def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Composer:
-    """Builder of the tree from events."""
-
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.root: Node | None = None
@@ -171,7 +166,6 @@ class _Composer:
         self._anchors: dict[str, Node] = {}
 
     def take(self, event: yaml.Event) -> None:
-        """Process the parser's next event."""
         at = _position(event.start_mark)
         match event:
             case yaml.DocumentStartEvent():
@@ -188,7 +182,6 @@ class _Composer:
                 self._attach(self._open.pop().node)
 
     def report(self, at: Position, message: str, path: Path | None = None) -> None:
-        """Report an error at `path` (by default at the next node) and continue."""
         self.problems.append(self._problem(at, message, path))
         if len(self.problems) >= MAX_PROBLEMS:
             self._give_up(at, f"has {MAX_PROBLEMS} problems so far; the rest is not read", ())
@@ -255,7 +248,6 @@ class _Composer:
         return Node(at, copy_value(target.value), target.entries, target.weight, target.height)
 
     def _attach(self, node: Node) -> None:
-        """Insert a finished node into its parent."""
         if not self._open:
             self.root = node
             return
@@ -313,7 +305,6 @@ class _Composer:
 
 
 def _enter(parent: _Open, key: Node, node: Node) -> None:
-    """Insert a value under its key; the first of equal keys stays."""
     value = parent.node.value
     if isinstance(value, dict) and isinstance(key.value, str) and key.value not in value:
         value[key.value] = node.value
