@@ -126,15 +126,7 @@ class ScenarioError(AuditorError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'llse'?``, or the list of valid names.
-
-    Parameters
-    ----------
-    name : object
-        The given name.
-    known : iterable of str
-        Valid names.
-    """
+    """Return ``; did you mean 'llse'?``, or the list of valid names."""
     names = sorted(set(known))
     close = closest(name, names)
     if close:

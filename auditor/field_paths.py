@@ -39,11 +39,6 @@ _ELEMENT = re.compile(
 def format_path(path: Path) -> str:
     """Format a path for error messages and ``--set``.
 
-    Parameters
-    ----------
-    path : tuple of str or int
-        Keys, and numbers of items.
-
     Examples
     --------
     >>> format_path(("attacks", 1, "components")), format_path(("sweep", "data.rows"))
@@ -88,14 +83,7 @@ def set_at(value: Value, path: Path, new: Value) -> Value:
     Missing (or null) mappings on the path are created. A bare name in a list, as in ``schemes:
     [corner-wave]``, becomes ``{name: corner-wave}`` if a field below it is set.
 
-    Parameters
-    ----------
-    value : dict, list or scalar
-        The document's value; unchanged, and independent of the result.
-    path : tuple of str or int
-        The place, from `parse_path`. Empty for the whole.
-    new : dict, list or scalar
-        The new value.
+    ``value`` is unchanged, and independent of the result. An empty path means the whole.
 
     Raises
     ------
@@ -136,12 +124,7 @@ def copy_value(value: Value) -> Value:
 def find_item(items: list[Value], name: str) -> list[int]:
     """Return the numbers of items with an id or, if none, with a name.
 
-    Parameters
-    ----------
-    items : list
-        Bare names, or mappings with ``name`` and perhaps ``id``.
-    name : str
-        The id or name.
+    Items are bare names, or mappings with ``name`` and perhaps ``id``.
     """
     by_id = [at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name]
     return by_id or [at for at, item in enumerate(items) if _name(item) == name]

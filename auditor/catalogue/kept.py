@@ -1,10 +1,8 @@
 """Cache of the catalogue (0.05 s to read, 0.5 s to import all plugins).
 
-The cache is a JSON file in ``$XDG_CACHE_HOME/auditor`` with texts about plugins and shipped
-scenarios. A digest covers size and modification time of every imported file, the modules of plugin
-packages, and their distributions. A different digest, or an unreadable file, leads to a new import.
-
-The file is used only if it and its folder belong to the user alone.
+The cache is a JSON file in ``$XDG_CACHE_HOME/auditor``, used only if it and its folder belong to
+the user alone. Its digest covers imported files (size and modification time), modules of plugin
+packages, and distributions. Another digest leads to a new import.
 
 Not checked: that registration depends on imported files only, not on variables or the time of day.
 """

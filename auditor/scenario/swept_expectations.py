@@ -30,15 +30,8 @@ def read_judged(
 
     Without a sweep of expectations, these are the written ones.
 
-    Parameters
-    ----------
-    fields : dict
-        Sections of the scenario, as written.
-    written : tuple of ExpectationUse
-        The section ``expect`` without a sweep.
-    audited : Audited
-    problems : Problems
-        Receives errors in swept values.
+    ``written`` is the section ``expect`` without a sweep. ``problems`` receives errors in swept
+    values.
     """
     swept = {path: values for path, values in audited.sweep.items() if of_expectations(path)}
     if not swept or not _all_read(fields, swept, audited, problems):

@@ -14,12 +14,7 @@ LONGEST = 100
 def closest(name: object, known: Iterable[str]) -> list[str]:
     """Return at most two valid names at the least distance, ignoring case.
 
-    Parameters
-    ----------
-    name : object
-        The given name.
-    known : iterable of str
-        Valid names. Ties are ordered by common letters, then by common prefix.
+    Ties are ordered by common letters, then by common prefix.
 
     Examples
     --------

@@ -44,7 +44,7 @@ class Verdict:
     setting : Setting or None
         The strongest attack's setting.
     worst, single : Figure or None
-        Normalized error of the worst coalition (for categories: with the best guesses), and of its best member.
+        Normalized error of the worst coalition, and of its best member.
     guesses : Guesses or None
         The worst coalition's guesses of categories.
     gain : Figure or None
@@ -52,19 +52,18 @@ class Verdict:
     exposed : Exposure or None
         The most exposed attribute, if there are several.
     given : Given or None
-        A stronger adversary who knows attributes in clear.
+        A stronger adversary with attributes in clear.
     disclosed : Disclosure or None
         Sensitive values that classes of records disclose.
-    shown : (str, Figure) or None
-        The attribute with most values unperturbed in a copy, and their share, if large.
-    kept : (str, Figure) or None
-        The attribute with most unperturbed values among perturbed ones, and their share.
+    shown, kept : (str, Figure) or None
+        The attribute with most unperturbed values and their share: in a copy, or among perturbed
+        values.
     believed : Figure or None
         Rise of the belief in one true value, if large.
     understated : bool
-        Whether excluded records or columns are less perturbed than the audited ones.
+        Whether excluded data are less perturbed than audited data.
     beside_errors : bool
-        Whether the finding rests on classes or guarantees, not on errors.
+        Whether the finding rests on classes or guarantees instead of errors.
     """
 
     scheme: str

@@ -34,14 +34,7 @@ MOST_LEFT_OUT = 50
 
 
 def draft(source: str, found: Description) -> str:
-    """Return the YAML of a scenario.
-
-    Parameters
-    ----------
-    source : str
-        Name of the source in the scenario: see ``source_for``.
-    found : Description
-        Description of the table.
+    """Return the YAML of a scenario; ``source`` is a name from ``source_for``.
 
     Raises
     ------

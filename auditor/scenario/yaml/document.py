@@ -60,21 +60,12 @@ class Document:
     def position(self, path: Path) -> Position:
         """Return line and column, from 1, of a value or its nearest parent.
 
-        Parameters
-        ----------
-        path : tuple of str or int
-            Keys, and numbers, ids or names of items. An alias has its own position.
+        The path has keys, and numbers, ids or names of items. An alias has its own position.
         """
         return self._trace(path)[-1].node.at
 
     def key_position(self, path: Path) -> Position:
-        """Return line and column, from 1, of a key, list item or nearest parent.
-
-        Parameters
-        ----------
-        path : tuple of str or int
-            As for `position`.
-        """
+        """Return line and column, from 1, of a key, list item or nearest parent."""
         trace = self._trace(path)
         return trace[-1].key if len(trace) > len(path) else trace[-1].node.at
 
@@ -91,12 +82,7 @@ class Document:
 def load(text: str, file: str | None = None) -> Document:
     r"""Read a YAML 1.2 document.
 
-    Parameters
-    ----------
-    text : str
-        The document; an initial byte order mark is ignored.
-    file : str, optional
-        File name for messages.
+    An initial byte order mark is ignored. ``file`` is a name for messages.
 
     Raises
     ------
@@ -120,11 +106,6 @@ def load(text: str, file: str | None = None) -> Document:
 
 def load_file(path: str | FilePath) -> Document:
     """Read a YAML 1.2 file in UTF-8.
-
-    Parameters
-    ----------
-    path : str or pathlib.Path
-        The file; messages use this spelling.
 
     Raises
     ------

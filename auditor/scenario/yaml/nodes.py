@@ -89,17 +89,7 @@ class _Open:
 def compose(text: str, file: str | None = None) -> Node:
     """Read the single document of a text.
 
-    Parameters
-    ----------
-    text : str
-        YAML without control characters and without a byte order mark.
-    file : str, optional
-        File name for messages.
-
-    Returns
-    -------
-    Node
-        The root.
+    The text must have no control characters or byte order mark. The result is the root.
 
     Raises
     ------

@@ -57,15 +57,6 @@ _TAGS: dict[str, type] = {
 def resolve(text: str) -> Scalar:
     """Read an unquoted scalar by the core schema.
 
-    Parameters
-    ----------
-    text : str
-        The scalar in the document.
-
-    Returns
-    -------
-    str, int, float, bool or None
-
     Raises
     ------
     ValueError
@@ -87,12 +78,7 @@ def resolve(text: str) -> Scalar:
 def resolve_tagged(tag: str, text: str) -> Scalar:
     """Read a scalar with an explicit core tag, for example ``!!str 5``.
 
-    Parameters
-    ----------
-    tag : str
-        The full tag, as ``tag:yaml.org,2002:str``.
-    text : str
-        The scalar, quoted or not.
+    The tag is complete, as ``tag:yaml.org,2002:str``. The text may be quoted.
 
     Raises
     ------
