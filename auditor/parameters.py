@@ -28,7 +28,7 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def whole(value: Any) -> Any:
-    """Convert a double with an integer value, for counts such as ``1e5``.
+    """Convert a double with an integer value, for counts like ``1e5``.
 
     Examples
     --------
@@ -165,7 +165,7 @@ def _nearest(findings: list[_Finding]) -> str:
 
 
 def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
-    """Return a field's siblings: of its model, or the missing ones in a union."""
+    """Return a field's siblings: of its model, or missing fields in a union."""
     inner: Any = model
     for part in place[:-1]:
         inner = _fields(inner).get(str(part))

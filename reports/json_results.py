@@ -23,7 +23,7 @@ class Json(Renderer):
     suffix: ClassVar[str] = ".json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return one document, or a list unless there is exactly one audit."""
+        """Return one audit's document, or a list of documents."""
         documents = [result.to_json().rstrip("\n") for result in results]
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
 

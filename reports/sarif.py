@@ -20,7 +20,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"fails": "error", "undecided": "warning"}
 FAILED, STOPPED = "failed-cell", "partial-audit"
 ABOUT = {
-    FAILED: "An attack or a scheme failed while it was carried out, so that what it would have found is not known.",
+    FAILED: "An attack or a scheme failed while running, so its result is unknown.",
     STOPPED: "The audit did not come to its end.",
 }
 _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\\"})

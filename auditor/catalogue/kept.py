@@ -110,7 +110,7 @@ def _state(imported: Iterable[str]) -> str:
 def _folders(package: str) -> list[str]:
     """Return the folders of a package's modules.
 
-    A single file such as `auditor_attacks.py` in a checkout is imported for its `__path__`.
+    A single file, for example `auditor_attacks.py` in a checkout, is imported for its `__path__`.
     """
     spec = find_spec(package)
     if spec is None:

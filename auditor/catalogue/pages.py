@@ -1,4 +1,4 @@
-"""Lists of what is installed, and a page for each plugin."""
+"""Lists of plugins and scenarios, and a page for each plugin."""
 
 from __future__ import annotations
 

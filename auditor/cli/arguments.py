@@ -1,4 +1,4 @@
-"""Arguments of several commands: scenarios and changes to them."""
+"""Arguments of several commands: scenarios and overrides."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from auditor.process.console import say, tell
 @click.argument("name")
 @click.argument("copies", nargs=-1, required=True, metavar="COPY...")
 @click.option("--original", required=True, metavar="DATA", help="The table that the copies are of: a file, or a registered source.")
-@click.option("--scheme", metavar="NAME", help="Whose law the copies follow, or `{name: NAME, …}`; left out, the law is estimated.")
+@click.option("--scheme", metavar="NAME", help="Scheme of the copies' law, or `{name: NAME, …}`; left out, the law is estimated.")
 @click.option("--levels", multiple=True, metavar="L,L,...", help="The copies' levels, in their order (repeatable).")
 @click.option("--columns", metavar="A,B,...", help="Columns to rebuild; by default those of numbers that the original and all copies have.")
 @click.option("--knowledge", default="perfect", show_default=True, help="As in a scenario: `{estimated: {rows: 400}}`.")

@@ -25,7 +25,7 @@ FIELD = re.compile(r"`([\w-]+):(?: ([\w-]+))?`")
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
     """Reserve standard output for the report and protect the exit status.
 
-    Plugin calls contain their own errors. This wrapper handles the remaining ones, and Ctrl-C.
+    It handles Ctrl-C and errors that escape the containment of plugin calls.
     """
 
     @wraps(command)
@@ -99,7 +99,7 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     ours = [*before, *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-"))]
     left = [thread for thread in threading.enumerate() if thread not in ours and thread.is_alive() and not thread.daemon]
     if left and isinstance(status, (int, type(None))):
-        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; nobody waits for that")
+        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it")
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status or 0)

@@ -52,7 +52,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 @click.argument("what", required=False, type=click.Choice(LISTS))
 @guarded
 def list_(what: str | None) -> None:
-    """List what is installed, with one line each."""
+    """List plugins and scenarios, one per line."""
     from auditor.catalogue.kept import answer
 
     def made() -> str:

@@ -31,7 +31,7 @@ FOR_RELEASE = f"note: another run on this table draws anew, and the copies of tw
 NESTED = f"note: another run on this table makes classes without regard to these, and some would cut these. {EXTEND}"
 
 KEEP_ORIGINALS = (
-    "note: keep the originals of every batch as they are: what noise is scaled to, and whether a record is out already, is found in them."
+    "note: keep the originals of every batch unchanged: they determine the scale of the noise and the records already released."
 )
 
 NOT_EXTENDED = (

@@ -406,7 +406,7 @@ def withhold_uncaught() -> Callable[[], None]:
     def tell(found: Any) -> None:
         if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
             with suppress(Exception):
-                sys.stderr.write(f"warning: an exception that nobody caught: {failure_reason(found.exc_value)}\n")
+                sys.stderr.write(f"warning: an uncaught exception: {failure_reason(found.exc_value)}\n")
 
     def undo() -> None:
         threading.excepthook, sys.unraisablehook = before

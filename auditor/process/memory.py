@@ -38,7 +38,7 @@ def available() -> int:
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     limits += [soft for soft, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if soft != resource.RLIM_INFINITY]
     for name in CONTROL_GROUPS:
-        with suppress(OSError, ValueError):  # no such file, or the word «max»
+        with suppress(OSError, ValueError):  # missing file, or the word «max»
             limits.append(int(Path(name).read_text(encoding="ascii")))
     return min(limits)
 

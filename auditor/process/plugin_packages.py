@@ -1,4 +1,4 @@
-"""Plugin packages and their modules, found without importing them."""
+"""Plugin packages and their modules, found without import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def declared() -> list[EntryPoint]:
 
 
 def modules_in(package: str, folders: Iterable[str]) -> Iterator[str]:
-    """Yield a package's module names, except private ones."""
+    """Yield the names of a package's public modules."""
     for info in pkgutil.iter_modules(list(folders), package + "."):
         if not info.name.rpartition(".")[2].startswith("_"):
             yield info.name

@@ -77,7 +77,7 @@ class SchemeUse(PluginUse):
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure beyond the standard ones of every cell.
+    """An additional measure.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ class Scenario:
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
-        """Return the scenario with every default; reading it gives an equal audit."""
+        """Return the scenario with every default; it reads back equal."""
         return {
             "schema": SCENARIO_VERSION,
             "title": self.title,

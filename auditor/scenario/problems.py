@@ -35,7 +35,7 @@ class Problems:
             return None
 
     def mapping(self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
-        """Return a mapping's known keys, and report unknown and missing ones.
+        """Return a mapping's known keys; report unknown and missing keys.
 
         Other types are reported and give an empty mapping.
         """

@@ -106,7 +106,7 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
 
 
 def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
-    """Return bounds by column, checked against the audited ``known`` ones."""
+    """Return bounds by column; ``known`` are the audited columns, if stated."""
     if value is None:
         return {}
     if not isinstance(value, dict):

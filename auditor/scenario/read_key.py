@@ -30,7 +30,7 @@ def with_shared_key(
     if len(keys) > 1:
         problems.add(where, f"must name one key column for the whole scenario; here are {listed(keys)}")
     elif keys[0] in audited:
-        problems.add(where, f"name the key {listed(keys)}, which is audited: a key tells records apart, and nothing else")
+        problems.add(where, f"name the key {listed(keys)}, which is audited: a key only identifies records")
     if named:
         joined = [use.parameters.model_copy(update={"key": keys[0]}) for use in joining]
         by_id = {use.id: parameters for use, parameters in zip(joining, joined, strict=True)}

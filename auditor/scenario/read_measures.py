@@ -119,11 +119,11 @@ def _positive(path: Path, value: Any, problems: Problems) -> None:
 
 
 def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> list[float]:
-    """Return probabilities within limits; extreme ones expose records."""
+    """Return probabilities within limits; extreme quantiles expose records."""
     found = []
     for value in problems.sequence(path, values):
         if not is_number(value) or not low <= value <= HIGHEST:
-            why = "quantiles further out tell of single records"
+            why = "more extreme quantiles disclose single records"
             problems.add(path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}")
         else:
             found.append(float(value))
@@ -156,7 +156,7 @@ def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
 
 
 def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
-    """Return the section ``measures`` without standard ones; report errors."""
+    """Return the additional measures of ``measures`` and report errors."""
     items = optional_list(fields, "measures", problems)
     names = [split(item)[0] for item in items]
     problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")

@@ -113,7 +113,7 @@ def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | 
     by_column = unit if isinstance(unit, dict) else dict.fromkeys(names, unit)
     found = [float(one) for one in map(by_column.get, names) if one is not None]
     if len(found) < width:
-        raise AuditorError(f"{scheme.name} needs `unit`, what values are whole multiples of, for its levels to be found without the table")
+        raise AuditorError(f"{scheme.name} needs `unit`, the step of its values, to convert levels without the table")
     return np.array(found)
 
 

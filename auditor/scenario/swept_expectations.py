@@ -28,9 +28,7 @@ def read_judged(
 ) -> tuple[ExpectationUse, ...]:
     """Return the expectations to judge, one per swept value.
 
-    Without a sweep of expectations, these are the written ones.
-
-    ``written`` is the section ``expect`` without a sweep. ``problems`` receives errors in swept
+    Without swept expectations, the result is ``written``. ``problems`` receives errors in swept
     values.
     """
     swept = {path: values for path, values in audited.sweep.items() if of_expectations(path)}

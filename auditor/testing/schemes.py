@@ -213,7 +213,7 @@ class _Numbers:
                           f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})")  # fmt: skip
 
     def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
-        """Draw the last copy after the released ones, with another key."""
+        """Extend the released copies with another key."""
         out = [*(copy.copy() for copy in copies[:OUT]), *(unwritten(np.empty_like(copy)) for copy in copies[OUT:])]
         self._draw(self._key(SEED + 2), out, OUT)
         self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),

@@ -35,7 +35,7 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
             "s": clean(one.scheme), "i": schemes.index(clean(one.scheme)), "x": one.loss, "y": one.exposed.unknown, "lo": max(0.0, low),
             "hi": high, "c": levels_text(one), "m": share_text(one), "g": advice.target, "w": int(one == advice.chosen),
         })  # fmt: skip
-        kind = "the whole release" if one.in_full else "one copy that tells as much"
+        kind = "the whole release" if one.in_full else "one equivalent copy"
         cells = (one.scheme, levels_text(one), loss_text(advice, one.loss), share_text(one), attribute_text(one), one.exposed.attack, kind)
         table.append([*map(clean, cells)])
     data = ChartData(columns(rows), [], HEADERS, table)

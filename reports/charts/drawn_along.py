@@ -91,7 +91,7 @@ def frontier_chart(data: ChartData, schemes: Sequence[str]) -> Part:
     x = field("x:Q", title=title_of("figure"), scale={"zero": False, "nice": True, "padding": 14}, axis={"grid": False})
     base = {"x": x, "color": colour(schemes), "opacity": FADED}
     y = field("y:Q", title=ERROR_TITLE, scale={"zero": True})
-    # ordered by error, which follows the levels; noise in the utility would make the line zigzag
+    # ordered by error, which follows the levels; by utility, noise would cause a zigzag
     line = layer("line", base | {"y": y, "order": field("y:Q"), "strokeWidth": width(schemes)}, wanted)
     reach = {"x": field("xlo:Q", title=title_of("figure")), "x2": {"field": "xhi"}, "y": y}
     across = layer("rule", base | reach, wanted, strokeWidth=1.5)

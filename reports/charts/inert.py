@@ -57,7 +57,7 @@ def inflated(element: str) -> str:
 
 
 def script(source: str) -> Markup:
-    """Escape a script for its element, with line ends as browsers hash them."""
+    """Escape a script for its element, with the line ends that browsers hash."""
     text = source.replace("\r\n", "\n").replace("\r", "\n")
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 

@@ -66,7 +66,7 @@ def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
 
 
 def names(reading: Reading) -> list[str]:
-    """Return the schemes' names as charts show them."""
+    """Return the schemes' names for charts."""
     return [clean(name) for name in reading.schemes]
 
 

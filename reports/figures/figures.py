@@ -118,7 +118,7 @@ def number(value: float | None, half: float | None = None) -> str:
 
 
 def plus_minus(half: float | None, value: float = 0.0) -> str:
-    """Format an error bar as ``±0.0012``; empty if there is none."""
+    """Format an error bar as ``±0.0012``, or as empty text."""
     if not half or (abs(value) < TINY and half < TINY):
         return ""
     if abs(value) >= HUGE:
@@ -141,7 +141,7 @@ def with_error(shown: Figure | None) -> str:
 
 
 def distinct_texts(first: float | None, *others: float) -> list[str]:
-    """Format numbers with enough digits to distinguish them."""
+    """Format numbers with enough digits to differ."""
     values = [value for value in (first, *others) if value is not None]
     for digits in range(3, 8):
         texts = [number(first), *map(number, others)] if digits == 3 else [_significant(v, digits) for v in (first, *others)]

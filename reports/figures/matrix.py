@@ -52,7 +52,7 @@ class MatrixCell(NamedTuple):
 
     @property
     def measured(self) -> bool:
-        """Whether there is a figure."""
+        """Whether the cell has a figure."""
         return self.worst is not None or self.guesses is not None
 
     @property
@@ -99,7 +99,7 @@ class MatrixRow(NamedTuple):
 
     @property
     def reported(self) -> bool:
-        """Whether there is a figure or a failure for any scheme."""
+        """Whether any scheme has a figure or a failure."""
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
     @property

@@ -39,7 +39,7 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
-    """Return the setting whose worst coalition has the lowest error bound."""
+    """Return the setting with the lowest error bound of a coalition."""
     ranked = []
     for setting in settings:
         found = losses(reading, setting)

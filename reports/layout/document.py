@@ -93,7 +93,7 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Fold(Block):
-    """Blocks under a summary line; a page can close them."""
+    """Blocks under a summary line; a page can close the group."""
 
     summary: str
     blocks: Sequence[Block]

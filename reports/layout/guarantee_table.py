@@ -14,9 +14,9 @@ from ..figures.reading import EVERYTHING, Reading
 from .document import MARKDOWN, PAGE, TERMINAL, Block, Name, Paragraph, Row, Table
 
 LEAD = (
-    "What copies guarantee every record by the law of their noise, whatever the attack, where the record may be any other within the "
-    "stated bounds: μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. Audited: "
-    "a lower bound on μ or ε from copies drawn of two such records. Noise sized by the table's own moments is taken as public."
+    "Guarantees for every record under the law of the noise, against every attack. The record may be any other within the stated bounds. "
+    "The columns are μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. "
+    "Audited: a lower bound on μ or ε from copies of two extreme records. Noise scaled to the table's moments is assumed public."
 )
 HEADS = ("μ", "ρ", "ε", "ε at δ", "audited")
 MOST = {TERMINAL: 24, MARKDOWN: 60, PAGE: 300}

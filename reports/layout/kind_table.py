@@ -24,7 +24,7 @@ def kinds(reading: Reading) -> list[Block]:
 
 
 def untried(result: AuditResult) -> Sequence[Block]:
-    """Return a note on untried kinds and attacks; empty if there are none."""
+    """Return a note on untried kinds and attacks; empty if all were tried."""
     by_kind, more = untried_kinds(result)
     lines = [*by_kind.items(), *([("of kinds that were tried", more)] if more else [])]
     names = Items([(f"{clipped(kind, 60)}: ", Name(", ".join(clipped(name, 60) for name in attacks))) for kind, attacks in lines])

@@ -38,7 +38,7 @@ LABELS = (12, 30)
 
 
 def write(console: Console, document: tree.Document) -> None:
-    """Print a document; an audit's outcome comes last, next to the prompt."""
+    """Print a document, with an audit's outcome last, next to the prompt."""
     headline = Rich(f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, ""))
     console.print(Rule(Rich(clipped(document.name, console.width - 4), style="bold"), align="left", characters="━"))
     if document.kind == "comparison":

@@ -15,16 +15,16 @@ ADVERSARY = (
     "copies. Not tried: adversaries who know some records, a sample or other columns besides; name them under `knowledge` in the scenario."
 )
 HOW = (
-    "On paper: what the best linear attack leaves (for retention, exact Bayes) bounds from above what stays unknown, and tells how much "
-    "pooled copies are worth. Measured: what every attack leaves, first of one copy that by the law of the noise tells as much as all "
-    "copies pooled, then of the whole release; ± is by how much one release differs from the mean of many, 95 times in 100. "
-    "The target is met where the expectation `exposure` will hold in 199 of 200 audits of one new release, and missed where it will fail "
-    "in as many. Between these the draw of the noise decides, and no such level is recommended. Fewer records spread more: the levels "
-    "that they tell apart lie farther apart, and being sure costs more noise."
+    "On paper: the error of the best linear attack (for retention, of exact Bayes) is an upper bound on the share unknown. It also ranks "
+    "pooled copies. Measured: the error of every attack, first on a single copy that is equivalent to all copies under the law, then on "
+    "the whole release. ± is the deviation of one release from the mean of many, 95 times in 100. "
+    "The target is met if the expectation `exposure` will hold in 199 of 200 audits of a new release, and missed if it will fail in 199 "
+    "of 200. In between the noise draw decides, and no level is recommended. With fewer records the spread is larger: levels must differ "
+    "more to be distinguished, and certainty needs more noise."
 )
 GUARANTEE = (
-    "Of differential privacy, (ε, δ), by the law of the noise: how well whoever holds all copies can tell any record from any other within "
-    "the stated bounds, which also size the noise, so that it tells nothing of the table."
+    "Of (ε, δ) differential privacy under the law of the noise: the risk that a holder of all copies distinguishes any record from "
+    "another within the stated bounds. The bounds also determine the noise, so its size discloses nothing about the table."
 )
 MET = {"holds": "met", "undecided": "open", "fails": "missed"}
 

@@ -171,7 +171,7 @@ class Verdict:
     def _as_they_are(self) -> str:
         if self.kept is not None and self.shown is None:
             name, shown = self.kept
-            few = "stand as they were among others that are perturbed, more than by chance: whoever knows which they are knows these"
+            few = "are unperturbed among perturbed ones, more than by chance: an attacker who identifies them knows these"
             return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
         if self.shown is None:
             return self._one_value()

@@ -158,14 +158,14 @@ def _attack_here(worst: Figure | None) -> str:
 
 KNOWN = {
     "perfect": "What it knows of the data is exact here.",
-    "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
-    "known-records": "What it knows of the data is estimated here from the records known, and holds as far as they tell.",
-    "unmatched-records": "What it knows of the data is estimated here from unmatched records known to it, and holds as far as they tell.",
-    "known-sample": "What it knows of the data is estimated here from a sample of the population, and holds as far as the sample tells.",
-    "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
-    "model": "What it knows of the data is estimated here, from the rows released, but for the regression that was published.",
-    "rules": "What it knows of the data was published here, and it takes all else to be as likely as that allows.",
-    "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
+    "estimated": "What it knows of the data is estimated here from the rows released, and is as accurate as the estimate.",
+    "known-records": "What it knows of the data is estimated here from the known records, and is as accurate as the estimate.",
+    "unmatched-records": "What it knows of the data is estimated here from known unmatched records, and is as accurate as the estimate.",
+    "known-sample": "What it knows of the data is estimated here from a sample of the population, and is as accurate as the estimate.",
+    "known-attributes": "What it knows of the data is exact here, including the attributes known in clear.",
+    "model": "What it knows of the data is estimated here from the rows released, except the published regression.",
+    "rules": "What it knows of the data is published here. Beyond it, it assumes the most uniform distribution.",
+    "uniform-prior": "It assumes equal shares of all values here, which holds only for uniform data.",
 }
 """Validity of an attack's assumptions for each state of knowledge."""
 

@@ -57,14 +57,14 @@ ERROR_BARS = {
     "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
     "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
     "redraws": (
-        "from the spread between other draws of the same release, made for the purpose: of the noise, and of what the adversary was given"
+        "from the spread between additional draws of the release: of the noise, and of the adversary's records"
     ),
     "jackknife": "from a jackknife: blocks of rows are left out in turn, the attack held, and the spread measured",
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "replicates-needed": (
-        "without an error bar, as one release does not tell what was drawn once for all its records (an estimated distribution, a matrix, "
-        "records given), nor a gain over a copy whose own error is unsteady; five `replicates` or more do"
+        "without an error bar: one release does not show the spread of a draw common to all its records (an estimated distribution, a "
+        "matrix, known records), nor of a gain over a copy with an unstable error; five `replicates` or more do"
     ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }

@@ -22,7 +22,7 @@ _PARAGRAPHS = [
     ),
 ]
 _SPEAKS = (
-    "speaks of the strongest attack measured against a scheme; who was given attributes in clear has a sentence apart."
+    "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
 )
 _DECIDES = (
     "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "

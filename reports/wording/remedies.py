@@ -35,7 +35,7 @@ def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
     name, other = clipped(release.scheme, 60), _other(remedy)
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
-        return f"{name}: no level leaves half of {what} unknown to {who}; publish less of how these hang together."
+        return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""

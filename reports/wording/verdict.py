@@ -83,7 +83,7 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
     here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # else version 0.1
+    told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # version 0.1 has no NEWS
     found = [(one, news) for one, each in told.items() for news in each.values()]
     if not found:
         return None
@@ -280,7 +280,7 @@ def _admits(wanted: Any, value: str | None) -> bool:
 
 
 def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]:
-    """Widen a 95 % interval for ``count`` simultaneous ones (Bonferroni)."""
+    """Widen a 95 % interval for ``count`` intervals (Bonferroni)."""
     if gain.low is None or gain.high is None:
         return None, None
     factor = NormalDist().inv_cdf(1 - 0.025 / count) / Z95

@@ -143,11 +143,11 @@ def _blanks(found: Description, chosen: Selection) -> list[str]:
 
 def _order(found: Description) -> list[str]:
     if not found.dependent:
-        return ["  # No column depends on the record before it, so the order of the records tells nothing."]
+        return ["  # No column depends on the preceding record, so the order of the records discloses nothing."]
     largest = max(map(abs, found.dependent.values()))
     told = [
-        f"  # The order of the records tells of {listed(found.dependent, 3)}: rank correlation with the record before up to {largest:.1f}.",
-        "  # Serial attacks use it. Where nobody needs the order, shuffle the records before copies are made of them.",
+        f"  # The record order discloses {listed(found.dependent, 3)}: rank correlation with the preceding record up to {largest:.1f}.",
+        "  # Serial attacks use it. Unless the order is needed, shuffle the records before making copies.",
     ]
     return told if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *told]
 
@@ -197,7 +197,7 @@ def _expectations(chosen: Selection, records: int) -> str:
     margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
     lines += [
         f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",
-        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies are what their law says; more records tell more finely",
+        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies follow their law; more records give a finer test",
     ]
     head = "# What must hold for the release to be safe. `auditor run` ends with status 1 if anything here does not."
     return "\n".join([head, "expect:", *lines, ""])

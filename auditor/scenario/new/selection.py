@@ -20,7 +20,7 @@ MOST_DROPPED = 0.5
 
 @dataclass(frozen=True)
 class Selection:
-    """Audited columns of a table, and reasons for excluded ones.
+    """Audited columns of a table, and reasons for exclusion.
 
     Attributes
     ----------

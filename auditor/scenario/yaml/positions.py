@@ -1,4 +1,4 @@
-"""File positions of scenario fields, including overridden and swept ones."""
+"""File positions of scenario fields, with overrides and sweeps."""
 
 from __future__ import annotations
 
