@@ -39,8 +39,9 @@ class Html(Renderer):
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the page: one article per audit, and a summary of several.
 
-        A page above the size limit first compresses its folded parts: details of cells, chart data and the scenario.
-        Reading them then needs the page's script. If this is not enough, charts hold fewer rows.
+        A page above the size limit first compresses its folded parts: details of cells, chart data
+        and the scenario. Reading them then needs the page's script. If this is not enough, charts
+        hold fewer rows.
         """
         from .layout.audit import audit_document
 

@@ -38,7 +38,8 @@ ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 class Latex(Renderer):
     """Every table of the report as a captioned ``table``, without prose.
 
-    Names in scripts other than Latin and Greek need XeLaTeX or LuaLaTeX, and a font with these scripts.
+    Names in scripts other than Latin and Greek need XeLaTeX or LuaLaTeX, and a font with these
+    scripts.
     """
 
     name = "latex"

@@ -31,8 +31,8 @@ _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\
 class Sarif(Renderer):
     """One result per unmet expectation, failed cell and stopped audit.
 
-    A failure is an error, and an undecided expectation is a warning. All audits form one run of the tool, as
-    code-scanning services require. An empty list means that everything holds.
+    A failure is an error, and an undecided expectation is a warning. All audits form one run of the
+    tool, as code-scanning services require. An empty list means that everything holds.
     """
 
     name = "sarif"

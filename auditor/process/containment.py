@@ -250,8 +250,8 @@ def copying() -> Iterator[None]:
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
-    It may finish its task and exit. If it continued the audit, it would call the plugin again, and
-    each call would double the processes. The end of the block would be too late.
+    It may finish its task and exit. If it continued the audit, each plugin call would double the
+    processes.
     """
     global _copying, _held
     if _copying:

@@ -25,9 +25,8 @@ _whose = {"ours": False}
 def begin_program() -> None:
     """Mark this process as the program, with linear algebra on one thread.
 
-    The limit also holds for child processes. A program that imports this package decides for
-    itself. Pydantic's search for plugins is disabled unless requested, because it reads files of
-    all distributions at every start.
+    Child processes inherit the limit. Programs that import this package are not affected.
+    Pydantic's plugin search is off by default, because it reads files of all distributions.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))

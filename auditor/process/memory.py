@@ -25,8 +25,7 @@ def keep_freed_memory() -> None:
     """Let glibc reuse freed memory instead of returning it to the system.
 
     New pages cost a tenth of an audit. glibc keeps blocks up to the largest size ever freed
-    (``mallopt(3)``, ``M_MMAP_THRESHOLD``). This function frees one untouched block of that size.
-    Other libraries ignore it.
+    (``mallopt(3)``, ``M_MMAP_THRESHOLD``), so one untouched block of this size suffices.
     """
     import numpy as np  # 0.05 s, which listing commands need not spend
 

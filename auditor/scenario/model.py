@@ -101,14 +101,13 @@ class UtilityUse(NamedTuple):
     Attributes
     ----------
     target : str or None
-        Column to predict: any column of the data, or ``label`` for the source's class. None means
-        no models.
+        Column to predict: any column, or ``label`` for the source's class. None means no models.
     models : tuple of str
         Names in ``auditor.scenario.read_measures.MODELS``.
     folds : int
         Number of cross-validation folds.
     test : 'original' or 'copy'
-        Table of the held-out records that score a model trained on a copy.
+        Table of the held-out records.
     """
 
     target: str | None = None
@@ -151,9 +150,9 @@ class ExpectationUse(NamedTuple):
 class Scenario:
     """A checked audit; ``auditor.run`` accepts it.
 
-    ``expect`` has the expectations as written, ``judged`` the ones to evaluate; a sweep may
-    multiply them. ``document`` has plain values before defaults; sweeps modify it. ``places`` maps
-    fields to file positions for messages.
+    ``judged`` has the expectations to evaluate; a sweep may multiply the written ``expect``.
+    ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
+    positions.
     """
 
     title: str

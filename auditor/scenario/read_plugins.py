@@ -63,8 +63,8 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
     """Return an entry of ``attacks`` for every applicable attack.
 
     An attack applies if it can use some of the knowledge against some of the schemes. Row attacks
-    get only the deciding coalitions. With ``categories``, categorical attacks that are not serial
-    also apply to copies with added noise. Attacks without usable defaults are excluded.
+    get only the deciding coalitions. With ``categories``, categorical attacks also apply to copies
+    with added noise, unless serial. Attacks without usable defaults are excluded.
     """
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):

@@ -29,18 +29,8 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     """Return the scenario of plain values and report every error.
 
     A scenario with errors must not be run. Swept values are checked in
-    `auditor.scenario.sweep_points`.
-
-    Parameters
-    ----------
-    value : dict
-        A document from YAML; other types are reported.
-    problems : Problems
-        Receives the errors in the order of the sections below.
-    base : Path, optional
-        First folder for paths of data, before the working directory.
-    name : str
-        Default title.
+    `auditor.scenario.sweep_points`. ``base`` is the first folder for paths of data, before the
+    working directory. ``name`` is the default title.
     """
     fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
     if "attacks" not in fields and "utility" not in fields:

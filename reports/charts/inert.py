@@ -35,8 +35,9 @@ def deflated(text: str, **attributes: str) -> Markup:
     Returns
     -------
     Markup
-        A ``script`` element of a type that browsers never run. It holds the base64 of a raw deflate stream (RFC 1951).
-        The attribute ``data-size`` is the inflated size in bytes. Output is deterministic.
+        A ``script`` element of a type that browsers never run. It holds the base64 of a raw deflate
+        stream (RFC 1951). The attribute ``data-size`` is the inflated size in bytes. Output is
+        deterministic.
     """
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -77,8 +78,8 @@ def _packed(values: list[Any]) -> Any:
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
     """Return a policy that allows only these scripts and styles.
 
-    It forbids requests, frames and forms. ``data:`` images serve the PNG export. Vega interprets its expressions, so
-    ``unsafe-eval`` is not needed.
+    It forbids requests, frames and forms. ``data:`` images serve the PNG export. Vega interprets
+    its expressions, so ``unsafe-eval`` is not needed.
     """
     listed = " ".join(_source(text) for text in scripts)
     styled = " ".join(_source(text) for text in styles)

@@ -27,7 +27,8 @@ class Plots:
     """Charts of one audit as Altair charts.
 
     Keyword arguments select the page's options by their text: ``attribute``, ``adversary``
-    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``. Defaults are the page's.
+    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``.
+    Defaults are the page's.
     """
 
     def __init__(self, result: AuditResult) -> None:

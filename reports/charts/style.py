@@ -113,8 +113,9 @@ def sizes_axis(data: ChartData) -> Part:
 def document(name: str, layers: Sequence[Part], points: int, data: ChartData, height: int = 340) -> Part:
     """Return a Vega-Lite document without configuration.
 
-    Controls become parameters that filters read. Altair would double the time to write a page, so this is written
-    by hand. ``tests/reports/test_report_html.py`` compares charts of every kind with Altair's schema.
+    Controls become parameters that filters read. Altair would double the time to write a page, so
+    this is written by hand. ``tests/reports/test_report_html.py`` compares charts of every kind
+    with Altair's schema.
 
     Parameters
     ----------

@@ -24,7 +24,8 @@ class CurvePoint(NamedTuple):
     Attributes
     ----------
     shown : Figure
-        The first ``size`` copies in order of release if ``prefix``, else the worst coalition of this size.
+        The first ``size`` copies in order of release if ``prefix``, else the worst coalition of
+        this size.
     mean : float
         Mean over all measured coalitions of this size.
     """
@@ -76,8 +77,8 @@ class MapPoint(NamedTuple):
 def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
     """Return coalitions' errors within a limit, and the number left out.
 
-    Single attributes are left out first, then coalitions inside the range of their size. The lowest, the highest and
-    an even selection between them stay.
+    Single attributes are left out first, then coalitions inside the range of their size. The
+    lowest, the highest and an even selection between them stay.
     """
     keys = [(setting, attribute) for setting, metric, attribute in reading.keys() if metric == ERROR]
     total = sum(len(reading.figures(setting, ERROR, attribute)) for setting, attribute in keys)

@@ -41,7 +41,8 @@ def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
 def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], list[Gathered]]:
     """Split gaps into unsuited adversaries' and all others.
 
-    An unsuited adversary is not applicable to any scheme. Without a comparison, the first list is empty.
+    An unsuited adversary is not applicable to any scheme. Without a comparison, the first list is
+    empty.
     """
     unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.reported for row in rows) else set()
     found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]

@@ -1,7 +1,6 @@
 """Accuracy of the best guess of categories, with and without copies.
 
-Attacks on categories are judged by two measures. One is the share of records whose most probable value is true.
-The other is the probability of the true value; one minus it is the error in the collusion gain.
+The collusion gain of categories uses another loss: one minus the probability of the true value.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ class Guesses(NamedTuple):
     Attributes
     ----------
     right, single : Figure
-        Share of records guessed right by the coalition and by its best member alone (None if not measured).
+        Share of records guessed right by the coalition and by its best member.
     blind : float
         Share guessed right without copies, from the most frequent value.
     truth : Figure

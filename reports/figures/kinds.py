@@ -1,6 +1,7 @@
 """Strongest attack of each kind against each scheme.
 
-All kinds are compared at the largest coalition: over all attributes, and for the most exposed attribute.
+All kinds are compared at the largest coalition: over all attributes, and for the most exposed
+attribute.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Strongest(NamedTuple):
     Attributes
     ----------
     shown : Figure
-        Normalized error of the largest coalition over all attributes, or its share of guesses or finds.
+        The largest coalition's overall normalized error, or its share of guesses or finds.
     found : str
         Meaning of the share; empty for a normalized error.
     exposed : tuple of (str, Figure) or None
-        The attribute with the lowest error, if there are several.
+        The attribute with the lowest error, if several exist.
     """
 
     kind: str

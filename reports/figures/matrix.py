@@ -21,20 +21,18 @@ class MatrixCell(NamedTuple):
     ----------
     status : str
         ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing outside the scenario.
-    worst : Figure or None
-        Lowest normalized error of a coalition (for categories: with the best guesses).
-    single : Figure or None
-        Normalized error of the coalition's best member alone.
+    worst, single : Figure or None
+        Normalized error of the worst coalition, and of its best member alone.
     attributes : list of (str, Figure)
-        The worst coalition's normalized error for each attribute.
+        The worst coalition's normalized error by attribute.
     span : tuple of (Figure, Figure) or None
         Lowest and highest of the worst coalitions along the sweep.
     guesses : Guesses or None
-        The coalition's guesses of categories.
+        The worst coalition's guesses of categories.
     given : tuple of str
         Attributes known in clear.
     exposed : tuple of (str, Figure) or None
-        The attribute with the lowest error of any coalition, if its grade is worse than the overall one.
+        The most exposed attribute, if its grade is worse than the overall one.
     """
 
     scheme: str
@@ -116,7 +114,8 @@ class MatrixRow(NamedTuple):
 def matrix(reading: Reading) -> list[MatrixRow]:
     """Return the comparison at one sweep point; empty without attacks.
 
-    All cells show the same point (see `reference_point`). The lowest point of each cell would favour noise.
+    All cells show the same point (see `reference_point`). The lowest point of each cell would
+    favour noise.
     """
     point = reference_point(reading)
     return [

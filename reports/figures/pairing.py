@@ -16,9 +16,9 @@ Replicates = dict[tuple[int, ...], dict[int, float]]
 def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
     """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
 
-    The mean of the replicates' ratios is unstable, because single denominators can be near 0. Both errors c, s of a
-    pair share their noise, so with ratio r the standard error is ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``.
-    The result is None below ``PAIRS`` replicates.
+    The mean of the replicates' ratios is unstable, because single denominators can be near 0. Both
+    errors c, s of a pair share their noise, so with ratio r the standard error is ``√(Σ (c − r·s)²
+    / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
     """
     c, s = errors[pooled.coalition], errors[single.coalition]
     shared = [replicate for replicate in c if replicate in s]

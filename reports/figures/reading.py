@@ -101,8 +101,9 @@ class Reading:
     def _take_out_what_was_given(self) -> None:
         """Restrict overall errors to the attributes not given in clear.
 
-        The stored error ``D / v = Σ D_j / Σ v_j`` includes the variance of given attributes. The error of the others is
-        ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or the measured one if only one other exists.
+        The stored error ``D / v = Σ D_j / Σ v_j`` includes the variance of given attributes. The
+        error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or the
+        measured one if only one other exists.
         """
         for (setting, metric, attribute), found in list(self._figures.items()):
             given = self.given(setting.knowledge)
@@ -221,8 +222,8 @@ class Reading:
 def lowest(found: Iterable[Figure]) -> Figure | None:
     """Return the figure with the lowest upper bound.
 
-    Ranking by measured values would favour noise (the winner's curse). Figures are ranked by `ceiling` instead. Among
-    equal figures (to 1e-9), the smallest coalition is first.
+    Ranking by measured values would favour noise (the winner's curse). Figures are ranked by
+    `ceiling` instead. Among equal figures (to 1e-9), the smallest coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None

@@ -1,6 +1,7 @@
 """Chart data as columns of plain values, with a table per chart.
 
-Field names are fixed. Names from data or scenario are values only, so they cannot enter an expression.
+Field names are fixed. Names from data or scenario are values only, so they cannot enter an
+expression.
 """
 
 from __future__ import annotations

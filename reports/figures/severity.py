@@ -1,8 +1,8 @@
 """Severity scale of the normalized error.
 
-``1 − normalized error`` is the share of the variance that the attacker knows: *rebuilt* at least 95 %, *severe*
-75 %, *high* 50 %, *moderate* 25 %, else *low*. The most exposed attribute is graded by its upper bound. The worse
-of the overall grade and this one counts.
+``1 − normalized error`` is the share of the variance that the attacker knows: *rebuilt* at least 95
+%, *severe* 75 %, *high* 50 %, *moderate* 25 %, else *low*. The most exposed attribute is graded by
+its upper bound. The worse of the overall grade and this one counts.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ class Bin(NamedTuple):
 class Spread(NamedTuple):
     """Errors of one coalition in one attribute, averaged over replicates.
 
-    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0 if unknown.
+    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0
+    if unknown.
     """
 
     setting: Setting
@@ -55,7 +56,8 @@ class Spread(NamedTuple):
 def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
     """Return distributions within a limit of bins, and the bins left out.
 
-    Whole coalitions are left out. The largest coalition has priority, then singles and prefixes, then the rest.
+    Whole coalitions are left out. The largest coalition has priority, then singles and prefixes,
+    then the rest.
     """
     groups = grouped((records[0].coalition, records) for records in _cells(reading).values())
     kept: list[Spread] = []

@@ -17,8 +17,9 @@ EXACT = 1e-6
 def strongest(reading: Reading, scheme: str) -> Setting | None:
     """Return a scheme's setting with the lowest error bound.
 
-    Exact reconstructions are ranked by their best single copy. Settings with attributes known in clear come last,
-    because their overall error is lower by construction. `judged` chooses between numbers and categories.
+    Exact reconstructions are ranked by their best single copy. Settings with attributes known in
+    clear come last, because their overall error is lower by construction. `judged` chooses between
+    numbers and categories.
     """
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
     return least(reading, judged(reading, found))
@@ -27,7 +28,8 @@ def strongest(reading: Reading, scheme: str) -> Setting | None:
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     """Return the settings that compete for the strongest on one measure.
 
-    Settings that guess categories have priority. Settings that estimate numbers replace them if their error is lower.
+    Settings that guess categories have priority. Settings that estimate numbers replace them if
+    their error is lower.
     """
     found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
     guessing = [setting for setting in found if guesses_categories(reading, setting)]
@@ -72,7 +74,8 @@ def _settings(reading: Reading) -> list[Setting]:
 def leader(reading: Reading) -> Setting | None:
     """Return the default setting of charts.
 
-    It is the strongest attack with perfect knowledge, on schemes that are not reconstructed exactly.
+    It is the strongest attack with perfect knowledge, on schemes that are not reconstructed
+    exactly.
     """
     ranked = []
     exact = {scheme for scheme in reading.schemes if (found := _worst(reading, scheme)) and ceiling(found) < EXACT}

@@ -1,6 +1,7 @@
 """One section per chart: a reference to the chart, and tables for text.
 
-Charts have controls for the adversary. Tables show the leading adversary, or the first with figures.
+Charts have controls for the adversary. Tables show the leading adversary, or the first with
+figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Document tree of a report, independent of medium and escaping.
 
-The modules `audit`, `advice` and `changes` build trees. Each writer renders one and escapes every text. A block
-lists the media that show it.
+The modules `audit`, `advice` and `changes` build trees. Each writer renders one and escapes every
+text. A block lists the media that show it.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Fold(Block):
 class Row(NamedTuple):
     """A row of a table.
 
-    ``below`` follows the name, ``group`` joins neighbours, ``target`` is the row's document. In a cell, lines after
-    the first are secondary.
+    ``below`` follows the name, ``group`` joins neighbours, ``target`` is the row's document. In a
+    cell, lines after the first are secondary.
     """
 
     name: str
@@ -123,8 +123,8 @@ class Table(Block):
     first, columns : str, sequence of str
         Heads; ``group`` is the head of the rows' groups.
     kind : str
-        ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay whole.
-        ``entries`` holds sentences, which text writes row by row.
+        ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay
+        whole. ``entries`` holds sentences, which text writes row by row.
     what : str
         Name of the rows beyond the limit ``most``.
     """
@@ -165,13 +165,13 @@ class Graded(NamedTuple):
     Attributes
     ----------
     gap : str
-        ``n/a``, ``✗ failed`` or ``–`` instead of figures, else empty.
+        ``n/a``, ``✗ failed`` or ``–`` instead of figures.
     error, right : str
-        The worst coalition's normalized error and share of right guesses; either may be empty.
+        The worst coalition's normalized error and share of right guesses.
     single, alone : str
-        Its best member's error; or the copy's name, if it has one copy.
+        Its best member's error, or the copy's name if it has one copy.
     exposed : tuple of str
-        Attribute graded worse than all together, and its error; else empty.
+        Attribute graded worse than all together, and its error.
     order : float
         Sort key of a column.
     """
@@ -200,7 +200,8 @@ class Adversary(NamedTuple):
 class Matrix(Block):
     """The comparison and the severity scale.
 
-    ``pools`` means that a coalition of two or more was measured. ``brief`` has one line per strong adversary.
+    ``pools`` means that a coalition of two or more was measured. ``brief`` has one line per strong
+    adversary.
     """
 
     schemes: Sequence[str]
@@ -256,8 +257,6 @@ class Document:
 
     Attributes
     ----------
-    kind : str
-        ``audit`` or ``comparison``.
     name, headline : str
         Subject and outcome.
     state, mark : str

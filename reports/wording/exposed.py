@@ -95,9 +95,9 @@ class Axis(NamedTuple):
     Attributes
     ----------
     title, what : str
-        Title of the scale and name of its figures: ``share of the variance unknown``, ``Normalized error``.
+        Title of the scale, and name of its figures.
     worst, single : str
-        Figures of the worst coalition and its best member; ``single`` is empty if equal or not measured.
+        Figures of the worst coalition and its best member; ``single`` may be empty.
     alone : bool
         Whether the worst coalition is one copy.
     left, single_left : float

@@ -39,7 +39,8 @@ def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
 def scenario_yaml(scenario: dict[str, Any]) -> str:
     """Return a scenario as YAML that reads back to an equal scenario.
 
-    Terminal controls, direction marks and tags become YAML escapes. With direction marks, the whole text is ASCII.
+    Terminal controls, direction marks and tags become YAML escapes. With direction marks, the whole
+    text is ASCII.
 
     Parameters
     ----------

@@ -48,7 +48,8 @@ def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", n
 def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None) -> list[tuple[str, bool]]:
     """State the error of an adversary with attributes in clear, in pieces.
 
-    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies. True marks names.
+    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies. True
+    marks names.
     """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):

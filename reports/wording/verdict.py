@@ -1,7 +1,8 @@
 """Verdict of each scheme: one sentence from the results.
 
-The verdict concerns the strongest measured attack, by the upper bound of its overall normalized error (for
-categories, of ``1 − truth``). An adversary with attributes in clear has a separate sentence.
+The verdict concerns the strongest measured attack, by the upper bound of its overall normalized
+error (for categories, of ``1 − truth``). An adversary with attributes in clear has a separate
+sentence.
 
 Pooling *endangers* in any of these cases:
 
@@ -9,8 +10,9 @@ Pooling *endangers* in any of these cases:
 - Classes of pooled copies are smaller than each copy's.
 - Pooled copies guarantee less than each copy.
 
-Pooling *buys nothing* if every interval ends below the margin. Otherwise the verdict is *undecided*. Intervals are
-widened for the number of coalitions (Bonferroni). A stricter ``no-collusion-gain`` of the scenario overrides it.
+Pooling *buys nothing* if every interval ends below the margin. Otherwise the verdict is
+*undecided*. Intervals are widened for the number of coalitions (Bonferroni). A stricter
+``no-collusion-gain`` of the scenario overrides it.
 """
 
 from __future__ import annotations
@@ -180,8 +182,8 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
 def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
     """Return the verdict that pooling helps a weaker attack.
 
-    Its pooled error must be below the best single copy's. On large tables without replicates, row attacks have no
-    error bar, while the best linear attack usually has one.
+    Its pooled error must be below the best single copy's. On large tables without replicates, row
+    attacks have no error bar, while the best linear attack usually has one.
     """
     single = lowest(shown for coalition, shown in losses(reading, setting).items() if len(coalition) == 1)
     here = [one for one in reading.settings(ERROR) if (one.scheme, one.point) == (setting.scheme, setting.point)]

@@ -1,7 +1,7 @@
 """Winners: the strongest adversary against each scheme, ties and reasons.
 
-All are at the comparison's sweep point. Adversaries with attributes in clear are excluded, because their overall
-error is lower by construction.
+All are at the comparison's sweep point. Adversaries with attributes in clear are excluded, because
+their overall error is lower by construction.
 """
 
 from __future__ import annotations
