@@ -95,16 +95,16 @@ def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
     """Yield a table per grid; the section's preceding text is the caption."""
     for section in tree.shown(blocks, tree.MARKDOWN):
         if isinstance(section, tree.Section):
-            held, told, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
+            held, caption, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
             for block in held:
                 if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
-                    told.append(tree.sentence(tree.said(block.text)))
+                    caption.append(tree.sentence(tree.said(block.text)))
                 elif (grid := _grid(block)) is not None:
                     number += 1
-                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else told
+                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else caption
                     more = [tree.sentence(grid.more)] if grid.more else []
                     yield _table(grid, " ".join([*said, *more]), f"{name}-{section.key}{f'-{number}' if number > 1 else ''}")
-                    told = [tree.sentence(section.title)]
+                    caption = [tree.sentence(section.title)]
             yield from _tables(section.blocks, name)
 
 

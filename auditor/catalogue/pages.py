@@ -50,8 +50,8 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
     for name in registry.names(kind):
         cls = registry.get(kind, name)
         aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
-        told = (cls.attack_kind,) if kind == "attack" else ()
-        lines.append((name, registry.package(cls), *told, cls.summary() + aliases))
+        attack_kind = (cls.attack_kind,) if kind == "attack" else ()
+        lines.append((name, registry.package(cls), *attack_kind, cls.summary() + aliases))
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
         own = registry.package(registry.get("expectation", "metric"))

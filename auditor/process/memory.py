@@ -45,8 +45,8 @@ def available() -> int:
 def free() -> int:
     """Return the bytes free now, or ``available`` if unknown."""
     with suppress(OSError, ValueError, IndexError):
-        told = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
-        return min(available(), int(told.split()[0]) * 1024)
+        stated = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        return min(available(), int(stated.split()[0]) * 1024)
     return available()
 
 

@@ -227,8 +227,8 @@ class _Numbers:
         if not getattr(self.cls, "nested", False):
             return
         numbers = range(1, len(copies) + 1)
-        told = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
-        for (one, other), says in told.items():
+        nested = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
+        for (one, other), says in nested.items():
             self._require("classes are nested", says, f"expected the classes of copies {one} and {other} to be unions of one another's, "
                           "found that some cut them")  # fmt: skip
 

@@ -105,14 +105,14 @@ def _fold(console: Console, block: tree.Fold) -> None:
 
 
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
-    told = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
-    strongest = {lines[-1] for lines in told} if block.brief and len(told) > 1 else set()
-    alike = len(strongest) == 1  # print a common last line once
-    for verdict, lines in zip(block.found, told, strict=True):
+    texts = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
+    strongest = {lines[-1] for lines in texts} if block.brief and len(texts) > 1 else set()
+    common = len(strongest) == 1  # print a common last line once
+    for verdict, lines in zip(block.found, texts, strict=True):
         console.print(_title(verdict, console.width - 36))
-        for line in lines[:-1] if alike else lines:
+        for line in lines[:-1] if common else lines:
             _indented(console, line)
-    for line in strongest if alike else ():
+    for line in strongest if common else ():
         console.print(Rich(clean(line), style="dim"))
 
 

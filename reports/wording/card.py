@@ -318,7 +318,7 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     exposed = sum(verdict.rank > FINE for verdict in found)
-    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
+    lead = f"{_scheme_count(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     if len(parts) == 1:
@@ -327,6 +327,6 @@ def summary(found: list[Verdict]) -> str:
     return f"{every}: {', '.join(parts)}."
 
 
-def _of(count: int, total: int) -> str:
+def _scheme_count(count: int, total: int) -> str:
     every = "Both schemes" if total == 2 else f"All {spelled(total)} schemes"
     return every if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")

@@ -114,14 +114,14 @@ class Assumption(NamedTuple):
 
 def agreement(shown: Figure) -> str:
     """State the distance of measurement and closed form."""
-    apart = _apart(shown)
+    distance = _distance_to_theory(shown)
     if shown.theory is None:
         return "no closed form"
-    if apart is None:
+    if distance is None:
         return "no error bar to judge it by"
-    if apart <= FAR:
-        return "agrees with the measurement" if apart < 0.05 else f"agrees, {apart:.1f} standard errors apart"
-    return f"disagrees, {apart:.0f} standard errors apart"
+    if distance <= FAR:
+        return "agrees with the measurement" if distance < 0.05 else f"agrees, {distance:.1f} standard errors apart"
+    return f"disagrees, {distance:.0f} standard errors apart"
 
 
 def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
@@ -148,10 +148,10 @@ def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixC
 
 
 def _attack_here(worst: Figure | None) -> str:
-    apart = None if worst is None else _apart(worst)
-    if apart is None:
+    distance = None if worst is None else _distance_to_theory(worst)
+    if distance is None:
         return "Not checked here: there is no closed form to hold the measurement against."
-    if apart <= FAR:
+    if distance <= FAR:
         return "Borne out here: the closed form that rests on it agrees with the measurement."
     return "Does not hold here: the closed form that rests on it disagrees with the measurement."
 
@@ -180,7 +180,7 @@ def _scheme_here(gain: Figure | None) -> str:
     return "Not settled here: the gain's error bar is too wide."
 
 
-def _apart(shown: Figure) -> float | None:
+def _distance_to_theory(shown: Figure) -> float | None:
     """Return |measured − theory| in standard errors; None if unknown."""
     if shown.theory is None or shown.half is None:
         return None

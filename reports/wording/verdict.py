@@ -85,12 +85,12 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
     here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # version 0.1 has no NEWS
-    found = [(one, news) for one, each in told.items() for news in each.values()]
+    shares = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # version 0.1 has no NEWS
+    found = [(one, news) for one, each in shares.items() for news in each.values()]
     if not found:
         return None
     who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
-    singles = told[who]
+    singles = shares[who]
     alone = [singles[(copy,)] for copy in news.coalition if (copy,) in singles]
     return Disclosure(str(who.attack), reading.figures(who, DISCLOSED)[news.coalition], news, max(alone, key=floor, default=None))
 
@@ -296,7 +296,7 @@ def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> 
         return None
     others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and _peers(reading, one, setting)]
     found = lowest_attribute(reading, others)
-    if found is None or not _apart(found[2], here.shown):
+    if found is None or not _errors_differ(found[2], here.shown):
         return here
     other, name, shown = found
     who = phrase(reading, other)
@@ -317,7 +317,7 @@ def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) 
     if len(measured) < (2 if guesses_categories(reading, setting) else 1):
         return None
     first, least = min(measured, key=lambda item: item[1].value)
-    tied = [name for name, shown in measured if name != first and not _apart(least, shown)]
+    tied = [name for name, shown in measured if name != first and not _errors_differ(least, shown)]
     return Exposure(first, least, tuple(tied), near=_near(reading, setting, coalition, first))
 
 
@@ -334,6 +334,6 @@ def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attrib
     return f"half of its values known to within {figure}" if half is not None else f"its values known to {figure}, root mean square"
 
 
-def _apart(least: Figure, other: Figure) -> bool:
+def _errors_differ(least: Figure, other: Figure) -> bool:
     reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
     return bool(other.value - least.value > max(reach, EXACT))

@@ -145,11 +145,11 @@ def _order(found: Description) -> list[str]:
     if not found.dependent:
         return ["  # No column depends on the preceding record, so the order of the records discloses nothing."]
     largest = max(map(abs, found.dependent.values()))
-    told = [
+    notes = [
         f"  # The record order discloses {listed(found.dependent, 3)}: rank correlation with the preceding record up to {largest:.1f}.",
         "  # Serial attacks use it. Unless the order is needed, shuffle the records before making copies.",
     ]
-    return told if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *told]
+    return notes if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *notes]
 
 
 def _left_out(chosen: Selection) -> list[str]:
