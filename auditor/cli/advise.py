@@ -40,7 +40,7 @@ def advise(
 ) -> None:  # fmt: skip
     """Find the scheme and levels that leave enough of DATA unknown.
 
-    It minimizes the loss of use. Exposure is measured against the strongest attack of every
+    The search minimizes the loss of use. Exposure is measured against the strongest attack of every
     coalition. DATA is a registered source or a file. The output has the recommended release,
     everything that was tried, the command that makes the copies, and a scenario that audits them.
     With --bounds, noise is sized by the change of one record, and every release has its ε.
