@@ -2,6 +2,7 @@
 
 A line has the number of finished cells and of all, one running cell, and the remaining time. A cell
 here is a task: some replicates of one scheme at one sweep point.
+rich is imported at first use, for fast start-up.
 """
 
 from __future__ import annotations

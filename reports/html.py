@@ -1,6 +1,6 @@
 """The report as one self-contained HTML page without network access.
 
-Imports are local: every command loads this module to register it, and few render.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations

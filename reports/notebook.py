@@ -1,6 +1,6 @@
 """Results and releases in a notebook: a small table, charts on request.
 
-Imports are local: every command loads this module to register it, and few render.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations

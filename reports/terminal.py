@@ -1,6 +1,6 @@
 """The report in a terminal: the page's content as text.
 
-Imports are local: every command loads this module to register it, and few render.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations
