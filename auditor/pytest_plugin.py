@@ -1,7 +1,7 @@
 """Pytest collection of scenarios, one item per expectation.
 
-``pytest scenarios/`` audits every scenario in the folder. Imports are local, because every pytest
-session loads this module.
+``pytest scenarios/`` audits every scenario in the folder. Slow imports are local, because every
+pytest session loads this module.
 """
 
 from __future__ import annotations
