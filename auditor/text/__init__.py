@@ -1,4 +1,4 @@
 """Text of messages: quoted names, spelling suggestions, safe output.
 
-This package imports nothing of the project.
+This package imports no other package of the project.
 """

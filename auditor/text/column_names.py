@@ -26,8 +26,7 @@ def listed(names: Iterable[object], limit: int = 8) -> str:
 def nearest(name: object, known: Iterable[str]) -> str:
     """Return ``; did you mean 'age'?``, or the first known names.
 
-    For names from files: unlike `auditor.errors.did_you_mean`, this function quotes and shortens
-    them.
+    Names from files are quoted and shortened, unlike in `auditor.errors.did_you_mean`.
     """
     names = list(known)
     close = closest(name, names)
