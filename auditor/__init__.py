@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from auditor.runs.perturb import Release, perturb
     from auditor.scenario.model import Scenario
 
-# Loaded when first used: `import auditor`, and so the command line's start, must not pay for numpy.
+# Imported at first use, so that `import auditor` and the command line start without numpy.
 _HOMES = {
     "run": "auditor.api",
     "perturb": "auditor.runs.perturb",

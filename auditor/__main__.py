@@ -1,4 +1,4 @@
-"""``python -m auditor`` is the command line."""
+"""Run the command line by ``python -m auditor``."""
 
 from auditor.cli import main
 

@@ -32,40 +32,40 @@ def run(
     resume: bool = False,
     progress: bool | None = None,
 ) -> AuditResult:
-    """Run an audit and return everything it found.
+    """Run an audit and return its result.
 
     Parameters
     ----------
     scenario : path, mapping or Scenario
-        A YAML file, the name of one that ships with the package, or the same as plain values.
+        A YAML file, the name of a shipped scenario, or plain values.
     workers : int
-        Processes; any number gives the same results.
+        Processes; results do not depend on the number.
     cluster : str, optional
-        Address of a running Dask scheduler, instead of processes here.
+        Address of a running Dask scheduler, instead of local processes.
     seed : int, optional
-        Instead of the scenario's own.
+        Replaces the scenario's seed.
     overrides : mapping, optional
-        Places to change, as ``{"data.rows": 1000, "schemes[0].levels": [0.5]}``.
+        Changes, as ``{"data.rows": 1000, "schemes[0].levels": [0.5]}``.
     listener : callable, optional
-        Told how far the run is after every task.
+        Receives the progress after every task.
     output : path, optional
-        Folder to save ``results.json`` and ``results.parquet`` in. What is finished is kept there in ``journal.jsonl`` as it is.
+        Folder for ``results.json`` and ``results.parquet``. ``journal.jsonl`` keeps finished work.
     resume : bool
-        Whether to use what earlier runs have finished in ``output``; only what is missing or has changed is carried out.
+        Whether to use finished work in ``output``; only missing or changed tasks run.
     progress : bool, optional
-        Whether to show how far the run is, unless there is a ``listener``; by default where somebody waits: in a notebook, and at the
-        prompt of Python or IPython in a terminal.
+        Whether to show progress without a ``listener``; by default in a notebook, and at the prompt
+        of Python or IPython in a terminal.
 
     Raises
     ------
     ScenarioError
-        Everything that is wrong with the scenario, at once.
+        All errors of the scenario.
     AuditorError
-        The data cannot be audited; ``resume`` without ``output``; another run is writing to the folder.
+        The data cannot be audited; ``resume`` without ``output``; another run writes to the folder.
     StorageError
-        The disk is full, or the folder cannot be written; what was finished is kept.
+        The disk is full, or the folder is not writable; finished work is kept.
     WorkersLost
-        Worker processes were killed again and again; what was finished is kept.
+        Worker processes were killed repeatedly; finished work is kept.
     """
     if not is_whole(workers, 1):
         raise AuditorError(f"workers must be an integer of at least 1; got {workers!r}")
@@ -76,7 +76,7 @@ def run(
         warnings.warn(str(failure), stacklevel=2)
     checked = read_scenario(scenario, tuple((overrides or {}).items()), seed)
     check_data(checked)
-    output = None if output is None else Path(output).absolute()  # wherever a plugin moves to
+    output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
     keep = None if output is None else Keep(_made(output), resume)
     with watched(checked.title, False if listener is not None else progress) as shown:
         result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener or shown, keep=keep)

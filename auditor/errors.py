@@ -1,6 +1,6 @@
-"""The errors a user can mend; everything else that is raised is a bug and keeps its traceback.
+"""User errors; any other exception is a bug and keeps its traceback.
 
-No message may hold an original value: say the column, the row number and what was expected, never what was found there.
+Messages hold no original value. They state the column, the row number and the expectation.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from auditor.text.spelling import closest
 
 WRONG_REQUEST, FAILED_RUNNING = 2, 3
-"""Exit statuses of the program: something asked for cannot be had, and something failed while it was carried out."""
+"""Exit statuses: wrong request, and failure while running."""
 LONGEST_LINE = 500
-"""Characters of a message's line; what is longer is shown by its beginning and its end."""
+"""Longest line of a message in characters; longer lines lose their middle."""
 MOST_LINES = 100
-"""Lines of a message: nobody reads on, and a log must not be filled by one request."""
+"""Most lines of a message, so that one request cannot fill a log."""
 LONGEST_LIST = 320
-"""Characters of a list of valid names."""
+"""Longest list of valid names in characters."""
 
 
 def bounded(message: str) -> str:
-    r"""Return a message of at most a hundred lines of at most 500 characters, and how many lines more there were.
+    r"""Limit a message to 100 lines of 500 characters, with a count of others.
 
     Examples
     --------
@@ -29,28 +29,28 @@ def bounded(message: str) -> str:
     (500, True)
     """
     lines = message.removesuffix("\n").split("\n")
-    if len(lines) > MOST_LINES + 1:  # one line more may be the count of another message's
+    if len(lines) > MOST_LINES + 1:  # the extra line may be another message's count
         lines = [*lines[:MOST_LINES], f"and {len(lines) - MOST_LINES:,} problems more"]
     return "\n".join(shortened(line, LONGEST_LINE) for line in lines)
 
 
 def shortened(text: str, longest: int) -> str:
-    """Return a text with its middle left out if it is too long: what is wrong stands at one of its ends."""
+    """Cut the middle of a long text, because errors are at its ends."""
     return text if len(text) <= longest else f"{text[: longest - longest // 4 - 1]}…{text[-(longest // 4) :]}"
 
 
 class AuditorError(Exception):
-    """Root of the errors that are the request's fault: shown as one message, of bounded length, without a traceback."""
+    """Root of user errors: one message of limited length, without traceback."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(bounded(str(message)))
 
 
 class DataError(AuditorError):
-    """The table cannot be audited as it is (text column, missing or infinite values, constant column …).
+    """The table cannot be audited (text, missing values, constants …).
 
-    ``path`` is the field of a scenario's ``data``, or of a state of knowledge, that asks for what cannot be had, as ``("columns", 1)``;
-    empty for the whole of it.
+    ``path`` is the field of a scenario's ``data`` or knowledge that requests it, as ``("columns",
+    1)``; empty for all.
     """
 
     def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
@@ -59,41 +59,41 @@ class DataError(AuditorError):
 
 
 class PluginError(AuditorError):
-    """A plugin is unknown, registered twice, or broke its contract."""
+    """A plugin is unknown, registered twice, or breaks its contract."""
 
 
-class PluginFailed(AuditorError):  # noqa: N818 - what happened, told in the report
-    """A plugin raised what it must not; the message says what may be reported of it (``auditor.process.containment``)."""
+class PluginFailed(AuditorError):  # noqa: N818 - an outcome in reports
+    """A plugin raised an unexpected exception; the message is safe."""
 
 
 class AuditorWarning(UserWarning):
-    """Something that a user should know of a request that is carried out all the same; shown as one message, too."""
+    """A note for the user on an accepted request, shown as one message."""
 
 
 class StorageError(AuditorError):
-    """A disk is full, or broken, while an audit runs: not the request's fault, so the exit status is that of a failure while running."""
+    """A disk is full or broken during an audit; exit status of a failure."""
 
 
-class WorkersLost(AuditorError):  # noqa: N818 - what happened, told in the report
-    """Worker processes died again and again: killed from outside, or by the system for want of memory."""
+class WorkersLost(AuditorError):  # noqa: N818 - an outcome in reports
+    """Worker processes died repeatedly: killed, or out of memory."""
 
 
-class NotApplicable(AuditorError):  # noqa: N818 - an outcome that is reported, not a fault
-    """A pairing that makes no sense; the message is the reason, and it is reported, never dropped."""
+class NotApplicable(AuditorError):  # noqa: N818 - an outcome in reports
+    """An impossible pairing; reports show the message as the reason."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong with a scenario, and where.
+    """One error in a scenario, with its position.
 
     Attributes
     ----------
     path : str
-        The field, as ``attacks[1].components``; empty for the document as a whole.
+        The field, as ``attacks[1].components``; empty for the whole document.
     message : str
-        What was expected and what was found, to be read after the path.
+        Expected and found, to follow the path in a sentence.
     file : str or None
-        The scenario file, when there is one.
+        The scenario file, if any.
     line, column : int or None
         Position in the file, from 1.
     """
@@ -105,7 +105,7 @@ class Problem:
     column: int | None = None
 
     def bounded(self) -> Problem:
-        """Return it with a path and a message of bounded length, on one line."""
+        """Return the error on one line, with limited path and message."""
         path, message = (shortened(" ".join(text.split("\n")), most) for text, most in ((self.path, 120), (self.message, 360)))
         return replace(self, path=path, message=message)
 
@@ -116,7 +116,7 @@ class Problem:
 
 
 class ScenarioError(AuditorError):
-    """Everything that is wrong with a scenario, all at once: ``problems`` has the first hundred."""
+    """All errors of a scenario; ``problems`` has the first hundred."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         every = tuple(problems)
@@ -126,15 +126,7 @@ class ScenarioError(AuditorError):
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """Return ``; did you mean 'llse'?``, or the list of what is known when nothing is close.
-
-    Parameters
-    ----------
-    name : object
-        What was written.
-    known : iterable of str
-        What would have been valid.
-    """
+    """Return ``; did you mean 'llse'?``, or the list of valid names."""
     names = sorted(set(known))
     close = closest(name, names)
     if close:
@@ -143,7 +135,6 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def _enumerated(names: list[str]) -> str:
-    """Return as many names as a reader takes in, and how many more there are."""
     shown: list[str] = []
     for name in names:
         shown.append(shortened(name, LONGEST_LIST // 4))

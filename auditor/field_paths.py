@@ -1,8 +1,8 @@
-"""Places in a scenario: written ``attacks[1].components``, held as ``("attacks", 1, "components")``.
+"""Paths in a scenario, written ``attacks[1].components``.
 
-An element is the key of a mapping (text), the number of a list's item (an integer from 0), or the id or name of a
-list's item (text again: ``schemes[corner-wave].levels``). Keys that hold dots, brackets, quotes or blanks are quoted
-in brackets: ``sweep["data.rows"]``.
+The value is ``("attacks", 1, "components")``. An element is a mapping's key (text), a list item's
+number (from 0), or a list item's id or name (text, as in ``schemes[corner-wave].levels``). Keys
+with dots, brackets, quotes or blanks are quoted: ``sweep["data.rows"]``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from auditor.parameters import kind_of
 Value: TypeAlias = Union[dict[str, "Value"], list["Value"], str, int, float, bool, None]  # noqa: UP007 - recursive
 Path: TypeAlias = tuple[str | int, ...]
 
-# Mappings and lists inside one another; a scenario needs about six, and Python's own stack bears about a thousand.
+# A scenario needs depth 6; Python's stack allows about 1,000.
 MAX_DEPTH = 50
 
-# What `format_path` writes bare. `parse_path` takes more, so that ``a.b/c`` or ``[corner wave]`` need no quotes.
+# `format_path` writes these elements without quotes; `parse_path` also accepts ``a.b/c`` and
+# ``[corner wave]``.
 _BARE = re.compile(r"[^\W\d][\w-]*")
 
-# Every alternative begins with a character of its own, so that no text can make the matching slow.
+# Alternatives have distinct first characters, so matching cannot be slow.
 _ELEMENT = re.compile(
     r"""\[ (?P<index> -?[0-9]{1,1000} ) \]
       | \[ (?P<quoted> "(?:[^"\\]|\\.)*" ) \]
@@ -36,12 +37,7 @@ _ELEMENT = re.compile(
 
 
 def format_path(path: Path) -> str:
-    """Write a path as it stands in error messages and after ``--set``.
-
-    Parameters
-    ----------
-    path : tuple of str or int
-        Keys, and numbers of items.
+    """Format a path for error messages and ``--set``.
 
     Examples
     --------
@@ -52,18 +48,18 @@ def format_path(path: Path) -> str:
 
 
 def parse_path(text: str) -> Path:
-    """Read a path; the inverse of `format_path`.
+    """Parse a path; the inverse of `format_path`.
 
     Parameters
     ----------
     text : str
-        As ``schemes[0].levels.count``, ``schemes[corner-wave].levels`` or ``sweep["data.rows"]``; empty for the
-        document as a whole.
+        As ``schemes[0].levels.count``, ``schemes[corner-wave].levels`` or ``sweep["data.rows"]``;
+        empty for the whole document.
 
     Raises
     ------
     AuditorError
-        When the text is not a path; the message says where it stops being one.
+        The text is not a path; the message has the position.
 
     Examples
     --------
@@ -82,25 +78,18 @@ def parse_path(text: str) -> Path:
 
 
 def set_at(value: Value, path: Path, new: Value) -> Value:
-    """Copy a document's value, with one place replaced or added.
+    """Copy a document's value with one place replaced or added.
 
-    Mappings on the way that do not exist (or are null) are created; a bare name in a list, as in
-    ``schemes: [corner-wave]``, becomes ``{name: corner-wave}`` when something is set below it.
+    Missing (or null) mappings on the path are created. A bare name in a list, as in ``schemes:
+    [corner-wave]``, becomes ``{name: corner-wave}`` if a field below it is set.
 
-    Parameters
-    ----------
-    value : dict, list or scalar
-        The document's value; left untouched, and shares nothing with the result.
-    path : tuple of str or int
-        The place, as `parse_path` gives it. Empty for the whole.
-    new : dict, list or scalar
-        What is put there.
+    ``value`` is unchanged, and independent of the result. An empty path means the whole.
 
     Raises
     ------
     AuditorError
-        When the path leads through a scalar, past the end of a list, to a name that no item of a list has or that
-        several have, or is longer than `MAX_DEPTH`.
+        The path leads through a scalar, past the end of a list, to an unknown or ambiguous name, or
+        is longer than `MAX_DEPTH`.
 
     Examples
     --------
@@ -109,7 +98,7 @@ def set_at(value: Value, path: Path, new: Value) -> Value:
     """
     if len(path) > MAX_DEPTH:
         raise AuditorError(f"a path of {len(path)} elements is longer than the {MAX_DEPTH} a scenario may be deep")
-    # In a list of its own the whole is a place like any other.
+    # an outer list makes the whole document an ordinary place
     root: Any = [copy_value(value)]
     parent, slot = root, cast("str | int", 0)
     for depth, element in enumerate(path):
@@ -121,9 +110,9 @@ def set_at(value: Value, path: Path, new: Value) -> Value:
 
 
 def copy_value(value: Value) -> Value:
-    """Copy a value through and through.
+    """Copy a value recursively.
 
-    Unlike `copy.deepcopy`, a list met twice is copied twice, so that a change at one place never shows at another.
+    Unlike `copy.deepcopy`, repeated lists become independent copies.
     """
     if isinstance(value, dict):
         return {key: copy_value(item) for key, item in value.items()}
@@ -133,26 +122,21 @@ def copy_value(value: Value) -> Value:
 
 
 def find_item(items: list[Value], name: str) -> list[int]:
-    """Numbers of the items whose id is `name` or, when none has that id, whose name it is.
+    """Return the numbers of items with an id or, if none, with a name.
 
-    Parameters
-    ----------
-    items : list
-        Bare names, or mappings with ``name`` and perhaps ``id``.
-    name : str
-        The id or name looked for.
+    Items are bare names, or mappings with ``name`` and perhaps ``id``.
     """
     by_id = [at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name]
     return by_id or [at for at, item in enumerate(items) if _name(item) == name]
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """The beginning of a text, for an error message."""
+    """Return the beginning of a text, for an error message."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text in quotes, with everything escaped that a terminal might act on."""
+    """Return the beginning of a text, quoted and with controls escaped."""
     start = shortened(text)
     return repr(start) if start.isprintable() else ascii(start)
 
@@ -162,7 +146,7 @@ def _format_element(element: str | int) -> str:
         return f"[{element}]"
     if _BARE.fullmatch(element):
         return f".{element}"
-    # Escape everything when something cannot be seen, such as a control sequence for the terminal.
+    # escape the whole text if any character is not printable
     return f"[{json.dumps(element, ensure_ascii=not element.isprintable())}]"
 
 
@@ -192,7 +176,7 @@ def _bad_path(text: str, at: int) -> AuditorError:
 
 
 def _make_room(parent: Any, slot: str | int, element: str | int, *, in_list: bool) -> None:
-    """Put a mapping at the slot when a key is to be set below it and what stands there is only short for a mapping."""
+    """Create a mapping at the slot if a key below it needs one."""
     if isinstance(element, int):
         return
     if isinstance(parent, dict):
@@ -204,7 +188,6 @@ def _make_room(parent: Any, slot: str | int, element: str | int, *, in_list: boo
 
 
 def _slot(here: Value, parent: Any, path: Path, depth: int) -> str | int:
-    """The key or number under which ``path[depth]`` is, or will be, found in `here`."""
     element = path[depth]
     if isinstance(here, list):
         return _item_number(here, path, depth)
@@ -235,7 +218,7 @@ def _dead_end(here: Value, parent: Any, path: Path, depth: int) -> str:
         return f"{where} is a mapping, so [{element}] is no place in it{did_you_mean(element, here)}"
     if here is None:
         return f"{where} is not given, so it has no item [{element}]"
-    # A key at the wrong depth is likely meant to stand beside this one.
+    # the key may belong to the parent
     beside = did_you_mean(element, parent) if isinstance(parent, dict) else ""
     return (
         f"{where} is {kind_of(here)}, so nothing can be set below it; got {shortened(format_path(path), 120)}{beside}"
@@ -255,6 +238,5 @@ def _name(item: Value) -> Value:
 
 
 def _names(items: list[Value]) -> set[str]:
-    """Everything by which an item of the list can be chosen."""
     ids = (item.get("id") for item in items if isinstance(item, dict))
     return {name for name in (*ids, *map(_name, items)) if isinstance(name, str)}

@@ -1,4 +1,4 @@
-"""What is wrong with a plugin's parameters, in words: pydantic's errors reported by field, expected value and nearest valid name."""
+"""Messages of pydantic's errors: field, expected value, nearest name."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _KINDS = {str: "text", int: "an integer", float: "a number", bool: "true or fals
 
 
 def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
-    """Whether a value is a whole number from ``low`` to ``high``; true and false are none."""
+    """Whether a value is an integer in a range; booleans are not."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def is_number(value: Any) -> TypeGuard[float]:
-    """Whether a value is a number; true and false are none."""
+    """Whether a value is a number; booleans are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def whole(value: Any) -> Any:
-    """Return a double that is a whole number as an integer, for counts written ``1e5``; anything else as it is.
+    """Convert a double with an integer value, for counts like ``1e5``.
 
     Examples
     --------
@@ -39,12 +39,12 @@ def whole(value: Any) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, in the words of an error message: ``an integer``, ``a list``."""
+    """Name a value's kind for a message: ``an integer``, ``a list``."""
     return _KINDS.get(type(value), "a list" if isinstance(value, list) else "a mapping")
 
 
 class _Finding(NamedTuple):
-    """One of pydantic's errors: the field it is about, and the branches of unions it was met in, as (field, branch)."""
+    """One pydantic error with its field and its union branches."""
 
     place: Path
     branches: tuple[tuple[Path, str | int], ...]
@@ -55,15 +55,15 @@ class _Finding(NamedTuple):
         return self.item["type"]
 
     def within(self, place: Path) -> str | int | None:
-        """Return the branch of the union at that field, if this was met in one."""
         return next((branch for at, branch in self.branches if at == place), None)
 
 
 def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[tuple[Path, str, bool]]:
-    """Return pydantic's findings about a value as (relative path, message, key at fault), one for each place.
+    """Return pydantic's errors as (relative path, message, key at fault).
 
-    Of a union pydantic reports every branch. Told is the one that was meant: that the value fits but for its content, or whose
-    fields it names; and where none is closer than the others, all that would do, once.
+    Pydantic reports every branch of a union. This function selects the intended branch: the value
+    fits except for its content, or has the branch's fields. Without a closest branch, one message
+    lists all alternatives.
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
     findings = [_finding(item, value) for item in error.errors()]
@@ -83,7 +83,6 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
 
 
 def _with_description(place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]) -> tuple[Path, str, bool]:
-    """Add what a field is to the message that it is missing, or should be a mapping, which alone does not tell what to write."""
     inner: Any = model
     for part in place[:-1]:
         inner = _fields(inner).get(str(part), inner)
@@ -94,12 +93,11 @@ def _with_description(place: Path, message: str, key: bool, findings: list[_Find
 
 
 def _fields(model: Any) -> dict[str, Any]:
-    """Return what each field of a model holds, by its name in YAML."""
     return {field.alias or name: field.annotation for name, field in getattr(model, "model_fields", {}).items()}
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
-    """Tell the fields in an error's location from the names of branches, by walking down the value that was read."""
+    """Separate fields from union branches in an error's location."""
     place: list[str | int] = []
     branches: list[tuple[Path, str | int]] = []
     for step, part in enumerate(item["loc"]):
@@ -116,7 +114,7 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
 
 
 def _meant(place: Path, inside: list[_Finding], tell: Callable[[Any], str]) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
-    """Return the findings of the branch that was meant or, when none stands out, one message for all of them."""
+    """Return the errors of the intended branch, or one message for all."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
         groups.setdefault(finding.within(place) or "", []).append(finding)
@@ -140,7 +138,7 @@ def _meant(place: Path, inside: list[_Finding], tell: Callable[[Any], str]) -> t
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:
-    """Whether a finding says that the value is of another kind than the branch, and not only wrong in content."""
+    """Whether an error excludes the branch, rather than its content."""
     if finding.place == place:
         return finding.kind != "value_error"
     return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")
@@ -161,14 +159,13 @@ def _none_fits(
 
 
 def _nearest(findings: list[_Finding]) -> str:
-    """Return the close ones of the words that would have been valid."""
     words = [word for f in findings if f.kind == "literal_error" for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])]
     hint = did_you_mean(findings[0].item["input"], words) if words else ""
     return hint if hint.startswith("; did") else ""
 
 
 def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
-    """Return what may stand beside a field: all fields of its model, or, inside a union, those known to be missing."""
+    """Return a field's siblings: of its model, or missing fields in a union."""
     inner: Any = model
     for part in place[:-1]:
         inner = _fields(inner).get(str(part))
@@ -184,7 +181,7 @@ def _problem(place: Path, findings: list[_Finding], known: list[str], tell: Call
     if "missing" in kinds:
         return place, "is required", False
     expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
-    if not place and kinds == {"value_error"}:  # the fields do not fit together; each is shown where it stands
+    if not place and kinds == {"value_error"}:  # incompatible fields, each shown elsewhere
         return place, expected, False
     got = "" if "; got" in expected else f"; got {tell(findings[0].item['input'])}"
     return place, f"{expected}{got}{_nearest(findings)}", False
@@ -227,11 +224,11 @@ def _expected(item: ErrorDetails) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return a value of a scenario as an error message may show it: short, and never a table's content."""
+    """Format a scenario's value for a message: short, without table content."""
     if isinstance(value, (list, tuple, dict)) and len(value) > 4:
         return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
     try:
         text = "nothing" if value is None else repr(value)
-    except ValueError:  # an integer that Python refuses to print
+    except ValueError:  # an integer too long for Python to print
         text = "a huge integer"
     return text if len(text) <= 60 else text[:57] + "…"

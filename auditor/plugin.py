@@ -1,25 +1,26 @@
-"""Everything that a plugin is written with, in one import: attacks, schemes, sources, expectations, renderers and cases.
+"""Names for writing plugins, in one import.
 
 >>> from auditor.plugin import Affine, LinearAttack, View, register   # an attack in one module
 
-| kind of plugin | base class | what it is shown, and what it returns |
+| kind of plugin | base class | input; output |
 | --- | --- | --- |
 | attack on numbers | ``LinearAttack``, ``RowAttack`` | ``View``; ``Affine`` or ``AffineStack``, ``Reconstruction`` |
 | attack on categories | ``CategoricalAttack`` | ``CategoricalView``; ``Inference`` |
 | scheme of numbers | ``AdditiveScheme``, ``TransformScheme``, ``Scheme`` | ``TableMoments``, ``Key``; ``NoiseLaw``, ``Sampler`` |
 | scheme of categories | ``UniformScheme`` | codes, ``Key``; ``UniformLaw``, ``Copies`` |
-| source | ``Source`` | a generator; a data frame, and its ``RecordLaw`` if it has one to state |
+| source | ``Source`` | a generator; a data frame, and optionally its ``RecordLaw`` |
 | expectation | ``Expectation`` | ``Evidence``; ``Judgement`` |
 | renderer | ``Renderer`` | results; text |
 | feature family | ``Feature`` | ``Shown``, ``Known``; columns |
-| case of the self-test | ``Case`` beside a scheme's base class | what the scheme is shown |
+| case of the self-test | ``Case`` with a scheme's base class | input of the scheme |
 
-An attack that looks at a record's neighbours says ``serial = True``. On numbers its ``Reconstruction`` says in ``neighbours`` how many rows
-before and after a record an estimate depends on, and is given them; on categories its ``Inference`` says ``serial`` and is given whole
-blocks of records in order, where others are given each outcome once.
+An attack that uses neighbouring records sets ``serial = True``. On numbers, ``neighbours`` of its
+``Reconstruction`` is the number of rows before and after a record that an estimate needs. On
+categories, its ``Inference`` sets ``serial`` and receives blocks of records in order, instead of
+each outcome once.
 
-Names are those of the rooms they come from; what stands here is what a plugin may rely on. ``scipy`` is SciPy, imported when something is
-first asked of it, since every command pays for what its plugins import. ``auditor.testing`` checks what was written.
+Plugins may rely on these names. ``scipy`` is SciPy, imported at first use. ``auditor.testing``
+checks plugins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""How far a run is, as it goes: a line that moves in a terminal or a notebook, a few calm lines in a log file.
+"""Progress of a run: a live line, or few lines in a log.
 
-A line has how many cells of how many are done (a cell here is a task: some replicates of one scheme at one sweep point), one that is under
-way, and the time left at the pace so far. rich is imported by whoever shows one, for start-up.
+A line has the number of finished cells and of all, one running cell, and the remaining time. A cell
+here is a task: some replicates of one scheme at one sweep point.
+rich is imported at first use, for fast start-up.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ if TYPE_CHECKING:
     from auditor.runs.run_scenario import Progress
 
 CALM_SECONDS = 5.0
-"""A log file hears of progress no more often than this."""
+"""Least interval of lines in a log file."""
 LIVE_SECONDS = 0.2
-"""A notebook's line changes no more often than this: every change is a message to the browser."""
+"""Least interval of changes in a notebook, because each is a message to the browser."""
 NARROW = 100
-"""In a terminal of fewer characters than this the bar is short, so that figures and the cell under way keep their place."""
+"""Terminal width below which the bar is short."""
 
 Listener = Callable[["Progress"], None]
 
 
 @contextmanager
 def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
-    """Show progress on standard error, and yield what a run tells it to; None when ``quiet``."""
+    """Show progress on standard error; yield a listener, or None if ``quiet``."""
     if quiet:
         yield None
         return
@@ -53,9 +54,10 @@ def shown(title: str, quiet: bool) -> Iterator[Listener | None]:
 
 @contextmanager
 def watched(title: str, wanted: bool | None) -> Iterator[Listener | None]:
-    """Show progress of a run from Python, and yield what the run tells it to; None where nothing is shown.
+    """Show progress of a run from Python; yield a listener or None.
 
-    Unless ``wanted`` says so, that is where somebody waits: in a notebook, and in a terminal at the prompt of Python or IPython.
+    By default, progress is shown in a notebook, and at the prompt of Python or IPython in a
+    terminal.
     """
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     live = getattr(shell, "kernel", None) is not None
@@ -70,7 +72,7 @@ def watched(title: str, wanted: bool | None) -> Iterator[Listener | None]:
 
 
 class Line:
-    """What a notebook shows in place of a bar: a text, and how far it is; names in it stay text."""
+    """A line in a notebook: escaped text and progress."""
 
     def __init__(self, text: str, done: int = 0, total: int = 0) -> None:
         self.text, self.done, self.total = clean(text), done, total
@@ -84,7 +86,7 @@ class Line:
 
 
 def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic) -> Listener:
-    """Return a listener that changes one line of a notebook's output; ``display`` is IPython's."""
+    """Return a listener that updates one notebook line."""
     started = clock()
     last, first = [started], []
     handle = display(Line(f"{title}: reading the data"), display_id=True)
@@ -101,9 +103,9 @@ def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float]
 
 
 def progress_text(progress: Progress, first: int, seconds: float) -> str:
-    """Say how far a run is that began with ``first`` tasks done, so many seconds ago.
+    """Describe the progress of a run that began with ``first`` tasks done.
 
-    What an earlier run had done already says nothing of the pace of this one.
+    Earlier tasks are excluded from the pace.
     """
     done, total = progress.done, progress.total
     if done == total:
@@ -114,7 +116,7 @@ def progress_text(progress: Progress, first: int, seconds: float) -> str:
 
 @contextmanager
 def bar(title: str, console: Console) -> Iterator[Listener]:
-    """Yield a listener that moves a bar; where room is short, names are cut, and never the figures."""
+    """Yield a listener that moves a bar; names are cut if space is short."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
     from rich.table import Column
@@ -137,7 +139,10 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
 
 
 def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:
-    """Return a listener that prints a line at the start, at the end, and at most every tenth of the way and every few seconds between."""
+    """Return a listener for logs.
+
+    It prints at the start, at the end, and between at most every tenth and every few seconds.
+    """
     started = clock()
     last_written: list[float] = [0, started]
     first: list[int] = []

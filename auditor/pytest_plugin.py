@@ -1,7 +1,7 @@
-"""Collect scenario files with pytest: each expectation of a scenario is a test item, and so is that it runs at all.
+"""Pytest collection of scenarios, one item per expectation.
 
-``pytest scenarios/`` audits every scenario in the folder. This module is loaded in every pytest session, so it imports nothing heavy
-until a file that looks like a scenario is met.
+``pytest scenarios/`` audits every scenario in the folder. Slow imports are local, because every
+pytest session loads this module.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
-    """Collect a YAML file that is a scenario; leave every other one alone."""
+    """Collect a YAML file that is a scenario."""
     if file_path.suffix.lower() in SUFFIXES and is_scenario(file_path):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
 
 
 def is_scenario(path: Path) -> bool:
-    """Tell whether a file is a mapping with ``data``, ``schemes`` and ``attacks`` at the top.
+    """Whether a file is a mapping with ``data``, ``schemes`` and ``attacks``.
 
-    One that has these keys in block style counts even when it cannot be parsed, so that its mistake is reported.
+    Files with these keys in block style count even if invalid, so that their errors are reported.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -64,13 +64,13 @@ def is_scenario(path: Path) -> bool:
 
 
 class ScenarioFile(pytest.File):
-    """A scenario file; it is run once, by the first of its items that needs the result."""
+    """A scenario file, run once by the first item that needs the result."""
 
     scenario: Scenario
     _outcome: AuditResult | AuditorError | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield «runs», and one item for each expectation; a scenario that is not valid is a collection error."""
+        """Yield «runs» and one item per expectation; invalid files are errors."""
         from auditor.scenario.read import read_scenario
 
         try:
@@ -82,12 +82,12 @@ class ScenarioFile(pytest.File):
             yield ExpectationItem.from_parent(self, name=f"{use.name}[{place}]", place=place)
 
     def result(self) -> AuditResult:
-        """Return what the audit found, running it at the first call.
+        """Return the audit's result; the first call runs it.
 
         Raises
         ------
         AuditorError
-            The data cannot be audited; the same at every call.
+            The data cannot be audited; repeated at every call.
         """
         if self._outcome is None:
             try:
@@ -116,8 +116,8 @@ class ScenarioFile(pytest.File):
         return number
 
 
-class Shortfall(Exception):  # noqa: N818 - a verdict, told without a traceback
-    """An expectation that does not hold, or a cell that failed; the message is the reason."""
+class Shortfall(Exception):  # noqa: N818 - a verdict without traceback
+    """An expectation that does not hold, or a failed cell, with the reason."""
 
 
 class ScenarioItem(pytest.Item):
@@ -126,7 +126,7 @@ class ScenarioItem(pytest.Item):
     parent: ScenarioFile
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the reason alone for a verdict or a wrong request; for a bug its place, but not its text, which might hold data."""
+        """Return a verdict's reason, or a bug's place without its message."""
         if excinfo.errisinstance((Shortfall, AuditorError)):
             return str(excinfo.value)
         frames = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback.cut(path=__file__)]
@@ -137,15 +137,15 @@ class ScenarioItem(pytest.Item):
         return self.path, self._line(), f"{self.path.name}: {self.name}"
 
     def _line(self) -> int:
-        """Return the line, counted from 0, that the item stands for; pytest wants one of every item it skips."""
+        """Return the item's line from 0, which pytest needs for skips."""
         return 0
 
 
 class RunsItem(ScenarioItem):
-    """Every attack and every scheme of the scenario runs through, and what every audit expects holds."""
+    """All attacks and schemes run, and implicit expectations hold."""
 
     def runtest(self) -> None:
-        """Fail when a cell failed, or when the audit refutes what no scenario need ask for."""
+        """Fail if a cell failed or an implicit expectation does not hold."""
         result = self.parent.result()
         failed = [record for record in result.measurements if record.status == "failed"]
         if failed:
@@ -164,7 +164,7 @@ class ExpectationItem(ScenarioItem):
         self.place = place
 
     def runtest(self) -> None:
-        """Fail unless the expectation holds; one on seconds is skipped where the ini setting ``auditor_timed`` says so."""
+        """Fail unless the expectation holds; skip seconds if not judged."""
         use = self.parent.scenario.judged[self.place]
         if getattr(use.expectation.parameters, "metric", None) == "seconds" and not self.config.getini(TIMED):
             pytest.skip(f"judges seconds; -o {TIMED}=true does so")

@@ -1,4 +1,4 @@
-"""Where plugins register and are found: packages by entry point, classes by one decorator."""
+"""Plugin registry: packages by entry point, classes by decorator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ HOMES = {
     "case": "auditor.schemes",
     "feature": "auditor.audit.insider.features",
 }
-"""The packages of ours, by what they hold: where nobody else declares plugins, those of other kinds need not be waited for."""
+"""Built-in packages by kind; without third-party packages, others need not be imported."""
 SHARED = {
     "independent": ("correlated",),
     "geometric": ("geometric-multilevel",),
@@ -55,14 +55,17 @@ SHARED = {
     "neighbour_coin": ("multi-pert-coin",),
     "no_collusion_gain": ("theorem-4",),
 }  # fmt: skip
-"""Modules of ours that hold several plugins, with the names of those that they are not called as."""
+"""Built-in modules with several plugins, and the plugins with other names than the module."""
 MODULES = {name: module for module, plugins in SHARED.items() for name in plugins}
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
 """Kinds that a scenario names. Renderers and feature families are imported by the few commands that use them."""
 
 
 class PluginParameters(BaseModel):
-    """Base of every plugin's ``Parameters``: names have hyphens in YAML and underscores in Python; unknown ones are errors."""
+    """Base of every plugin's ``Parameters``.
+
+    Names have hyphens in YAML and underscores in Python. Unknown names are errors.
+    """
 
     model_config = ConfigDict(
         frozen=True,
@@ -75,24 +78,24 @@ class PluginParameters(BaseModel):
         defer_build=True,
     )
     holds_cells: ClassVar[bool] = False
-    """Whether values are cells of a table, which no message may quote."""
+    """Whether values are cells of a table, which messages must not quote."""
 
 
 class Plugin:
     """Base of every plugin.
 
-    A subclass states ``name`` and, in its docstring's first line, what it is. ``Parameters`` declares its parameters as
-    data: types, ranges, units and defaults, all checked before a scenario runs.
+    A subclass states ``name``, and its purpose in the docstring's first line. ``Parameters``
+    declares types, ranges, units and defaults, which are checked before a scenario runs.
     """
 
     kind: ClassVar[str]
     name: ClassVar[str]
     reference: ClassVar[str] = ""
-    """Bibliography keys and places, as ``li2012, eq. 6`` or ``guo2006; liu2008, section 3.3``; all keys are among a report's references."""
+    """Bibliography keys and places, as ``li2012, eq. 6`` or ``guo2006; liu2008, section 3.3``."""
     assumes: ClassVar[str] = ""
-    """What must hold for the plugin to be right or strong; shown in reports."""
+    """Assumptions for validity or strength, shown in reports."""
     trial: ClassVar[Mapping[str, Any]] = MappingProxyType({})
-    """Parameters, as in YAML, that ``auditor.testing`` tries it with: for a plugin that has no default for everything."""
+    """Parameters in YAML form for ``auditor.testing``, if some have no default."""
 
     class Parameters(PluginParameters):
         """No parameters."""
@@ -115,7 +118,7 @@ P = TypeVar("P", bound=type[Plugin])
 
 _plugins: dict[str, dict[str, type[Plugin]]] = {kind: {} for kind in KINDS}
 _discovered: set[str] = set()
-"""Packages of which every module was imported."""
+"""Packages with all modules imported."""
 
 
 class ImportFailure(NamedTuple):
@@ -133,12 +136,12 @@ failures: list[ImportFailure] = []
 
 
 def register(cls: P) -> P:
-    """Register a plugin class under its ``kind`` and ``name``; use it as a decorator.
+    """Register a plugin class under its ``kind`` and ``name``; a decorator.
 
     Raises
     ------
     PluginError
-        The name is taken by another class; the message names both places.
+        Another class has the name; the message has both places.
     """
     kind, name = getattr(cls, "kind", None), getattr(cls, "name", None)
     if kind not in KINDS or not isinstance(name, str) or not name:
@@ -156,12 +159,12 @@ def register(cls: P) -> P:
 
 @contextmanager
 def lent(kind: str, *classes: type[Plugin]) -> Iterator[None]:
-    """Have plugins stand under another kind than their own, by their names, while something runs.
+    """Register plugins under another kind while the block runs.
 
     Raises
     ------
     PluginError
-        A name is taken there.
+        A name exists in this kind.
     """
     discover(kind)
     for cls in classes:
@@ -184,7 +187,7 @@ def _place(cls: type) -> str:
 
 
 def declaring(kind: str, attribute: str) -> list[str]:
-    """Return the names of the plugins of a kind whose class states that something is so of them.
+    """Return the names of a kind's plugins whose class sets an attribute.
 
     Examples
     --------
@@ -195,10 +198,11 @@ def declaring(kind: str, attribute: str) -> list[str]:
 
 
 def discover(*kinds: str) -> None:
-    """Import every module of the plugin packages that may hold plugins of some kinds (of any, if none is named), once.
+    """Import plugin packages that may hold some kinds (default: all), once.
 
-    Entry points name them. A third party's may hold any kind, and its names are compared with all there are: where there is one, every
-    package is imported but that of our renderers, which few commands need. A module that fails to import is noted in ``failures``.
+    Entry points name the packages. Third-party packages may hold any kind, so with one, every
+    package is imported, except built-in renderers if not requested. Import errors are added to
+    ``failures``.
     """
     due = {HOMES[kind] for kind in kinds or KINDS}
     if due <= _discovered:
@@ -206,7 +210,7 @@ def discover(*kinds: str) -> None:
     if not _all_ours():
         due |= {entry.module for entry in _entries()} - {HOMES["renderer"]}
     due -= _discovered
-    _discovered.update(due)  # before, since what is imported may ask for plugins
+    _discovered.update(due)  # first, because imported modules may call this function
     for entry in _entries():
         if entry.module in due:
             package = _import(entry.name, entry.module)
@@ -215,23 +219,23 @@ def discover(*kinds: str) -> None:
 
 
 def has(kind: str, name: str) -> bool:
-    """Return whether there is a plugin of that kind and name.
+    """Return whether a plugin of this kind and name exists.
 
-    Where all packages are ours, only the module that is called as the plugin is imported: that saves ``auditor check`` a third.
+    Without third-party packages, only the plugin's module is imported, which saves ``auditor
+    check`` a third of its time.
     """
     if not _all_ours():
         discover(kind)
     elif name not in _plugins[kind] and HOMES[kind] not in _discovered:
         module = MODULES.get(name, name.replace("-", "_"))
         if module.isidentifier():
-            with contained():  # there is none; or it is broken, which ``discover`` notes
+            with contained():  # missing, or broken and reported by ``discover``
                 importlib.import_module(f"{HOMES[kind]}.{module}")
     return name in _plugins[kind]
 
 
 @cache
 def _entries() -> list[EntryPoint]:
-    """Return the entry points that name plugin packages; files of all installed distributions are read for them."""
     return declared()
 
 
@@ -241,7 +245,7 @@ def _all_ours() -> bool:
 
 
 def _import(entry_point: str, module: str) -> ModuleType | None:
-    with contained() as failure:  # a third party's module may raise anything; the audit goes on without it, and says so
+    with contained() as failure:  # a third-party module may raise anything
         return importlib.import_module(module)
     failures.append(ImportFailure(entry_point, module, failure.reason))
     return None
@@ -254,18 +258,18 @@ def names(kind: str) -> list[str]:
 
 
 def spellings(kind: str) -> list[str]:
-    """Return every name that ``get`` accepts for one kind, aliases included."""
+    """Return every name that ``get`` accepts for one kind, with aliases."""
     discover(kind)
     return sorted(_plugins[kind])
 
 
 def get(kind: str, name: str) -> type[Any]:
-    """Return the plugin class of that kind and name.
+    """Return the plugin class of a kind and name.
 
     Raises
     ------
     PluginError
-        There is none; the message lists the close ones, and plugin modules that failed to import.
+        Unknown name; the message has close names and failed imports.
     """
     if not has(kind, name):
         discover(kind)
@@ -277,18 +281,18 @@ def get(kind: str, name: str) -> type[Any]:
 
 
 def package(cls: type[Plugin]) -> str:
-    """Return the distribution that a plugin comes with, as an installer names it; of a class that none declares the module's first part."""
+    """Return the plugin's distribution, else its top-level package."""
     inside = [each.dist.name for each in _entries() if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")]
     return inside[0] if inside else cls.__module__.partition(".")[0]
 
 
 def find(name: str) -> list[type[Plugin]]:
-    """Return the plugins of any kind with that name, for ``auditor show``.
+    """Return the plugins of any kind with a name, for ``auditor show``.
 
     Raises
     ------
     PluginError
-        There is none.
+        Unknown name.
     """
     discover()
     found = [_plugins[kind][name] for kind in KINDS if name in _plugins[kind]]

@@ -1,7 +1,8 @@
-"""The self-test: releases of which it is known whether they leak are audited as any other is, and verdicts are counted.
+"""Self-test: verdicts on planted leaks and honest releases.
 
-A leak is *found* if an expectation fails, *acquitted* if all of them hold, and undecided otherwise. An honest release is *refuted* if an
-expectation fails. Shares have exact 95 % intervals (Clopper & Pearson 1934); releases differ in seed and in table alone.
+A leak is *found* if an expectation fails, *acquitted* if all hold, and otherwise undecided. An
+honest release is *refuted* if an expectation fails. Shares have exact 95 % intervals (Clopper &
+Pearson 1934). Releases differ only in seed and table.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from auditor.schemes.base.case import Case, Records
 
 VERDICTS: tuple[Verdict, ...] = ("fails", "undecided", "holds")
 MIXING = np.array([[1.0, 0.5], [0.0, 0.9]])
-"""Makes two attributes with correlation 0.49 of independent ones."""
+"""Mixes independent attributes to a correlation of 0.49."""
 CATEGORIES = "abcdef"
 CONFIDENCE = 0.95
 
@@ -37,22 +38,22 @@ Listener = Callable[[str], None]
 
 
 class CaseTable(Source):
-    """A table of the self-test: normal, skewed, heaped or whole-number attributes, or one of categories."""
+    """A self-test table: normal, skewed, heaped, whole-number or categorical."""
 
     name = "self-test-table"
     public = True
 
     class Parameters(PluginParameters):
-        """Which table."""
+        """Kind of table."""
 
         records: Records = Field("normal", description="kind of records")
 
     def width(self) -> int:
-        """Return how many attributes are drawn."""
+        """Return the number of attributes."""
         return 1 if self.parameters.records == "categories" else len(MIXING)
 
     def domains(self) -> dict[str, list[Any]]:
-        """Return the whole domain of the categories."""
+        """Return the domain of the categories."""
         return {"answer": list(CATEGORIES)}
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
@@ -73,12 +74,12 @@ class Tally:
     Attributes
     ----------
     case, about : str
-        Name, and what it is in a sentence.
+        Name and description.
     honest : bool
     together : mapping
-        How many releases fail, are undecided and hold, all expectations together.
+        Number of releases by the worst verdict over expectations.
     by_expectation : mapping
-        The same of each expectation.
+        Number of releases by verdict, for each expectation.
     """
 
     case: str
@@ -90,7 +91,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What the self-test found."""
+    """Result of the self-test."""
 
     rows: int
     releases: int
@@ -98,24 +99,27 @@ class SelfTest:
     cases: tuple[Tally, ...]
 
     def total(self, honest: bool, expectation: str | None = None) -> Counts:
-        """Return the verdicts on all leaks or on all honest releases, of one expectation or of all together."""
+        """Return verdicts on leaks or honest releases, of one expectation or all."""
         counts = [tally.together if expectation is None else tally.by_expectation.get(expectation, {})
                   for tally in self.cases if tally.honest == honest]  # fmt: skip
         return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
 
     def false_alarms(self) -> dict[str, tuple[Counts, float]]:
-        """Return of each expectation the verdicts on honest releases, and the level that it states."""
+        """Return verdicts on honest releases and the stated level, by expectation."""
         names = sorted({name for tally in self.cases if tally.honest for name in tally.by_expectation})
         return {name: (self.total(True, name), registry.get("expectation", name)().parameters.level) for name in names}
 
     @property
     def exit_status(self) -> int:
-        """0 if no leak was acquitted, and honest releases were not refuted for certain more often than the stated level; 1 otherwise."""
+        """Exit status: 0 without acquitted leaks or excess refutations, else 1.
+
+        A refutation rate is in excess if its interval lies above the stated level.
+        """
         beyond = [name for name, (counts, level) in self.false_alarms().items() if interval(counts, "fails")[0] > level]
         return 1 if beyond or self.total(False)["holds"] else 0
 
     def figures(self) -> dict[str, Any]:
-        """Return everything as plain data, with the interval of each share."""
+        """Return everything as plain data, with intervals of shares."""
 
         def shares(counts: Counts) -> dict[str, Any]:
             return {verdict: {"count": counts[verdict], "interval": interval(counts, verdict)} for verdict in VERDICTS}
@@ -128,12 +132,15 @@ class SelfTest:
 
 
 def to_json(found: Sequence[SelfTest]) -> str:
-    """Return everything, a list of sizes; of one size that alone."""
+    """Return the results as JSON; a list for several sizes."""
     return json.dumps(found[0].figures() if len(found) == 1 else [each.figures() for each in found], indent=2) + "\n"
 
 
 def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
-    """Return the exact 95 % interval of a verdict's share (clopper1934); 0 to 1 of no release."""
+    """Return the exact 95 % interval of a verdict's share (clopper1934).
+
+    Without releases it is 0 to 1.
+    """
     releases = sum(counts.values())
     if not releases:
         return 0.0, 1.0
@@ -142,27 +149,27 @@ def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
 
 
 def self_test(rows: int = 1000, releases: int = 5, seed: int = 0, cases: Sequence[str] = (), listener: Listener | None = None) -> SelfTest:
-    """Audit so many releases of each case, and count the verdicts.
+    """Audit releases of each case, and count the verdicts.
 
     Parameters
     ----------
     rows : int
         Records in each table.
     releases : int
-        How many of each case, each with a seed of its own.
+        Number of releases per case, each with its own seed.
     seed : int
-        Of the first; others follow it.
+        The first seed; others follow it.
     cases : sequence of str
-        Names of registered cases; all of them when left out.
+        Names of registered cases; empty for all.
     listener : callable, optional
-        Told the name of each case before it is audited.
+        Receives each case's name before its audit.
 
     Raises
     ------
     PluginError
-        No case has that name, or a scheme has the name of a case.
+        Unknown case, or a scheme with a case's name.
     PluginFailed
-        A case failed while it was audited.
+        The audit of a case failed.
     """
     chosen = [registry.get("case", name) for name in dict.fromkeys(cases or registry.names("case"))]
     with registry.lent("scheme", *chosen), registry.lent("source", CaseTable):
@@ -175,7 +182,7 @@ def self_test(rows: int = 1000, releases: int = 5, seed: int = 0, cases: Sequenc
 
 
 def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
-    """Return the audit of one release; scheme and table must be lent."""
+    """Return the audit of one release; scheme and table must be registered."""
     categories = case.records == "categories"
     data = {"source": CaseTable.name, "records": case.records, "rows": rows}
     result = run({
@@ -191,7 +198,7 @@ def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
 
 
 def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
-    """Return the verdicts on one case's releases, counted."""
+    """Count the verdicts on one case's releases."""
     verdicts = [{record.expectation: record.status for record in result.expectations} for result in results]
     names = dict.fromkeys(name for each in verdicts for name in each)
     by_expectation = {name: _counted([each[name] for each in verdicts if name in each]) for name in names}

@@ -1,4 +1,4 @@
-"""What the self-test found, as tables in a terminal or on a page."""
+"""Tables of the self-test, for terminal and Markdown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from auditor.results.records import Verdict
 from auditor.selftest import VERDICTS, Counts, SelfTest, Tally, interval
 
 Section = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-"""A title, what stands over the columns, and the rows."""
+"""Title, column heads and rows."""
 
 
 def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -> str:
-    """Return the tables and what they amount to, size by size, for a terminal so many characters wide."""
+    """Return tables and summary for each size, for a terminal."""
     stream = io.StringIO()
     console = Console(file=stream, width=width, force_terminal=color, no_color=not color, highlight=False)
     for size in found:
@@ -33,7 +33,7 @@ def terminal(found: Sequence[SelfTest], width: int = 100, color: bool = False) -
 
 
 def markdown(found: Sequence[SelfTest], seconds: float) -> str:
-    """Return the same as a page, with the command that makes it and the processor time that it took."""
+    """Return a Markdown page with the command and its processor time."""
     sizes = " ".join(f"--rows {size.rows} --releases {size.releases}" for size in found)
     command = f"auditor selftest {sizes} --seed {found[0].seed} --format markdown"
     took = f"{seconds / 60:.1f} processor minutes" if seconds >= 60 else f"{seconds:.0f} processor seconds"
@@ -52,7 +52,6 @@ def _page_table(section: Section) -> list[str]:
 
 
 def _by_size(found: Sequence[SelfTest]) -> Section:
-    """Return what all cases amount to, a row a size."""
     names = list(dict.fromkeys(name for size in found for name in size.false_alarms()))
     rows = []
     for size in found:
@@ -64,9 +63,9 @@ def _by_size(found: Sequence[SelfTest]) -> Section:
 
 
 def sections(found: SelfTest, about: bool = True) -> list[Section]:
-    """Return one table of the leaks and one of the honest releases, those of which there are any; with what each is, or without."""
+    """Return one table of leaks and one of honest releases, if any."""
     expectations = sorted({name for tally in found.cases for name in tally.by_expectation})
-    spoken = [name.replace("-", " ") for name in expectations]  # a narrow column breaks at spaces
+    spoken = [name.replace("-", " ") for name in expectations]  # narrow columns break at spaces
     tables: list[Section] = []
     leaks, sound = ("Planted leaks", "leak", "found", "acquitted"), ("Honest releases", "release", "refuted", "holds")
     for honest, (title, *words) in ((False, leaks), (True, sound)):
@@ -84,7 +83,7 @@ def _row(tally: Tally, about: bool, expectations: Sequence[str]) -> tuple[str, .
 
 
 def summary(found: SelfTest) -> list[str]:
-    """Return what all cases amount to, with intervals."""
+    """Return the totals of all cases, with intervals."""
     leaks, alarms = found.total(False), found.false_alarms()
     lines = ["Under an expectation's name: releases of which it fails · is undecided · holds."]
     if sum(leaks.values()):

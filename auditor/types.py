@@ -1,4 +1,4 @@
-"""Types that many modules name: one definition of each."""
+"""Common type aliases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-"""Numbers: rows of a table, moments, weights. Shapes stand in docstrings."""
+"""Real numbers: table rows, moments or weights, with shapes in docstrings."""
 Indices = NDArray[np.intp]
 Codes = NDArray[np.unsignedinteger]
-"""Categories by their place in the domain, in the smallest unsigned integers that hold them."""
+"""Category codes in the smallest unsigned integer type."""
 ClassRecords = NDArray[Any]
-"""Records of a k-anonymous copy: its class, and the range of each attribute (``auditor.schemes.generalisation.copies``)."""
+"""Records of a k-anonymous copy: class and attribute ranges (``auditor.schemes.generalisation.copies``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
 Block = tuple[int, Array, list[Array]]
-"""Number of a block of records, original rows, all copies' rows."""
+"""Block number, original rows, rows of all copies."""
 Blocks = Callable[[], Iterable[Block]]
-"""Yields blocks, anew at every call; their arrays may be overwritten by the next."""
+"""Restartable iterable of blocks; the next block may overwrite their arrays."""
 Microdata = Any
 """An ndarray of shape (n, N) or (n,), a DataFrame or a Series."""

@@ -1,6 +1,9 @@
-"""The renderers that come with the workbench: they read results, and nothing else.
+"""Built-in renderers, one output format per module.
 
-A plugin package: each module writes one format. Built from ``figures`` (what is read), ``wording`` (what is
-said), ``charts`` (what is drawn) and ``layout`` (the tree of a report, which terminal, Markdown and page write
-out). Of ``auditor`` they use ``results`` and text made safe; what was measured, and how, is ``auditor.audit``.
+This plugin package reads results only. Four subpackages serve the renderers:
+
+- ``figures`` selects values from results.
+- ``wording`` writes sentences.
+- ``charts`` draws.
+- ``layout`` builds the document tree that terminal, Markdown and HTML write out.
 """

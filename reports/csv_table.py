@@ -1,4 +1,4 @@
-"""The measurements as one tidy table that a spreadsheet can open without running anything."""
+"""Measurements as one CSV table, safe for spreadsheets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from auditor.results.renderer import Renderer, escaped, visible, without_formula
 
 @register
 class Csv(Renderer):
-    """One row a measurement; ``sweep`` as JSON, copy numbers and levels separated by blanks."""
+    """One row per measurement; ``sweep`` as JSON, lists separated by blanks."""
 
     name = "csv"
     suffix: ClassVar[str] = ".csv"
@@ -32,7 +32,7 @@ class Csv(Renderer):
 
 
 def cell(value: Any) -> Any:
-    """Return one value as a cell that neither a spreadsheet runs nor a terminal obeys."""
+    """Format one value; an apostrophe disarms spreadsheet formulas."""
     if isinstance(value, dict):
         return escaped(json.dumps(value, ensure_ascii=False, sort_keys=True, default=str))
     if isinstance(value, tuple):

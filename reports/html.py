@@ -1,6 +1,6 @@
-"""The report as one HTML file that needs no network, and cannot use one.
+"""The report as one self-contained HTML page without network access.
 
-Every command loads this module to register it, and few render: what writes a page is imported when one is written, for start-up.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from .layout.document import Document
 
 CHART_ROWS, FEWEST_ROWS = 8000, 100
-"""Rows that one chart may hold; where the page would become too large fewer, down to the second number."""
+"""Default and least limit of rows per chart; too large a page lowers the limit."""
 LARGEST = 2_480_000
-"""Bytes of a page."""
+"""Largest page in bytes."""
 
 
 @register
 class Html(Renderer):
-    """One self-contained page: verdict, comparison, charts, method, scenario, provenance."""
+    """Self-contained page: verdict, comparison, charts, method, scenario."""
 
     name = "html"
     suffix: ClassVar[str] = ".html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the page, one article an audit, and a summary over all when there are several.
+        """Return the page: one article per audit, and a summary of several.
 
-        A page that would be too large makes room. First it folds what opens on demand, the details of cells, the data behind charts and the
-        scenario as JSON, into compressed text, which loses nothing and needs the page's script to be read. Then its charts hold fewer rows.
+        A page above the size limit first compresses its folded parts: details of cells, chart data
+        and the scenario. Reading them then needs the page's script. If this is not enough, charts
+        hold fewer rows.
         """
         from .layout.audit import audit_document
 
@@ -54,13 +55,13 @@ class Html(Renderer):
         return text
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the page on what changed between two audits, or scenario by scenario."""
+        """Return the page of one or more comparisons of two audits."""
         from .layout.changes import changes_document
 
         return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
 
     def render_advice(self, advice: Advice) -> str:
-        """Return the page on which release to make, with the frontier drawn."""
+        """Return the page that recommends a release, with its frontier."""
         from .charts.advice import frontier_of_advice
         from .layout.advice import advice_document
 
@@ -69,7 +70,6 @@ class Html(Renderer):
 
 
 def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
-    """Return the charts of all documents by what the page calls them, each with at most so many rows."""
     from .charts.listing import charts
 
     return {chart.id: chart for one in documents if one.reading for chart in charts(one.reading, one.id, rows)}
@@ -97,14 +97,13 @@ def _excess(text: str) -> int:
 
 
 def _room(charts: Iterable[Chart], excess: int) -> int:
-    """Return how many rows each chart may hold for a page to be smaller by so many bytes: the longest charts give most."""
     sizes = [(len(chart.packed), chart.rows) for chart in charts]
 
     def saved(rows: int) -> float:
         return sum(size * (1 - rows / held) for size, held in sizes if held > rows)
 
     limit = CHART_ROWS
-    # compressed, what is left weighs somewhat more than its share of the rows
+    # 1.1: compressed size falls less than the number of rows
     while limit > FEWEST_ROWS and saved(limit) < 1.1 * excess:
         limit = limit * 19 // 20
     return max(FEWEST_ROWS, limit)
@@ -112,7 +111,7 @@ def _room(charts: Iterable[Chart], excess: int) -> int:
 
 @cache
 def environment() -> Environment:
-    """Return the template environment: everything is escaped, and an unknown name is an error."""
+    """Return the template environment, with escaping and strict names."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from auditor.results.renderer import clean

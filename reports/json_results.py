@@ -1,4 +1,4 @@
-"""The results themselves, as JSON."""
+"""The results as JSON."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Json(Renderer):
     suffix: ClassVar[str] = ".json"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return one document, or a list of them when there is not exactly one audit."""
+        """Return one audit's document, or a list of documents."""
         documents = [result.to_json().rstrip("\n") for result in results]
         return (documents[0] if len(documents) == 1 else f"[{','.join(documents)}]") + "\n"
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return the whole comparison, with ``worse`` as its outcome; a list of them for several scenarios."""
+        """Return the comparison and its outcome; a list for several scenarios."""
         documents = [{"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons]
         lone = len(documents) == 1 and not documents[0]["name"]
         return escaped(json.dumps(documents[0] if lone else documents, ensure_ascii=False, indent=2)) + "\n"

@@ -1,4 +1,4 @@
-"""The expectations as JUnit XML, which every CI system can show."""
+"""The expectations as JUnit XML, for CI systems."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .wording.words import Check, check, partial_text
 
 @register
 class Junit(Renderer):
-    """One test case an expectation, its reason as the failure's text; a failed cell is an error, and so is an audit that was stopped.
+    """One test case per expectation; failed cells and stops are errors.
 
-    The first test case is that the audit came to its end, and has the time that it took; judging what it found takes none.
-    How exposed the records are, scheme by scheme, is a property of the suite: it holds whatever was expected.
+    The first test case states that the audit finished, and holds its duration. A property of the
+    suite states each scheme's exposure.
     """
 
     name = "junit"
     suffix: ClassVar[str] = ".xml"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document, one test suite an audit."""
+        """Return the document, one test suite per audit."""
         root = Element("testsuites")
         for result in results:
             root.append(_suite(result))

@@ -1,4 +1,4 @@
-r"""The report's tables as LaTeX, to be included in a paper: ``\usepackage{booktabs}``, and nothing else is asked of it."""
+r"""The report's tables as LaTeX; they need only ``\usepackage{booktabs}``."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ from .wording.words import reproduce
 
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval; 0 is exact, 1 no better than a guess."
 WIDE = 36
-"""Characters from which on a column's texts are broken into lines."""
+"""Columns wider than this number of characters wrap."""
 
 SPELT = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
     '"': r"{''}", "`": r"{`}", "'": "{'}",
-    "[": "{[}", "]": "{]}", "*": "{*}",  # at the beginning of a row they would be read as an option of the line end before it
+    "[": "{[}", "]": "{]}", "*": "{*}",  # at the start of a row they would be an option of the preceding line end
     "–": "--", "—": "---", "−": "$-$", "…": r"\dots{}", "±": r"$\pm$", "×": r"$\times$", "·": r"$\cdot$", "√": r"$\surd$", "½": "1/2",
     "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "≈": r"$\approx$", "∝": r"$\propto$", "→": r"$\to$", "‖": r"$\Vert$", "∫": r"$\int$",
     "⊗": r"$\otimes$", "ℓ": r"$\ell$", "✓": r"$\surd$", "✗": r"$\times$", "★": r"$\star$", "☆": r"$\diamond$", "�": "?",
     "«": r"$\ll$", "»": r"$\gg$", "“": "``", "”": "''", "‘": "`", "’": "'",
 }  # fmt: skip
-"""What TeX reads as markup, and signs that a text font lacks; other letters are written as they are."""
+"""TeX markup, and signs that a text font lacks."""
 ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 
 
 @register
 class Latex(Renderer):
-    """Every table of figures of the report, each a ``table`` with its caption and label, for inclusion; prose is left to the author.
+    """Every table of the report as a captioned ``table``, without prose.
 
-    Scripts other than Latin and Greek in names need XeLaTeX or LuaLaTeX, with a font that has them.
+    Names in scripts other than Latin and Greek need XeLaTeX or LuaLaTeX, and a font with these
+    scripts.
     """
 
     name = "latex"
     suffix: ClassVar[str] = ".tex"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the tables of one audit after those of the other."""
+        """Return the tables, audit by audit."""
         return "\n".join(["% In the preamble: \\usepackage{booktabs}\n", *map(_audit, results)])
 
 
 def safe(text: object) -> str:
-    """Return text that TeX sets as it is, whatever it holds."""
+    """Escape text for TeX."""
     return _PATTERN.sub(_spelt, clean(text))
 
 
@@ -68,7 +69,7 @@ def _spelt(found: re.Match[str]) -> str:
 
 
 def _greek(letter: str) -> str:
-    """Return a Greek letter by its name in TeX, or as Latin has it where TeX has no name for it: capitals such as Alpha."""
+    """Return a Greek letter by TeX name, or the Latin capital it looks like."""
     *_, size, _, name = unicodedata.name(letter).lower().split()[:4]
     if size == "capital":
         return rf"$\{name.capitalize()}$" if name in _CAPITALS else name[0].upper()
@@ -76,7 +77,7 @@ def _greek(letter: str) -> str:
 
 
 _DOUBLED = "-,"
-"""Two of them side by side would be set as another character."""
+"""TeX ligatures: two of these in a row would become another character."""
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "₀₁₂₃₄₅₆₇₈₉"
 _CAPITALS = {"gamma", "delta", "theta", "lamda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega"}
 _PATTERN = re.compile(
@@ -91,24 +92,23 @@ def _audit(result: AuditResult) -> str:
 
 
 def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
-    """Yield a table for each grid in a section and in those within it; what the section says before it is its caption."""
+    """Yield a table per grid; the section's preceding text is the caption."""
     for section in tree.shown(blocks, tree.MARKDOWN):
         if isinstance(section, tree.Section):
-            held, told, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
+            held, caption, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
             for block in held:
                 if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
-                    told.append(tree.sentence(tree.said(block.text)))
+                    caption.append(tree.sentence(tree.said(block.text)))
                 elif (grid := _grid(block)) is not None:
                     number += 1
-                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else told
+                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else caption
                     more = [tree.sentence(grid.more)] if grid.more else []
                     yield _table(grid, " ".join([*said, *more]), f"{name}-{section.key}{f'-{number}' if number > 1 else ''}")
-                    told = [tree.sentence(section.title)]
+                    caption = [tree.sentence(section.title)]
             yield from _tables(section.blocks, name)
 
 
 def _notes(blocks: Iterable[tree.Block]) -> list[str]:
-    """Return what stands below the comparison, too: what its marks mean, and which sweep point it shows; grades are not in this table."""
     said = [tree.said(one.text) for one in blocks if isinstance(one, tree.Paragraph) and one.role == "note"]
     return [tree.sentence(text) for text in said if text != EXPOSED]
 

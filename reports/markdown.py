@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 
 @register
 class Markdown(Renderer):
-    """The same as the page, in the same order, as Markdown: charts are tables, and the scenario stands in a block to be copied."""
+    """The page as Markdown, with tables for charts and the scenario as code."""
 
     name = "markdown"
     suffix: ClassVar[str] = ".md"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the document, one section an audit, after a summary when there are several."""
+        """Return the document: one section per audit after a summary of several."""
         return _documents([audit_document(result) for result in results])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return what changed between two audits, worst first; of several scenarios one after the other."""
+        """Return the differences between two audits, worst first."""
         return _documents([changes_document(comparison) for comparison in comparisons])
 
     def render_advice(self, advice: Advice) -> str:
-        """Return which release to make, and why."""
+        """Return the recommended release and its reasons."""
         return _document(advice_document(advice))
 
 
 def safe(text: tree.Text) -> str:
-    """Escape what Markdown or HTML would read as markup, and what would end a table cell or make a link."""
+    """Escape Markdown and HTML markup, table separators and links."""
     escaped = re.sub(r"([\\`*_{}\[\]#|~$])", r"\\\1", clean(tree.said(text)))
     return (
         escaped.replace("&", "&amp;")
@@ -59,7 +59,7 @@ def _documents(documents: Sequence[tree.Document]) -> str:
 
 
 def _document(document: tree.Document) -> str:
-    """Return an audit under a heading of the second level, its sections under the third; a lone comparison stands a level higher."""
+    """Return an audit with second-level heading; a lone comparison gets ``#``."""
     if document.kind == "comparison" and document.overview is None:
         return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
     summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
@@ -94,7 +94,6 @@ def _terms(block: tree.Terms) -> str:
 
 
 def _code(block: tree.Code) -> str:
-    """Return a block of text as it is, in a fence longer than any run of backticks in it."""
     longest = max(map(len, re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
     title = f"{safe(block.title)}:\n\n" if block.title else ""

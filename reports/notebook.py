@@ -1,6 +1,6 @@
-"""Results and releases as a notebook shows them: a small table without scripts, and charts on request.
+"""Results and releases in a notebook: a small table, charts on request.
 
-Every command loads this module to register it, and few render: what writes is imported when something is written, for start-up.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from .charts.plots import Plots
 
 DRAWS = ("altair", "narwhals", "jsonschema")
-"""Altair, and what it does not load without."""
+"""Altair and the packages that it cannot load without."""
 
 
 @register
 class Notebook(Display):
-    """A fragment of HTML for a notebook's cell: verdicts and the comparison, in the notebook's own colours."""
+    """HTML fragment with verdicts and comparison, in the notebook's colours."""
 
     name = "notebook"
     suffix: ClassVar[str] = ".html"
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the fragment, one part an audit."""
+        """Return the fragment, one part per audit."""
         from .html import environment
         from .layout.audit import audit_document
 
@@ -38,7 +38,7 @@ class Notebook(Display):
         return "\n".join(template.render(document=one, blocks=held) for one, held in zip(documents, blocks, strict=True))
 
     def release(self, release: Any) -> str:
-        """Return a release as HTML: its law and levels, never a value of a copy."""
+        """Return a release's law and levels as HTML, without any value of a copy."""
         from .html import environment
 
         first = release.copies[0] if release.copies else release.original
@@ -56,7 +56,7 @@ class Notebook(Display):
         Raises
         ------
         AuditorError
-            Altair, which draws them, is not installed.
+            Altair is not installed.
         """
         try:
             from .charts.plots import Plots

@@ -1,4 +1,4 @@
-"""What does not hold, as SARIF 2.1.0: code-scanning pages show it at its line of the scenario."""
+"""Failed and undecided expectations as SARIF 2.1.0, by scenario line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"fails": "error", "undecided": "warning"}
 FAILED, STOPPED = "failed-cell", "partial-audit"
 ABOUT = {
-    FAILED: "An attack or a scheme failed while it was carried out, so that what it would have found is not known.",
+    FAILED: "An attack or a scheme failed while running, so its result is unknown.",
     STOPPED: "The audit did not come to its end.",
 }
 _MARKUP = str.maketrans({"{": "{{", "}": "}}", "[": r"\[", "]": r"\]", "\\": r"\\"})
-"""SARIF reads braces in a message as places for arguments, and brackets as links."""
+"""SARIF reads braces as placeholders and brackets as links."""
 
 
 @register
 class Sarif(Renderer):
-    """One result for each expectation that fails (an error) or is undecided (a warning), each failed cell and each audit that was stopped.
+    """One result per unmet expectation, failed cell and stopped audit.
 
-    All audits are one run of the tool, as code-scanning services want it. What holds is not listed: an empty list is a clean bill.
+    A failure is an error, and an undecided expectation is a warning. All audits form one run of the
+    tool, as code-scanning services require. An empty list means that everything holds.
     """
 
     name = "sarif"
@@ -55,7 +56,6 @@ class Sarif(Renderer):
 
 
 def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
-    """Yield what a code-scanning page is to show of an audit."""
     if result.partial is not None:
         yield _result(result, STOPPED, "error", partial_text(result))
     for record in result.expectations:
@@ -78,13 +78,12 @@ def _result(result: AuditResult, rule: str, level: str, text: str, line: int | N
 
 
 def _places(result: AuditResult, line: int | None) -> list[dict[str, Any]]:
-    """Return the line of the scenario's file; nothing for a scenario that came from no file."""
+    """Return the line in the scenario file; empty if no file was read."""
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
     return [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, **region}}] if file else []
 
 
 def _invocation(result: AuditResult) -> dict[str, Any]:
-    """Say that the tool did its work, whatever it found."""
     status = result.exit_status
     return {"commandLine": clean(result.provenance.command), "exitCode": status, "executionSuccessful": status in (0, 1)}

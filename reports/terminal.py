@@ -1,6 +1,6 @@
-"""The report in a terminal: what the page has, in its order; charts are tables and a plot, and the scenario is there to be copied.
+"""The report in a terminal: the page's content as text.
 
-Every command loads this module to register it, and few render: what writes is imported when something is written, for start-up.
+Slow imports are local: every command loads this module to register it, and few render.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 @register
 class Terminal(Renderer):
-    """Tables and a small plot for a terminal; plain text unless colour is asked for."""
+    """Tables and a small plot for a terminal, in colour only on request."""
 
     name = "table"
     suffix: ClassVar[str] = ".txt"
 
     class Parameters(PluginParameters):
-        """How wide, and whether in colour.
+        """Width, colour and extent of the output.
 
         Attributes
         ----------
         width : int or None
-            Columns, from 40; None takes the terminal's.
+            Columns, at least 40; None uses the terminal's width.
         color : bool
-            Whether to write ANSI colour. Nothing is said by colour alone.
+            Whether to write ANSI colour. No information depends on colour.
         full : bool
-            Whether to write everything, or what an owner reads first: verdict, comparison and expectations.
+            Whether to write everything, or only verdict, comparison and expectations.
         """
 
         width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")
@@ -50,13 +50,13 @@ class Terminal(Renderer):
         full: bool = Field(True, description="whether to write everything, or verdict, comparison and expectations only")
 
     def render(self, results: Sequence[AuditResult]) -> str:
-        """Return the report, one section an audit, and a summary over all when there are several."""
+        """Return the report: one section per audit, and a summary of several."""
         from .layout.audit import audit_document
 
         return self._written([audit_document(result) for result in results])
 
     def render_comparison(self, *comparisons: Comparison) -> str:
-        """Return what changed between two audits, worst first; of several scenarios one after the other, and a summary."""
+        """Return the differences between two audits, worst first."""
         from .layout.changes import changes_document
 
         return self._written([changes_document(comparison) for comparison in comparisons])
@@ -74,7 +74,7 @@ class Terminal(Renderer):
         return _text(console)
 
     def render_advice(self, advice: Advice) -> str:
-        """Return which release to make, and why."""
+        """Return the recommended release and its reasons."""
         from .layout.advice import advice_document
 
         return self._written([advice_document(advice)])

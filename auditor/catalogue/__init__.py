@@ -1,6 +1,5 @@
-"""What is installed, as ``auditor list`` and ``auditor show`` print it.
+"""Text of ``auditor list`` and ``auditor show``.
 
-``pages`` makes lists and pages from the registry, for which every plugin is imported; ``kept`` answers from what was made the last time.
-
-Uses the registry, metrics, the bibliography and scenarios' files; the commands are ``auditor.cli.inspect``.
+``pages`` writes it from the registry, which imports every plugin. ``kept`` caches it. The commands
+are in ``auditor.cli.inspect``.
 """

@@ -1,4 +1,4 @@
-"""What is installed: lists with a line each, and a page for each plugin."""
+"""Lists of plugins and scenarios, and a page for each plugin."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SINGULAR = {
 }
 
 KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is planted; what it states is not so"}
-"""What is known beforehand of a case of the self-test."""
+"""Ground truth of a self-test case."""
 
 
 def answers() -> dict[str, str]:
-    """Return every list, and every page of a plugin, metric or shipped scenario, by the command that prints it."""
+    """Return every list and page by the command that prints it."""
     plugins = {name for kind in registry.KINDS for name in registry.spellings(kind)}
     shown = plugins | set(metrics.METRICS) | {path.stem for path in shipped_scenarios()}
     lists = {f"list {kinds}": listing((kinds,)) for kinds in SINGULAR}
@@ -38,7 +38,7 @@ def answers() -> dict[str, str]:
 
 
 def listing(kinds: Sequence[str]) -> str:
-    """Return the list of each kind, a heading and a line each: name, the package it comes with, of an attack its kind, what it is."""
+    """Return lists with one line per plugin: name, package, kind, summary."""
     parts = []
     for kind in kinds:
         lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
@@ -51,8 +51,8 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
     for name in registry.names(kind):
         cls = registry.get(kind, name)
         aliases = f" (also: {', '.join(cls.aliases)})" if getattr(cls, "aliases", ()) else ""
-        told = (cls.attack_kind,) if kind == "attack" else ()
-        lines.append((name, registry.package(cls), *told, cls.summary() + aliases))
+        attack_kind = (cls.attack_kind,) if kind == "attack" else ()
+        lines.append((name, registry.package(cls), *attack_kind, cls.summary() + aliases))
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
         own = registry.package(registry.get("expectation", "metric"))
@@ -61,7 +61,7 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
 
 
 def _scenario_lines() -> list[tuple[str, ...]]:
-    # For start-up: of all lists this one alone reads scenarios.
+    # start-up: only this list reads scenarios
     from auditor.scenario.yaml.document import load_file
 
     found: list[tuple[str, ...]] = []
@@ -84,9 +84,9 @@ def page(name: str) -> str:
     Raises
     ------
     PluginError
-        Nothing has that name.
+        Unknown name.
     """
-    from auditor.scenario.read import find_scenario  # for start-up, as above
+    from auditor.scenario.read import find_scenario  # start-up
 
     try:
         return "\n\n".join(_plugin_page(cls) for cls in registry.find(name))
@@ -155,7 +155,6 @@ def _range(field: FieldInfo) -> str:
 
 
 def _type(annotation: Any) -> str:
-    """Return a type in words a scenario's author would use."""
     origin = get_origin(annotation)
     if origin is Literal:
         return " | ".join(str(choice) for choice in get_args(annotation))

@@ -1,4 +1,4 @@
-"""``python -m auditor.cli`` is ``python -m auditor``."""
+"""Run the command line by ``python -m auditor.cli``."""
 
 from auditor.cli import main
 

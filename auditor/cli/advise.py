@@ -1,4 +1,4 @@
-"""``auditor advise``: which release leaves enough unknown, and how to make it."""
+"""``auditor advise``: recommend a scheme and levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FORMATS = ("table", "markdown", "html")
 @click.argument("data")
 @click.option("--copies", type=int, required=True, metavar="M", help="How many copies there shall be.")
 @click.option("--unknown", type=float, required=True, metavar="SHARE", help="Share of every attribute that must stay unknown, as 0.5.")
-@click.option("--utility", type=click.Choice(UTILITIES), default="mean", show_default=True, help="What loss of use is counted by.")
+@click.option("--utility", type=click.Choice(UTILITIES), default="mean", show_default=True, help="Measure of the loss of use.")
 @click.option("--target", metavar="COLUMN", help="The class that --utility classifier predicts.")
 @click.option("--scheme", "schemes", multiple=True, metavar="NAME", help="A scheme to consider (repeatable); all for numbers by default.")
 @click.option("--columns", metavar="A,B,...", help="Columns to perturb; every numeric one that is no identifier by default.")
@@ -28,7 +28,7 @@ FORMATS = ("table", "markdown", "html")
 @click.option("--epsilon", type=float, metavar="E", help="The largest ε at δ that all copies together may have; needs --bounds.")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="δ of that ε.")
 @click.option("--rows", type=click.IntRange(min=20), help="Records to measure; the first 5,000 by default.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of what is drawn to be measured, not of copies.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the measurements, not of copies.")
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the scenario and the page.")
 @click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
@@ -38,10 +38,12 @@ def advise(
     spread: float, changes: tuple[str, ...], spans: tuple[str, ...], epsilon: float | None, delta: float, rows: int | None, seed: int,
     output: str | None, form: str, quiet: bool,
 ) -> None:  # fmt: skip
-    """Find the scheme and levels that leave enough of DATA unknown, to the strongest attack of every coalition, at the least loss of use.
+    """Find the scheme and levels that leave enough of DATA unknown.
 
-    DATA is a registered source or a file. Printed are the recommended release, everything that was tried, the command that makes the
-    copies, and a scenario that audits them. With --bounds noise is sized by what one record may change, and every release has its ε.
+    The search minimizes the loss of use. Exposure is measured against the strongest attack of every
+    coalition. DATA is a registered source or a file. The output has the recommended release,
+    everything that was tried, the command that makes the copies, and a scenario that audits them.
+    With --bounds, noise is sized by the change of one record, and every release has its ε.
     """
     from auditor.runs.advice.advise import advise as advised
     from auditor.runs.advice.files import write_advice

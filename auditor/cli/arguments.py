@@ -1,4 +1,4 @@
-"""What several commands take: scenarios and changes to them, read so that everything wrong is reported together."""
+"""Arguments of several commands: scenarios and overrides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ seed_option = click.option("--seed", type=click.IntRange(min=0), help="Instead o
 
 
 def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
-    """Read every scenario, and tell everything that is wrong with any of them."""
+    """Read every scenario and report the errors of all."""
     from auditor.scenario.read import read_scenario
 
     overrides = [override(change) for change in changes]
@@ -30,7 +30,7 @@ def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None)
 
 
 def override(change: str) -> tuple[str, Any]:
-    """Read ``PATH=VALUE``, the value as a scenario would have it."""
+    """Parse ``PATH=VALUE``, with the value in scenario syntax."""
     path, equals, text = change.partition("=")
     if not equals or not path:
         raise AuditorError(f"--set needs PATH=VALUE, as data.rows=1000; got {change!r}")
@@ -38,14 +38,14 @@ def override(change: str) -> tuple[str, Any]:
 
 
 def value_of(text: str, option: str) -> Any:
-    """Read a value as a scenario would have it."""
+    """Parse a value in scenario syntax."""
     from auditor.scenario.yaml.document import scalar
 
     return scalar(text, file=option)
 
 
 def numbers(text: str, option: str = "--levels") -> list[float]:
-    """Read levels: numbers separated by commas."""
+    """Parse levels separated by commas."""
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -53,7 +53,7 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
 
 
 def span(text: str) -> tuple[str, tuple[float, float]]:
-    """Read ``--bounds COLUMN=LOW:HIGH``, by how much one record may change."""
+    """Parse ``--bounds COLUMN=LOW:HIGH``, the range of one record's change."""
     column, _, both = text.rpartition("=")
     low, _, high = both.partition(":")
     try:
@@ -66,12 +66,12 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
 
 
 def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
-    """Return what ``act`` makes of every item; what is wrong with any of them is reported together, after all were tried."""
+    """Apply ``act`` to every item and report all errors together."""
     done, messages = [], []
     for item in items:
         try:
             done.append(act(item))
-        except (StorageError, PluginFailed):  # standard output is full, or a plugin broke: nothing is wrong with the item
+        except (StorageError, PluginFailed):  # not an error of the item: full output, or a broken plugin
             raise
         except AuditorError as error:
             messages.append(str(error))
@@ -81,7 +81,7 @@ def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
 
 
 def warn_of_broken_plugins() -> None:
-    """Find every plugin, and tell of each that cannot be imported."""
+    """Find every plugin and warn of failed imports."""
     from auditor import registry
 
     registry.discover(*registry.AUDITING)
@@ -89,7 +89,7 @@ def warn_of_broken_plugins() -> None:
 
 
 def tell_of_broken_plugins() -> None:
-    """Tell of each plugin module that was looked at and cannot be imported."""
+    """Warn of plugin modules that cannot be imported."""
     from auditor import registry
 
     for failure in registry.failures:
@@ -98,7 +98,7 @@ def tell_of_broken_plugins() -> None:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Tell every warning once, as one line."""
+    """Print every distinct warning as one line."""
     import warnings
 
     from auditor.errors import AuditorWarning

@@ -1,4 +1,4 @@
-"""``auditor attack``: one attack on copies in files."""
+"""``auditor attack``: run one attack on copies in files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from auditor.process.console import say, tell
 @click.argument("name")
 @click.argument("copies", nargs=-1, required=True, metavar="COPY...")
 @click.option("--original", required=True, metavar="DATA", help="The table that the copies are of: a file, or a registered source.")
-@click.option("--scheme", metavar="NAME", help="Whose law the copies follow, or `{name: NAME, …}`; left out, the law is estimated.")
+@click.option("--scheme", metavar="NAME", help="Scheme of the copies' law, or `{name: NAME, …}`; left out, the law is estimated.")
 @click.option("--levels", multiple=True, metavar="L,L,...", help="The copies' levels, in their order (repeatable).")
 @click.option("--columns", metavar="A,B,...", help="Columns to rebuild; by default those of numbers that the original and all copies have.")
 @click.option("--knowledge", default="perfect", show_default=True, help="As in a scenario: `{estimated: {rows: 400}}`.")
@@ -27,9 +27,10 @@ def attack(
     name: str, copies: tuple[str, ...], original: str, scheme: str | None, levels: tuple[str, ...], columns: str | None, knowledge: str,
     changes: tuple[str, ...], seed: int, output: str | None,
 ) -> None:  # fmt: skip
-    """Attack copies in files with the attack NAME, and print how far its estimate of the records is from the original.
+    """Attack copies in files with the attack NAME, and print its error.
 
-    All copies are pooled. What is rebuilt is written only where --output asks for it: it may be as secret as the original.
+    All copies are pooled. The estimate is written only with --output: it may be as secret as the
+    original.
     """
     from auditor.runs.attack_files import Request, attack_files, check_output, described, write_estimate
 

@@ -1,4 +1,4 @@
-"""Tab completes commands, options and scenarios that ship, once ``auditor --install-completion`` has been called."""
+"""Tab completion, installed by ``auditor --install-completion``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from auditor.process.console import tell
 PROGRAM, VARIABLE = "auditor", "_AUDITOR_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 THIS = "this"
-"""Stands for the shell that the user has."""
+"""Name for the user's own shell."""
 
 
 def install(context: click.Context, parameter: click.Parameter, shell: str | None) -> None:
-    """Write the completion script where the shell looks for it, and end."""
+    """Write the completion script to the shell's folder and exit."""
     if shell is None or context.resilient_parsing:
         return
     from click.shell_completion import get_completion_class
@@ -38,7 +38,6 @@ def install(context: click.Context, parameter: click.Parameter, shell: str | Non
 
 
 def _place(shell: str) -> tuple[Path, str]:
-    """Return where a shell looks for completion scripts, and what is to be done besides."""
     home = Path.home()
     if shell == "bash":
         folder = _under("XDG_DATA_HOME", home / ".local/share")
@@ -53,7 +52,7 @@ def _under(variable: str, otherwise: Path) -> Path:
 
 
 def scenarios(context: click.Context, parameter: click.Parameter, begun: str) -> list[Any]:
-    """Return what a scenario's name may go on as: that of one that ships, or of a file."""
+    """Complete a scenario's name from shipped scenarios and files."""
     from click.shell_completion import CompletionItem
 
     from auditor.process.shipped import shipped_scenarios

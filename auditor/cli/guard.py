@@ -1,4 +1,4 @@
-"""What surrounds every command: standard output is the report's, and whatever a plugin raises ends with the right exit status."""
+"""Wrapper of every command: standard output, exit status, plugin errors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from auditor.errors import FAILED_RUNNING, AuditorError
 from auditor.process.console import say
 
 FIELD = re.compile(r"`([\w-]+):(?: ([\w-]+))?`")
-"""How a message names a field of a scenario, with its value or without."""
+"""A scenario field in a message, with or without its value."""
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
-    """Keep standard output for the report while a command runs, and its exit status from whatever a plugin raises.
+    """Reserve standard output for the report and protect the exit status.
 
-    What plugins raise is contained where they are called; this is for what slips through, and for Ctrl-C.
+    It handles Ctrl-C and errors that escape the containment of plugin calls.
     """
 
     @wraps(command)
@@ -45,7 +45,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             error.args = (with_options(str(error), {option for each in get_current_context().command.params for option in each.opts}),)
             raise
         except Exception as error:
-            if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # of a plugin: none are ours
+            if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # raised by a plugin; this program raises none of these
                 sys.exit(report_bug(error))
             raise
         except BaseException as error:
@@ -59,7 +59,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_options(message: str, options: Collection[str]) -> str:
-    """Return a message with fields of a scenario named as the command's own options, where it has such.
+    """Return a message with scenario fields written as the command's options.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def with_options(message: str, options: Collection[str]) -> str:
 
 
 def report_bug(error: BaseException) -> int:
-    """Tell where something broke; return the exit status."""
+    """Print a bug's location and return the exit status."""
     from auditor.process.containment import known
 
     frames = "".join(traceback.format_tb(error.__traceback__))
@@ -85,21 +85,21 @@ def report_bug(error: BaseException) -> int:
 
 
 def close_up(before: Sequence[threading.Thread], status: Any) -> None:
-    """See to it that what plugins left behind adds nothing to the report, and does not keep the process from ending.
+    """Close standard output and end the process despite plugins' threads.
 
-    Python would wait for threads, perhaps for ever.
+    Python would wait for these threads, possibly forever.
     """
     from auditor.process.containment import withhold_uncaught
     from auditor.text.column_names import counted
 
     withhold_uncaught()
-    with suppress(OSError, ValueError, AttributeError):  # closed, or nobody reads it
+    with suppress(OSError, ValueError, AttributeError):  # already closed
         sys.stdout.flush()
         os.dup2(2, 1)
     ours = [*before, *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-"))]
     left = [thread for thread in threading.enumerate() if thread not in ours and thread.is_alive() and not thread.daemon]
     if left and isinstance(status, (int, type(None))):
-        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; nobody waits for that")
+        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it")
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status or 0)

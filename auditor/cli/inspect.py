@@ -1,4 +1,7 @@
-"""The commands that audit nothing: ``check``, ``list``, ``show``, ``new``, ``schema``, ``report`` and ``compare``."""
+"""Commands that run no audit.
+
+``check``, ``list``, ``show``, ``new``, ``schema``, ``report`` and ``compare``.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,13 @@ LISTS = ("attacks", "schemes", "sources", "scenarios", "expectations", "features
 @seed_option
 @guarded
 def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None) -> None:
-    """Validate without running, and print the plan: cells, rows, an estimate of the work."""
+    """Validate without running, and print the plan and a time estimate."""
     from auditor.process.environment import without_collection
 
     with without_collection():
         from auditor.runs.plan import outline
 
-        checked = read_all(scenarios, changes, seed)  # imports the plugins that are named, and all where a third party declares any
+        checked = read_all(scenarios, changes, seed)  # imports the named plugins, or all with third-party packages
     tell_of_broken_plugins()
     with one_line_warnings():
         each(checked, lambda scenario: tell(bounded(outline(scenario))))
@@ -49,7 +52,7 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
 @click.argument("what", required=False, type=click.Choice(LISTS))
 @guarded
 def list_(what: str | None) -> None:
-    """Show what is installed, with one line each."""
+    """List plugins and scenarios, one per line."""
     from auditor.catalogue.kept import answer
 
     def made() -> str:
@@ -65,7 +68,7 @@ def list_(what: str | None) -> None:
 @click.argument("name")
 @guarded
 def show(name: str) -> None:
-    """Show one plugin or scenario: what it assumes, what it needs to know, its parameters, its paper."""
+    """Show one plugin or scenario: assumptions, parameters, paper."""
     from auditor.catalogue.kept import answer
 
     def made() -> str:
@@ -84,7 +87,7 @@ def show(name: str) -> None:
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @guarded
 def new(file: str, data: str | None, template: str | None, force: bool) -> None:
-    """Write a commented scenario to start from; with --data one that fits a table, and runs as it stands."""
+    """Write a commented scenario; with --data, one that fits a table."""
     if data is not None and template is not None:
         raise AuditorError("--data makes a scenario for a table, and --template takes an example: give one of them")
     if data is None:
@@ -107,7 +110,7 @@ def _write_draft(path: Path, data: str, force: bool) -> None:
     from auditor.data.describe import describe
     from auditor.scenario.new.draft import draft, source_for, source_named
 
-    _check_new([path], force)  # before the table is looked at
+    _check_new([path], force)  # before reading the table
     warn_of_broken_plugins()
     with one_line_warnings():
         source = source_named(data)
@@ -118,7 +121,7 @@ def _check_new(paths: Sequence[Path], force: bool) -> None:
     from auditor.scenario.misplaced_tables import check_no_table
 
     if paths[0].suffix.lower() not in (".yaml", ".yml"):
-        check_no_table(paths[0])  # not even --force writes a scenario over somebody's records
+        check_no_table(paths[0])  # even --force must not overwrite a table of records
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
         raise AuditorError(f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already; --force overwrites what is there")
@@ -171,9 +174,12 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
-    """Tell what changed between two results, beyond the error bars, or for each scenario of two folders of results.
+    """List differences of two results beyond the error bars.
 
-    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0 otherwise.
+    OLD and NEW are results, or folders of results that are compared scenario by scenario.
+
+    Exit status: 1 if anything got worse, a scenario is gone or nothing could be compared; 0
+    otherwise.
     """
     from auditor.results.folders import compare_paths
     from auditor.runs.output import deliver, rendered_comparison, screen

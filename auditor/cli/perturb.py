@@ -1,4 +1,4 @@
-"""``auditor perturb``: perturbed copies of a table, as files."""
+"""``auditor perturb``: write perturbed copies of a table."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FOR_RELEASE = f"note: another run on this table draws anew, and the copies of tw
 NESTED = f"note: another run on this table makes classes without regard to these, and some would cut these. {EXTEND}"
 
 KEEP_ORIGINALS = (
-    "note: keep the originals of every batch as they are: what noise is scaled to, and whether a record is out already, is found in them."
+    "note: keep the originals of every batch unchanged: they determine the scale of the noise and the records already released."
 )
 
 NOT_EXTENDED = (
@@ -85,16 +85,19 @@ def perturb(
     missing: Blank, rounded: bool, forms: tuple[str, ...], bounds: tuple[str, ...], append: str | None, earlier: tuple[str, ...],
     key: str | None, repeats: bool, epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...], force: bool,
 ) -> None:  # fmt: skip
-    """Write perturbed copies of DATA (a registered source, a file of data, or a folder of parts) as files, block by block.
+    """Write perturbed copies of DATA as files, block by block.
 
-    Only perturbed columns are released, unless others are asked for by name with --keep: attributes that are not sensitive pass through
-    as they are, cell by cell. A column that tells who somebody is should not be among them.
+    DATA is a registered source, a file of data, or a folder of parts. Only perturbed columns are
+    released, unless --keep names others. Kept columns pass through unchanged, cell by cell. They
+    should not identify persons.
 
-    Rounding and cutting off are done to each copy alone, after it is drawn: Theorem 4 is then no longer exact, and the audit of the files
-    (scheme: published) measures what collusion gains. Bounds are public; take them from what a column means, not from its extremes.
+    Rounding and cutting off apply to each copy alone, after it is drawn. Theorem 4 is then no
+    longer exact, and the audit of the files (scheme: published) measures the gain of collusion.
+    Bounds are public; derive them from a column's meaning, not from its extremes.
 
-    With --append DATA holds records that arrived later: their copies at all levels of a release are written beside those that are out, as
-    copy-1-batch-2.csv and so on. No record that is out is drawn again, and noise keeps the scale of the first batch.
+    With --append, DATA holds records that arrived later. Their copies at all levels of a release
+    are written next to the earlier ones, as copy-1-batch-2.csv and so on. No earlier record is
+    drawn again, and noise keeps the scale of the first batch.
     """
     from auditor.runs.copy_files import averages_out, is_nested, unperturbed, write_copies
     from auditor.runs.finished_copies import Treatment
@@ -147,7 +150,10 @@ def _sized(
     data: str, scheme: str, parameters: dict[str, Any], currency: str, stated: list[float], spans: tuple[str, ...],
     selection: list[str] | None, rows: int | None, missing: str,
 ) -> tuple[list[float], dict[str, Any], list[str]]:  # fmt: skip
-    """Return levels, parameters and columns of noise that is sized by bounds, which no record may lie outside of."""
+    """Return levels, parameters and columns for noise sized by bounds.
+
+    All records must lie within the bounds.
+    """
     from auditor.data.bounds import check_bounds
     from auditor.data.load import load_table
     from auditor.numerics.random_streams import stream
@@ -180,7 +186,6 @@ def _append(
 
 
 def _refuse_given(options: Mapping[str, str], why: str) -> None:
-    """Refuse options that were given and have no meaning here."""
     context = get_current_context()
     for parameter, option in options.items():
         if context.get_parameter_source(parameter) is ParameterSource.COMMANDLINE:
@@ -192,7 +197,6 @@ def _names(texts: Sequence[str]) -> list[str]:
 
 
 def _forms(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return the formats of columns of dates, as a scenario's ``dates`` has them."""
     from auditor.data.columns.dates import parse_dates
 
     forms = {column: form for column, _, form in (text.partition("=") for text in texts)}
@@ -204,7 +208,7 @@ def _forms(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _bounds(text: str) -> tuple[str, tuple[str, str]]:
-    """Return column, or nothing for every one, and its two bounds as they are written."""
+    """Parse ``[COLUMN=]LOW:HIGH`` into column (or empty) and bounds as text."""
     column, _, both = text.rpartition("=")
     low, colon, high = both.partition(":")
     if not colon or ":" in high:

@@ -1,4 +1,4 @@
-"""The program ``auditor``: its commands put together, and how it ends."""
+"""The program ``auditor``: its commands and its exit status."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from auditor.process.console import say
 click.rich_click.TEXT_MARKUP = "ansi"
 
 BY_THE_SYSTEM = {errno.ENAMETOOLONG: WRONG_REQUEST, errno.ENOSPC: FAILED_RUNNING}
-"""What a system refuses whoever asks, and the exit status then: a path that no file can have, help that a full device is to show."""
+"""Exit status for system errors: a path too long, or help on a full device."""
 COMMANDS = (run.run, *inspect.COMMANDS, advise.advise, perturb.perturb, attack.attack, selftest.selftest)
 
 
@@ -26,22 +26,24 @@ COMMANDS = (run.run, *inspect.COMMANDS, advise.advise, perturb.perturb, attack.a
 @click.version_option(None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s")
 @completion.option
 def cli() -> None:
-    """How well does every known attack rebuild the private records from every coalition's perturbed copies?
+    """Measure how well attacks rebuild private records from perturbed copies.
 
-    Exit status: 0 every expectation holds; 1 one does not; 2 the request is wrong; 3 something failed while running (an attack, a scheme,
-    a full disk, killed workers); 130 or 143 stopped by Ctrl-C or SIGTERM, with a partial report.
+    Exit status: 0 every expectation holds; 1 one does not; 2 the request is wrong; 3 something
+    failed while running (an attack, a scheme, a full disk, killed workers); 130 or 143 stopped by
+    Ctrl-C or SIGTERM, with a partial report.
     """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; a user's error is one message, a bug keeps its traceback but not its text.
+    """Run the command line.
 
-    The text of a foreign exception may quote whatever it met, and that may be an original value.
+    A user's error is one message. A bug keeps its traceback without the text, which may quote an
+    original value.
     """
     from auditor.process.environment import begin_program
 
     before = threading.enumerate()
-    if arguments is None:  # the program, and not a call of it in somebody else's
+    if arguments is None:  # as a program, not called from Python
         begin_program()
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)

@@ -1,4 +1,4 @@
-"""``auditor run``: audits carried out, printed and written."""
+"""``auditor run``: run audits, print and write the results."""
 
 from __future__ import annotations
 
@@ -41,10 +41,12 @@ def run(
     scenarios: tuple[str, ...], output: str, workers: int | None, cluster: str | None, changes: tuple[str, ...], seed: int | None,
     form: str, full: bool, junit_xml: str | None, quiet: bool, resume: bool,
 ) -> None:  # fmt: skip
-    """Run audits, print the report, and write `results.json`, `results.parquet` and `report.html`.
+    """Run audits, print the report and write the results.
 
-    What is finished is kept in `journal.jsonl` beside them. After a crash, a kill or a full disk, the same command with `--resume` goes on
-    from there. Ctrl-C ends a run with a partial report; a second one stops at once.
+    The results are `results.json`, `results.parquet` and `report.html`. Finished work is kept in
+    `journal.jsonl` in the same folder. After a crash, a kill or a full disk, the same command with
+    `--resume` continues from it. Ctrl-C ends a run with a partial report; a second one stops at
+    once.
     """
     from auditor.process import interrupt
     from auditor.runs.workers import dismiss
@@ -52,7 +54,7 @@ def run(
     checked: list[Scenario] = []
     results: list[AuditResult] = []
     statuses: list[int] = []
-    # The page is written once the report is printed, which is what somebody waits for.
+    # the page is written after the report is printed, because the user waits for the report
     with interrupt.interruptible(), suppress(interrupt.Interrupted), ExitStack() as page:
         with suppress(interrupt.Interrupted):
             try:
@@ -60,13 +62,13 @@ def run(
                 from auditor.runs.output import check_place, deposit, deposit_page, made_folders
 
                 if junit_xml is not None:
-                    check_place(junit_xml)  # now, and not after hours
+                    check_place(junit_xml)  # before hours of work
                 read = _read(scenarios, changes, seed)
                 crews = _check_all(read, workers)
                 checked += read
                 folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
                 for scenario, folder, crew in zip(checked, folders, crews, strict=True):
-                    page.close()  # that of the scenario before, which must not wait for this one
+                    page.close()  # write the previous scenario's page before this run
                     command = _command(scenario.name, changes, seed)
                     results.append(_audited(scenario, folder, crew, cluster, command, resume, quiet))
                     statuses.append(results[-1].exit_status)
@@ -81,13 +83,13 @@ def run(
             statuses.append(_printed(results, form, quiet, Path(output), full, junit_xml))
             _tell_stopped(checked, results)
     status = interrupt.exit_status()
-    if len(results) < len(scenarios):  # whatever cut it short: nothing is fine that was not written
+    if len(results) < len(scenarios):  # stopped early: unwritten results are a failure
         statuses.append(FAILED_RUNNING)
     sys.exit(status or max(statuses))
 
 
 def _import() -> None:
-    """Import what a run needs, and every plugin; SciPy here, as each copy of the program would import it again."""
+    """Import the run's modules and all plugins, with SciPy once for all forks."""
     from auditor.process.environment import without_collection
 
     with without_collection():
@@ -105,9 +107,9 @@ def _read(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) ->
 
 
 def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
-    """Check every scenario against its data before any is run, as a wrong one must not cost the time of those before it.
+    """Check every scenario against its data and return process numbers.
 
-    Return how many processes each is to take.
+    A wrong scenario must not cost the time of its predecessors.
     """
     from auditor.runs.check import check_data
     from auditor.runs.plan import workers_worth
@@ -123,7 +125,6 @@ def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
 def _audited(
     scenario: Scenario, folder: Path, workers: int, cluster: str | None, command: str, resume: bool, quiet: bool
 ) -> AuditResult:
-    """Return the results, as they are written, printed and drawn."""
     from auditor import progress
     from auditor.runs.checkpoint import Keep
     from auditor.runs.run_scenario import run_scenario
@@ -136,7 +137,6 @@ def _audited(
 def _printed(
     results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool, junit_xml: str | None
 ) -> int:
-    """Print and write what was asked for, of what there is; return an exit status."""
     if not results:
         return 0
     from auditor.runs.output import deliver, print_results, rendered
@@ -152,7 +152,6 @@ def _printed(
 
 
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
-    """Return the one line that would run the same again."""
     from shlex import quote
 
     options = [f"--set {quote(change)}" for change in changes] + ([f"--seed {seed}"] if seed is not None else [])
@@ -160,7 +159,7 @@ def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
 
 
 def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -> None:
-    """Say what is missing of a run that was stopped or broke, and how to go on."""
+    """Report the missing parts of a stopped run, and the way to continue."""
     from auditor.process.interrupt import exit_status
 
     for result in results:

@@ -1,4 +1,4 @@
-"""The command ``selftest``: how often the program finds planted leaks, and how often it refutes honest releases."""
+"""``auditor selftest``: detection and false-alarm rates on known releases."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ FORMATS = ("table", "markdown", "json")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 @guarded
 def selftest(rows: tuple[int, ...], releases: tuple[int, ...], seed: int, cases: tuple[str, ...], form: str, quiet: bool) -> None:
-    """Audit planted leaks and honest releases, and print how often each is found, acquitted or refuted.
+    """Audit planted leaks and honest releases, and count the verdicts.
 
-    Exit status: 0 if no leak was acquitted and no more honest releases were refuted than the stated level allows; 1 otherwise.
+    Exit status: 0 if no leak was acquitted and no more honest releases were refuted than the stated
+    level allows; 1 otherwise.
     """
     from auditor.runs.output import screen
     from auditor.selftest import self_test, to_json

@@ -1,6 +1,7 @@
-"""Standard output belongs to the report: while a command runs, whatever else is written there goes to standard error.
+"""Standard output reserved for the report.
 
-A plugin may print, write to the descriptor, start a program that does, or close the stream; ``--format json`` stays a document.
+Other output goes to standard error. A plugin may print, write to the descriptor, start a program,
+or close the stream. ``--format json`` stays valid.
 """
 
 from __future__ import annotations
@@ -18,8 +19,6 @@ from auditor.text.safe_text import clean_lines
 
 
 class _Lasting:
-    """A stream that cannot be closed."""
-
     closed = False
 
     def __init__(self, stream: Any) -> None:
@@ -29,15 +28,14 @@ class _Lasting:
         return getattr(self._stream, name)
 
     def close(self) -> None:
-        """Do nothing."""
-
+        ...
 
 _reserved: list[TextIO | None] = []
 
 
 @contextmanager
 def reserved() -> Iterator[None]:
-    """Keep standard output for ``put``."""
+    """Reserve standard output for ``put``."""
     before = sys.stdout, sys.stderr
     kept = _diverted()
     stream = _private(before[0], kept)
@@ -49,7 +47,7 @@ def reserved() -> Iterator[None]:
     finally:
         _reserved.pop()
         sys.stdout, sys.stderr = before
-        with suppress(OSError, ValueError):  # nobody reads it any more
+        with suppress(OSError, ValueError):  # closed by the reader
             if stream is not before[0]:
                 stream.close()
         if kept is not None:
@@ -58,17 +56,17 @@ def reserved() -> Iterator[None]:
 
 
 def stream() -> TextIO | None:
-    """Return what reports are printed to; None where standard output was closed from the start."""
+    """Return the report's stream; None if standard output was closed."""
     return _reserved[-1] if _reserved else sys.stdout
 
 
 def put(text: str, nl: bool = True) -> None:
-    """Print a part of the report, if there is a standard output; a pipe that is closed is left to the framework.
+    """Print a part of the report; a closed pipe is left to click.
 
     Raises
     ------
     StorageError
-        It cannot be written, as on a full device.
+        The stream cannot be written, for example on a full device.
     """
     if (report := stream()) is None:
         return
@@ -81,19 +79,19 @@ def put(text: str, nl: bool = True) -> None:
 
 
 def tell(message: object) -> None:
-    """Print lines as a part of the report; names in them come from files, and must not steer the terminal."""
+    """Print lines of the report, cleaned of terminal controls."""
     put(clean_lines(message))
 
 
 def say(message: object) -> None:
-    """Tell a person something on standard error, as safely."""
-    with suppress(OSError):  # a full or closed device: there is nobody left to tell
+    """Print a cleaned message on standard error."""
+    with suppress(OSError):  # a full or closed device
         click.echo(clean_lines(message), err=True)
 
 
 def _diverted() -> int | None:
-    """Let descriptor 1 be standard error's, for what does not ask Python; return a copy of what it was."""
-    with suppress(OSError, ValueError, AttributeError):  # one of them is closed, or sys.stdout is None
+    """Redirect descriptor 1 to standard error; return the original's copy."""
+    with suppress(OSError, ValueError, AttributeError):  # a closed stream, or sys.stdout is None
         sys.stdout.flush()
         kept = os.dup(1)
         try:
@@ -106,7 +104,7 @@ def _diverted() -> int | None:
 
 
 def _private(stream: Any, kept: int | None) -> Any:
-    """Return a stream of our own for what was standard output; one that does not go to descriptor 1 is left as it is."""
+    """Return a private stream for descriptor 1, or the stream unchanged."""
     with suppress(OSError, ValueError, AttributeError):
         if kept is not None and stream.fileno() == 1:
             return open(os.dup(kept), "w", encoding=stream.encoding, errors=stream.errors)  # noqa: PTH123 - of a descriptor

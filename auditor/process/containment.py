@@ -1,19 +1,23 @@
-"""One rule for whatever a plugin does wrong: every call into a plugin stands in ``with contained()``, and what it raises stays there.
+"""Containment of plugin errors by the block ``with contained()``.
 
-| what a plugin does | what becomes of it |
+| action of a plugin | result |
 | --- | --- |
-| raises anything: ``SystemExit``, ``GeneratorExit``, a ``KeyboardInterrupt`` of its own | noted with a reason; the audit goes on |
-| calls ``os._exit`` | the same: it raises while plugins run |
-| forks, and its child goes on | the child ends where the plugin's code hands back to ours |
-| warns | one line on standard error has kind and place of the warning |
-| changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | put back when the block ends |
+| raises anything: ``SystemExit``, ``GeneratorExit``, a ``KeyboardInterrupt`` of its own | noted with a reason; the audit continues |
+| calls ``os._exit`` | raises, then as above |
+| forks, and its child continues | the child exits when the plugin's code returns |
+| warns | one line on standard error with kind and place of the warning |
+| changes the folder, standard streams, handlers of Ctrl-C and SIGTERM, numpy's error state | restored at the end of the block |
 
-This is a guard against mistakes, not against malice: a plugin runs with all rights of the program. Not contained are code that never
-returns, memory that runs out, a crash of the interpreter or an exit from compiled code (they end the process, and what was finished is in
-the journal), and the seed of numpy's global generator, which nothing here draws from.
+This guards against mistakes, not against malice: a plugin has all rights of the program. Not
+contained: endless loops, exhausted memory, crashes or exits in compiled code, and the seed of
+numpy's global generator, which is unused. A crash ends the process; the journal holds finished
+work.
 
-No plugin's message is shown, as it might quote whatever it met. Shown are: our own messages, which hold no original value by rule; a text
-that stands in the plugin's source code as it is, since no value can have got into it; and of everything else the kind and the place.
+Messages of plugins are withheld, because they may quote data. Only kind and place of the error are
+shown. Shown in full are messages of this project, which hold no original value by rule, and
+constants of the plugin's source code.
+
+Every call into a plugin runs inside this block.
 """
 
 from __future__ import annotations
@@ -40,34 +44,35 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 OURS = frozenset({"auditor", "auditor_attacks", "auditor_reports"})
-"""Packages whose messages hold no original value, by a rule that tests keep."""
+"""Packages whose messages hold no original value, as tests check."""
 LIBRARIES = frozenset({"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"})
 WITHHELD = "its message is withheld: it might hold original values"
 MOST_TEXT = 300
-"""Characters of a plugin's own text that are shown."""
+"""Longest plugin text in a message, in characters."""
 
 leave = os._exit
 _owner = os.getpid()
 _held = 0
-"""Blocks that are open, in whatever thread: the last one gives ``os._exit`` back."""
+"""Number of open blocks in all threads; closing the last restores ``os._exit``."""
 _show: Callable[..., None] = warnings.showwarning
-"""Shows warnings that are not withheld."""
+"""Original function for warnings that are not withheld."""
 _let_go: Callable[[], None]
-"""Undoes the withholding of warnings by the first block that was opened."""
+"""Restores warnings when the last block closes."""
 _lock = threading.Lock()
 _copying = False
-"""Whether a process that is forked now is a worker of ours."""
+"""Whether a fork is a worker of this program."""
 
 
 class contained:  # noqa: N801 - reads as a word in `with contained() as failure:`
-    """Run a plugin's code; an exception ends the block, and not what comes after it.
+    """Run a plugin's code; an exception ends only this block.
 
-    Signals pass, and so do the two errors that end a run and that no plugin can raise: a full disk and lost workers.
+    Signals propagate, and so do ``StorageError`` and ``WorkersLost`` from this project.
 
     Attributes
     ----------
     error : AuditorError or None
-        What went wrong, fit to be shown: ``NotApplicable``, another ``AuditorError`` where that is what was raised, ``PluginFailed`` else.
+        Error with a safe message: ``NotApplicable``, another original ``AuditorError``, or
+        ``PluginFailed``.
 
     Examples
     --------
@@ -79,7 +84,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
 
     error: AuditorError | None = None
     cause: type[BaseException] | None = None
-    """The kind of exception that was raised, or the nearest one that is known."""
+    """Type of the exception, or its nearest known base."""
     _ours = False
 
     def __enter__(self) -> contained:
@@ -87,7 +92,7 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         self._before = [(put_back, read()) for read, put_back in _KEPT]
         _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, strike)  # so that a real Ctrl-C can be distinguished from what a plugin raises
+            signal.signal(signal.SIGINT, strike)  # distinguishes a real Ctrl-C from an exception of a plugin
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
@@ -101,33 +106,33 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
             return False
         found = safe_error(error)
         self.cause, self._ours = known(type(error)), found is error
-        self.error = found.with_traceback(None)  # its frames hold this block, and copies of the table
+        self.error = found.with_traceback(None)  # frames would keep copies of the table alive
         return True
 
     @property
     def status(self) -> Literal["not-applicable", "failed"]:
-        """As records have it."""
+        """Status for records."""
         return "not-applicable" if isinstance(self.error, NotApplicable) else "failed"
 
     @property
     def reason(self) -> str:
-        """What may be reported; empty when nothing went wrong."""
+        """Safe message; empty without an error."""
         return "" if self.error is None else str(self.error)
 
     def raise_ours(self) -> None:
-        """Raise what was raised if that was an error of our own, for callers that cannot go on without the plugin."""
+        """Raise the error again if it is from this project."""
         if self.error is not None and self._ours:
             raise self.error
 
 
 @contextmanager
 def plugin_errors() -> Iterator[None]:
-    """Raise what a plugin's code raises as an `AuditorError`, for callers who asked for one thing: it cannot end their program.
+    """Raise a plugin's exceptions as `AuditorError`, for Python callers.
 
     Raises
     ------
     AuditorError
-        What may be reported of what was raised, as of ``contained``.
+        With the safe message of ``contained``.
 
     Examples
     --------
@@ -141,11 +146,13 @@ def plugin_errors() -> Iterator[None]:
     with contained() as failure:
         yield
     if failure.error is not None:
-        raise failure.error from None  # its context holds the message that is withheld
+        raise failure.error from None  # the context holds the withheld message
 
 
 def with_plugin_errors(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate what a Python caller asks for with ``plugin_errors``; a call that lacks an argument is a TypeError, and no plugin's doing.
+    """Decorate a Python function with ``plugin_errors``.
+
+    Calls with wrong arguments raise TypeError as usual.
 
     Examples
     --------
@@ -164,7 +171,7 @@ def with_plugin_errors(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-# -- what is put back ------------------------------------------------------------------------------------------------------
+# -- restored state ------------------------------------------------------------------------------
 
 
 def _in_main_thread() -> bool:
@@ -182,7 +189,7 @@ def _set_handlers(before: dict[int, Any]) -> None:
 
 
 def _folder() -> str | None:
-    with suppress(OSError):  # it may have been removed
+    with suppress(OSError):  # the folder may have been removed
         return os.getcwd()  # noqa: PTH109 - a hundred thousand times a run
     return None
 
@@ -224,14 +231,14 @@ def _hold_exit() -> None:
 
 
 def _end_where_ours_goes_on(frame: FrameType, event: str, _: object) -> None:
-    """End a child as a plugin's code hands back to ours: called by every function of the child, as ``sys.setprofile`` has it."""
+    """End a forked child when plugin code returns to project code."""
     if event == "return" and frame.f_back is not None and _home(frame.f_back) in OURS and _home(frame) not in OURS:
         leave(1)
 
 
 @contextmanager
 def copying() -> Iterator[None]:
-    """Let copies of this process that are made in the block go on as they like: they are ours, and no plugin's."""
+    """Mark forks in this block as workers of the program."""
     global _copying
     _copying = True
     try:
@@ -243,12 +250,12 @@ def copying() -> Iterator[None]:
 def _watch_child() -> None:
     """Watch a process that a plugin forked.
 
-    It may do what it was made for and leave. One that goes on as if it were the audit would call the plugin again, fork again, and
-    double with every call until the machine is full; the end of the block is too late for that.
+    It may finish its task and exit. If it continued the audit, each plugin call would double the
+    processes.
     """
     global _copying, _held
     if _copying:
-        _copying, _held, os._exit = False, 0, leave  # it begins outside of every block; what is forked in it is a plugin's again
+        _copying, _held, os._exit = False, 0, leave  # workers start outside every block; their forks belong to plugins again
     elif _held:
         sys.setprofile(_end_where_ours_goes_on)
 
@@ -267,19 +274,19 @@ def _free_exit() -> None:
 
 
 def _refused(status: int) -> NoReturn:
-    """Stand in for ``os._exit`` while plugins run; processes that a plugin started may leave as they like."""
+    """Replace ``os._exit`` while plugins run; child processes may exit."""
     if os.getpid() != _owner:
         leave(status)
     raise _Left(status)
 
 
 class _Left(SystemExit):
-    """An exit by ``os._exit``, which is a plugin's whoever raises it."""
+    """An exit by ``os._exit``, attributed to a plugin."""
 
 
 @contextmanager
 def exits_refused() -> Iterator[None]:
-    """Let ``os._exit`` raise until the block ends, wherever plugins are called."""
+    """Let ``os._exit`` raise until the block ends."""
     _hold_exit()
     try:
         yield
@@ -287,11 +294,11 @@ def exits_refused() -> Iterator[None]:
         _free_exit()
 
 
-# -- what may be reported ------------------------------------------------------------------------------------------------------
+# -- safe messages ---------------------------------------------------------------------------------
 
 
 def safe_error(error: BaseException) -> AuditorError:
-    """Return an error whose text holds no original value; the same one where that is ours."""
+    """Return an error without original values; unchanged if from this project."""
     if isinstance(error, AuditorError) and is_ours(error):
         return error
     kind = NotApplicable if isinstance(error, NotApplicable) else AuditorError if isinstance(error, AuditorError) else PluginFailed
@@ -299,7 +306,7 @@ def safe_error(error: BaseException) -> AuditorError:
 
 
 def failure_reason(error: BaseException) -> str:
-    """Return what may be reported of an exception."""
+    """Return the safe message of an exception."""
     if isinstance(error, AuditorError):
         if is_ours(error):
             return str(error)
@@ -310,16 +317,16 @@ def failure_reason(error: BaseException) -> str:
 
 
 def is_ours(error: BaseException) -> bool:
-    """Whether our own code raised an exception, and none that a plugin brought along."""
+    """Whether project code raised an exception of a known type."""
     if known(type(error)) is not type(error):
         return False
     return all(_home(frame) in OURS for frame, _ in list(_frames(error.__traceback__))[-1:])
 
 
 def known(kind: type) -> type:
-    """Return a type, or its nearest base, that is public in Python, in our packages or in a library that these use.
+    """Return a type or its nearest base that is publicly known.
 
-    The name of any other may be put together while a plugin runs.
+    Other type names may be built at run time.
     """
     homes = OURS | LIBRARIES | sys.stdlib_module_names
     for base in kind.__mro__:
@@ -346,7 +353,7 @@ def _place(file: str, line: int) -> str:
 
 
 def _spelt_out(error: BaseException) -> str | None:
-    """Return the text of an exception if it stands in the code that raised it as it is; None if it was put together."""
+    """Return an exception's text if it is a constant in its code, else None."""
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]
@@ -354,7 +361,6 @@ def _spelt_out(error: BaseException) -> str | None:
 
 
 def _withhold_warnings() -> Callable[[], None]:
-    """Show warnings without their messages, unless they are withheld already; return what undoes that."""
     global _show
     if warnings.showwarning is _show_warning:
         return lambda: None
@@ -370,7 +376,6 @@ def _withhold_warnings() -> Callable[[], None]:
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
 ) -> None:
-    """Stand in for ``warnings.showwarning`` while plugins run."""
     if issubclass(category, AuditorWarning):
         _show(message, category, filename, lineno, file, line)
     else:
@@ -378,24 +383,30 @@ def _show_warning(
 
 
 def tell_warning(category: type[Warning], filename: str, line: int) -> None:
-    """Tell the kind and the place of a plugin's warning, never its message; a warning of our code or a library is not told."""
+    """Print kind and place of a plugin's warning, but not the message.
+
+    Warnings of this project and of libraries are ignored.
+    """
     files = {vars(module).get("__file__"): name.partition(".")[0] for name, module in sys.modules.copy().items()}
     if files.get(filename) not in OURS | LIBRARIES | sys.stdlib_module_names:
         with suppress(Exception):
             sys.stderr.write(f"warning: {known(category).__name__}{_place(filename, line)} ({WITHHELD})\n")
 
 
-# -- what nobody catches ---------------------------------------------------------------------------------------------------
+# -- uncaught exceptions ---------------------------------------------------------------------------
 
 
 def withhold_uncaught() -> Callable[[], None]:
-    """Let warnings, and exceptions in threads and ``__del__``, be reported without their messages; return what undoes that."""
+    """Withhold messages of warnings and uncaught exceptions.
+
+    Return a function that undoes it.
+    """
     before, show_warnings = (threading.excepthook, sys.unraisablehook), _withhold_warnings()
 
     def tell(found: Any) -> None:
         if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
             with suppress(Exception):
-                sys.stderr.write(f"warning: an exception that nobody caught: {failure_reason(found.exc_value)}\n")
+                sys.stderr.write(f"warning: an uncaught exception: {failure_reason(found.exc_value)}\n")
 
     def undo() -> None:
         threading.excepthook, sys.unraisablehook = before

@@ -1,6 +1,6 @@
-"""Libraries that take long to import and that few commands need: each is imported when something is first asked of it.
+"""Slow libraries, imported at first use.
 
->>> from auditor.process.deferred import pd    # `import pandas as pd` takes a quarter of a second, and every start would pay for it
+>>> from auditor.process.deferred import pd    # `import pandas as pd` takes 0.25 s at every start
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ __all__ = ["pa", "pd", "pq", "scipy"]
 
 
 class _Deferred(ModuleType):
-    """A module that stands in for another of its name."""
-
     def __getattr__(self, name: str) -> Any:
-        """Import what this stands for, and look there."""
         return getattr(import_module(self.__name__), name)
 
 

@@ -1,4 +1,4 @@
-"""What this process has loaded: versions of packages, and the libraries of linear algebra, held to one thread."""
+"""Loaded packages: versions, and linear algebra on one thread."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 THREADS = ("BLIS_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-"""Variables that libraries of linear algebra read as they are loaded; a library loaded later by another name would not be held."""
+"""Environment variables that linear algebra libraries read when loaded; others are not limited."""
 
 
 _whose = {"ours": False}
 
 
 def begin_program() -> None:
-    """Say that this process is our own program, in which libraries of linear algebra that are loaded from now on take one thread.
+    """Mark this process as the program, with linear algebra on one thread.
 
-    So do those of programs started from here. Another's program, that imports this package, decides for itself. Nor is pydantic to look for
-    plugins of its own, unless whoever starts the program says so: it would read files of all installed distributions at every start.
+    Child processes inherit the limit. Programs that import this package are not affected.
+    Pydantic's plugin search is off by default, because it reads files of all distributions.
     """
     _whose["ours"] = True
     os.environ.update(dict.fromkeys(THREADS, "1"))
@@ -34,22 +34,25 @@ def begin_program() -> None:
 
 
 def may_fork() -> bool:
-    """Return whether copies of this process may work for it: of our own program, whose few threads are known, on Linux with semaphores."""
+    """Return whether this process may fork workers.
+
+    Only the program itself on Linux with semaphores may, because its threads are known.
+    """
     if not (_whose["ours"] and sys.platform == "linux"):
         return False
-    from multiprocessing import get_context  # a hundredth of a second, which `auditor --help` would pay for
+    from multiprocessing import get_context  # 0.01 s, which `auditor --help` need not spend
 
     try:
-        get_context("fork").Lock()  # some containers and functions in the cloud have none
+        get_context("fork").Lock()  # missing in some containers and cloud functions
     except (ImportError, OSError):
         return False
     return True
 
 
 def processors() -> int:
-    """Return how many processors this process may use: the machine's, or fewer where the shell or a container sets a limit."""
+    """Return the processors available, with limits of shell and container."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with suppress(OSError, ValueError):  # no such system, or the word «max»
+    with suppress(OSError, ValueError):  # missing file, or the word «max»
         quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
         count = min(count, max(1, quota // period))
     return count
@@ -57,20 +60,20 @@ def processors() -> int:
 
 @cache
 def version(package: str) -> str:
-    """Return the version of an installed package; looked up once, as all of its metadata is parsed each time.
+    """Return the version of an installed package, cached.
 
     Raises
     ------
     importlib.metadata.PackageNotFoundError
-        It is not installed.
+        The package is not installed.
     """
-    from importlib import metadata  # a hundredth of a second, which `auditor --help` would pay for
+    from importlib import metadata  # 0.01 s, which `auditor --help` need not spend
 
     return metadata.version(package)
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Hold linear algebra to one thread: its sums depend on the number of threads, and results must not."""
+    """Limit linear algebra to one thread, for reproducible sums."""
     if any(os.environ.get(variable) != "1" for variable in THREADS):
         import scipy.linalg  # noqa: F401 - a tenth of a second; its own library of linear algebra would not be held if it came later
 
@@ -80,19 +83,16 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """Finding the libraries takes as long as a small audit: they are looked for again only after an import, which may have brought one."""
-    from threadpoolctl import ThreadpoolController  # here for start-up, as `scipy.linalg` above
+    """Return the linear algebra libraries, cached until a further import."""
+    from threadpoolctl import ThreadpoolController  # start-up
 
-    del modules  # the cache's key
+    del modules  # cache key
     return ThreadpoolController()
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Import without Python's collector of circles: what is imported stays, and it would go through all of it again and again.
-
-    Nor does it look at it later, from the first time on in a process.
-    """
+    """Import without garbage collection, and exclude imported objects from it."""
     gc.disable()
     try:
         yield
@@ -103,5 +103,5 @@ def without_collection() -> Iterator[None]:
 
 @cache
 def _freeze() -> None:
-    """Once; `gc.get_freeze_count` would count all of it each time, which takes 20 milliseconds."""
+    """Freeze once; `gc.get_freeze_count` would take 20 ms per call."""
     gc.freeze()

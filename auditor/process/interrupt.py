@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end a run in order: the first stops the work and leaves time to report it, the second stops the program."""
+"""Ctrl-C and SIGTERM: the first stops the work, the second the program."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONE_PRESS = 0.3
-"""Seconds within which signals are one request: ``timeout`` and shells send theirs to a process and again to its group."""
+"""Seconds within which signals are one request; ``timeout`` and shells signal a process and its group."""
 STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
 
 _leave = os._exit
-"""As it is before any plugin runs: the second Ctrl-C ends the program whatever they did."""
+"""Original ``os._exit``, so that the second Ctrl-C works despite plugins."""
 
 
 class CtrlC(KeyboardInterrupt):
-    """A signal, and not a KeyboardInterrupt that some plugin raised."""
+    """A signal, as opposed to a plugin's KeyboardInterrupt."""
 
     status = 128 + signal.SIGINT
-    """The exit status that it asks for."""
+    """Exit status of the signal."""
 
 
 class Interrupted(CtrlC):
-    """The first SIGINT or SIGTERM; like KeyboardInterrupt it passes through ``except Exception``."""
+    """The first SIGINT or SIGTERM; ``except Exception`` does not catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Interrupted(CtrlC):
 
 
 def strike(number: int, frame: FrameType | None) -> None:
-    """Handle a signal as Python handles SIGINT, with an exception of our own.
+    """Handle a signal as Python handles SIGINT, with a project exception.
 
     Raises
     ------
@@ -55,9 +55,9 @@ def strike(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def own_interrupt() -> Iterator[None]:
-    """Raise ``Interrupted`` on SIGINT and SIGTERM, so that a command cleans up and reports the signal.
+    """Raise ``Interrupted`` on SIGINT and SIGTERM, for cleanup and report.
 
-    SIGINT that the parent process ignored (nohup, cron) counts again. Another program's handler stays.
+    An ignored SIGINT (nohup, cron) is enabled again. Handlers of other programs stay.
     """
     replaced: dict[signal.Signals, tuple[Any, ...]] = {
         signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN), signal.SIGTERM: (signal.SIG_DFL,),
@@ -74,21 +74,19 @@ def own_interrupt() -> Iterator[None]:
 
 
 class _State:
-    """What has arrived; signals belong to the process, so there is one."""
-
     waiting: int | None = None
-    """A signal that has not been raised yet."""
+    """A signal not yet raised."""
     heard: int | None = None
-    """The first: those that follow at once are the same request, later ones end the program."""
+    """The first signal; prompt repetitions are one request, later ones end the program."""
     depth: int = 0
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Turn the first SIGINT or SIGTERM into ``Interrupted`` in the main thread, and the second into the end of the program.
+    """Raise ``Interrupted`` on the first signal, exit on the second.
 
-    A second one counts from 0.3 s after the first, and is obeyed even while compiled code runs. Does nothing outside the main thread,
-    where Python allows no signal handlers.
+    The second counts from 0.3 s after the first, even while compiled code runs. Only the main
+    thread can set handlers; in others the block has no effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -113,7 +111,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Let the first signal wait until the block is done: for writing what must be written whole."""
+    """Delay the first signal to the end of the block, for complete writes."""
     _State.depth += 1
     try:
         yield
@@ -123,19 +121,19 @@ def shielded() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal arrived that could not be raised where it met the program."""
+    """Raise ``Interrupted`` if a delayed signal is waiting."""
     if _State.waiting is not None and _State.depth == 0:
         number, _State.waiting = _State.waiting, None
         raise Interrupted(number)
 
 
 def exit_status() -> int | None:
-    """Return the exit status that the signal heard asks for, 128 and its number; None when none was."""
+    """Return 128 plus the received signal's number, or None."""
     return None if _State.heard is None else 128 + _State.heard
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    """Python calls this between two instructions of the main thread, which may be long after the signal."""
+    """Python calls this between instructions, possibly long after the signal."""
     del frame
     if _State.heard is None:
         _State.waiting = _State.heard = number
@@ -143,7 +141,7 @@ def _handle(number: int, frame: FrameType | None) -> None:
 
 
 def _watch(reader: socket.socket) -> None:
-    """Read the numbers of signals as they arrive, whatever the main thread is doing."""
+    """Read signal numbers at arrival, independent of the main thread."""
     first: float | None = None
     while numbers := reader.recv(64):
         now = time.monotonic()
@@ -156,5 +154,5 @@ def _watch(reader: socket.socket) -> None:
 
 
 def _say(text: str) -> None:
-    with suppress(OSError):  # nobody listens
+    with suppress(OSError):  # standard error is closed
         os.write(2, text.encode())

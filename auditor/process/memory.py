@@ -1,4 +1,4 @@
-"""How much memory there is for a table, so that one that will not fit is refused before it is drawn; and keeping what was freed."""
+"""Available memory, a check before drawing, reuse of freed memory."""
 
 from __future__ import annotations
 
@@ -12,48 +12,46 @@ from auditor.errors import DataError
 from auditor.text.column_names import counted
 
 BYTES_PER_VALUE = 32
-"""Of a table in memory while it is drawn, looked over and audited: four arrays of doubles (the peak of drawn Gaussian tables of 4 and 16
-columns, with and without ``standardize``, grew by 24 to 27 bytes a value between 100,000 and 1,000,000 rows)."""
+"""Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to 27 bytes."""
 CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 KEPT_BYTES = 2**24
-"""Arrays of up to so many are made of memory that others were freed from; twice as many may stay unused."""
+"""Largest array in bytes for reuse of freed memory; up to twice as much may stay unused."""
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Have arrays made in memory that earlier ones left, which glibc by itself hands back to the system and asks for again.
+    """Let glibc reuse freed memory instead of returning it to the system.
 
-    The system blanks every page anew, which took a tenth of an audit. There is no switch that Python reaches without a library of C: but
-    glibc keeps all up to the size of the largest block that was ever freed (``mallopt(3)``, ``M_MMAP_THRESHOLD``). This one is never
-    touched, and so costs nothing. Where memory is another library's, nothing happens.
+    New pages cost a tenth of an audit. glibc keeps blocks up to the largest size ever freed
+    (``mallopt(3)``, ``M_MMAP_THRESHOLD``), so one untouched block of this size suffices.
     """
-    import numpy as np  # a twentieth of a second, which those who only ask what there is would pay for
+    import numpy as np  # 0.05 s, which listing commands need not spend
 
     np.empty(KEPT_BYTES, dtype=np.uint8)  # freed at once
 
 
 def available() -> int:
-    """Return the bytes that this process may use: the machine's memory, or less where a container or the shell sets a limit."""
+    """Return the usable bytes: the machine's memory, or a lower limit."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     limits += [soft for soft, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if soft != resource.RLIM_INFINITY]
     for name in CONTROL_GROUPS:
-        with suppress(OSError, ValueError):  # no such system, or the word «max»
+        with suppress(OSError, ValueError):  # missing file, or the word «max»
             limits.append(int(Path(name).read_text(encoding="ascii")))
     return min(limits)
 
 
 def free() -> int:
-    """Return the bytes that could be had just now without taking them from other programs; ``available`` where the system does not say."""
+    """Return the bytes free now, or ``available`` if unknown."""
     with suppress(OSError, ValueError, IndexError):
-        told = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
-        return min(available(), int(told.split()[0]) * 1024)
+        stated = Path("/proc/meminfo").read_text(encoding="ascii").partition("MemAvailable:")[2]
+        return min(available(), int(stated.split()[0]) * 1024)
     return available()
 
 
 def check_room(rows: int, width: int) -> None:
-    """Raise `DataError` when a table of so many rows and attributes, which is held in memory, does not fit there."""
+    """Raise `DataError` if a table does not fit in memory."""
     needed, there = rows * width * BYTES_PER_VALUE / 2**30, available() / 2**30
     if needed > there:
         problem = f"{rows:,} rows of {counted(width, 'column')} need {needed:,.1f} GiB of memory, and there are {there:,.1f} GiB"

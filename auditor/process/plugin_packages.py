@@ -1,4 +1,4 @@
-"""Which packages declare plugins, and which modules are in them; found without importing any."""
+"""Plugin packages and their modules, found without import."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ENTRY_POINT_GROUP = "auditor.plugins"
 
 
 def declared() -> list[EntryPoint]:
-    """Return the entry points that name plugin packages, by name; files of all installed distributions are read."""
+    """Return the entry points of plugin packages, by name."""
     return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
 
 
 def modules_in(package: str, folders: Iterable[str]) -> Iterator[str]:
-    """Yield the full names of a package's modules, but for those whose names begin with ``_``."""
+    """Yield the names of a package's public modules."""
     for info in pkgutil.iter_modules(list(folders), package + "."):
         if not info.name.rpartition(".")[2].startswith("_"):
             yield info.name

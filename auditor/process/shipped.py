@@ -1,10 +1,10 @@
-"""Scenario files that come with the program."""
+"""Scenario files shipped with the program."""
 
 from pathlib import Path
 
 
 def shipped_folder() -> Path:
-    """Return their folder: of the installed package, or of a checkout, where it lies at the top."""
+    """Return the folder of shipped scenarios, in a package or checkout."""
     package = Path(__file__).parents[1]
     return next(filter(Path.is_dir, (package / "scenarios", package.parent / "scenarios")))
 

@@ -1,4 +1,4 @@
-"""The sections of a scenario, and the short forms that any of them may be written in."""
+"""Sections of a scenario and the short forms of their entries."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ FIELDS = (
 
 
 def optional_list(fields: dict[str, Any], name: str, problems: Problems) -> list[Any]:
-    """Return a section that may be left out, left empty, or hold nothing but comments."""
+    """Return an optional section; empty if missing, empty or only comments."""
     value = fields.get(name)
     return [] if value is None or value == [] else problems.sequence((name,), value)
 
 
 def split(item: Any) -> tuple[Any, Any]:
-    """Return name and argument of an entry: ``perfect``, ``{estimated: {rows: 400}}`` or ``{name: estimated, rows: 400}``."""
+    """Split an entry into name and argument.
+
+    Forms: ``perfect``, ``{estimated: {rows: 400}}`` or ``{name: estimated, rows: 400}``.
+    """
     if isinstance(item, str):
         return item, None
     if isinstance(item, dict) and isinstance(item.get("name"), str):

@@ -1,4 +1,4 @@
-"""Values from Python as YAML would have given them, so that a scenario from a mapping is read as one from a file."""
+"""Conversion of Python values to the values that YAML would give."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ DEEPEST = 50
 
 
 def plain(value: Any, path: Path = ()) -> Any:
-    """Return a value as YAML would have given it: numpy scalars, arrays and tuples become Python's own.
+    """Convert numpy scalars, arrays, tuples and paths to plain values.
 
     Raises
     ------
     ScenarioError
-        Something in it could not stand in a scenario file: an object, a huge integer, bottomless nesting.
+        A value has no YAML form: an object, a huge integer, or deep nesting.
     """
     if len(path) > DEEPEST:
         raise ScenarioError([Problem(format_path(path[:3]), f"is nested too deeply: over {DEEPEST} lists and mappings in one another")])

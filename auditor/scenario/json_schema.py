@@ -1,4 +1,4 @@
-"""The JSON Schema of a scenario, made from what is installed, for editors that complete and check as one types."""
+"""JSON Schema of a scenario for editors, from the installed plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ JSON = dict[str, Any]
 
 
 def scenario_schema() -> JSON:
-    """Return the JSON Schema (draft 2020-12) of a scenario, with every installed plugin's parameters."""
+    """Return the JSON Schema (draft 2020-12) of a scenario, with all plugins."""
     definitions: JSON = {}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -49,7 +49,7 @@ def scenario_schema() -> JSON:
 
 
 def _ordered(properties: JSON) -> JSON:
-    """Return properties in the order of the documentation; a field without a schema of its own takes anything."""
+    """Return properties in documentation order; others accept anything."""
     return {field: properties.get(field, {}) for field in FIELDS}
 
 
@@ -62,23 +62,20 @@ def _optional(item: JSON) -> JSON:
 
 
 def _named(name: str, properties: JSON, required: list[str]) -> JSON:
-    """Return the schema of ``{name: estimated, rows: 400}``, which says the same as ``{estimated: {rows: 400}}``."""
     return _object(["name", *required], {"name": {"const": name}, **properties})
 
 
 def _object(required: list[str], properties: JSON) -> JSON:
-    """Return the schema of a mapping that may have these keys and no others."""
     return {"type": "object", "required": required, "additionalProperties": False, "properties": properties}
 
 
 def _shared(name: str, schema: JSON, definitions: JSON) -> JSON:
-    """Put a schema among the definitions and return a reference to it."""
     definitions[name] = schema
     return {"$ref": f"#/$defs/{name}"}
 
 
 def _parameters(kind: str, name: str, definitions: JSON) -> JSON:
-    """Return the properties of one plugin's parameters, their nested models moved to the shared definitions."""
+    """Return a plugin's parameter properties, with shared nested models."""
     model_class = registry.get(kind, name).Parameters
     schema: JSON = model_class.model_json_schema(by_alias=True, ref_template=f"#/$defs/{kind}-{name}-{{model}}")
     for model, definition in schema.pop("$defs", {}).items():
@@ -170,7 +167,6 @@ def _bins() -> JSON:
 
 
 def _model(definitions: JSON) -> list[JSON]:
-    """A published regression or regression tree, to be fitted to the table or with its figures."""
     common: JSON = {
         "target": {"type": "string"},
         "rows": {"type": "integer", "minimum": 2},
@@ -193,7 +189,6 @@ def _model(definitions: JSON) -> list[JSON]:
 
 
 def _rules() -> JSON:
-    """Published margins, association rules and a decision tree; one of them at least."""
     name, share = {"type": "string"}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
     names = {"anyOf": [name, {"type": "array", "items": name, "minItems": 1}]}
     values = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}

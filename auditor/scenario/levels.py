@@ -1,4 +1,4 @@
-"""Levels of perturbation as a scenario writes them, and the numbers they stand for."""
+"""Levels of perturbation: parsing and resolution to numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from auditor.numerics.random_streams import stream
 from auditor.parameters import is_whole, whole
 
 MOST_COPIES = 10_000
-"""More is a slip of the pen: at a million copies the copies' covariance alone would take terabytes."""
+"""Limit against typing errors: a million copies would need terabytes for their covariance."""
 
 RANGES = ("uniform", "log-uniform", "linear")
 DRAWN = ("uniform", "log-uniform")
 CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
-"""What else levels may be stated in, and the noise at level 1 that goes with it (``auditor.scenario.stated_levels``)."""
+"""Other units of levels, and the noise at level 1 (``auditor.scenario.stated_levels``)."""
 ORDERS = ("ascending", "descending")
 
 LARGEST = sys.float_info.max
@@ -26,28 +26,28 @@ LARGEST = sys.float_info.max
 
 @dataclass(frozen=True)
 class Levels:
-    """A list in order of release, or a range to take ``count`` levels from.
+    """A list of levels in order of release, or a range with ``count`` levels.
 
     Attributes
     ----------
     values : tuple of float or None
-        The list itself.
+        The list.
     kind : 'uniform', 'log-uniform', 'linear' or None
-        Drawn uniformly, drawn uniformly in the logarithm, or evenly spaced with both ends included.
+        Uniform draws, draws uniform in the logarithm, or even spacing with both ends.
     low, high : float
         Ends of the range.
     count : int
-        How many.
+        Number of levels.
     order : 'ascending', 'descending' or None
-        Sort them before they are released; else they come as drawn, or from low to high.
+        Order of release; None keeps the draws' order, or low to high.
     out_of : int
-        With an order: how many are drawn and sorted, of which the first ``count`` are released; 0 for ``count`` itself.
+        With an order: draw and sort this many, and release the first ``count``; 0 means ``count``.
     each_replicate : bool
-        Whether every replicate draws them anew, so that figures are means over draws of levels as well as of noise.
+        Whether every replicate draws new levels, so that figures are means over levels and noise.
     currency : 'scale', 'epsilon', 'gaussian-dp' or None
-        What levels were stated in, other than noise multiples; ``values`` is then None until they are found.
+        Unit of stated levels other than noise multiples; ``values`` is then None until resolved.
     stated : tuple of float
-        As they were stated.
+        The levels in this unit.
     """
 
     values: tuple[float, ...] | None = None
@@ -62,7 +62,7 @@ class Levels:
     stated: tuple[float, ...] = ()
 
     def spec(self) -> Any:
-        """Return them as a scenario would spell them."""
+        """Return the levels in scenario form."""
         if self.currency is not None:
             return {self.currency: list(self.stated)}
         if self.values is not None:
@@ -75,8 +75,9 @@ class Levels:
     def resolve(self, seed: int, replicate: int = 1) -> tuple[float, ...]:
         """Return the levels in order of release.
 
-        Random ones depend on seed and range alone, and on the replicate where each draws them anew: two schemes with the same range get the
-        same draws and are compared on equal terms, and a larger count only adds to a smaller one's.
+        Random levels depend only on seed and range, and on the replicate if ``each_replicate``.
+        Schemes with equal ranges get equal draws. A larger count extends the draws of a smaller
+        one.
         """
         if self.values is not None:
             return self.values
@@ -87,7 +88,7 @@ class Levels:
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
         if self.kind == "linear":
             return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
-        again = (replicate,) if self.each_replicate and replicate > 1 else ()  # the first replicate's are those that all would share
+        again = (replicate,) if self.each_replicate and replicate > 1 else ()  # the first replicate keeps the common draws
         rng = stream(seed, "levels", self.kind, self.low, self.high, *again)
         if self.kind == "uniform":
             return tuple(float(level) for level in rng.uniform(self.low, self.high, self.count))
@@ -96,12 +97,12 @@ class Levels:
 
 
 def parse_levels(value: Any) -> Levels:
-    """Read levels from a scenario or a Python call.
+    """Parse levels from a scenario or a Python call.
 
     Raises
     ------
     ValueError
-        Saying what was expected.
+        Invalid levels; the message states the expected form.
     """
     if isinstance(value, Levels):
         return value
@@ -162,7 +163,7 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; compares integers beyond a double's range too
+    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; integers beyond a double's range compare correctly
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,7 @@
-"""Tells a table that was given where a scenario is due, before any of it is parsed: messages about syntax would quote its cells."""
+"""Detection of tables given as scenarios, before parsing.
+
+Messages on syntax would quote cells of the table.
+"""
 
 from __future__ import annotations
 
@@ -16,22 +19,22 @@ SUFFIXES = (
     ".sqlite3", ".mdb", ".accdb", ".jsonl", ".ndjson", ".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".tar",
 )  # fmt: skip
 LOOKED_AT = 2**20
-"""Bytes of the file's start that are looked at; no scenario has more."""
+"""Bytes of the file's start to read; scenarios are smaller."""
 
 _FIELD = re.compile(rf"""^[\s{{,]*["']?({"|".join(FIELDS)})["']?\s*:(?!\S)""", re.MULTILINE)
-"""A field of a scenario at the beginning of a line, in YAML or in JSON; all of a document in JSON may stand on one line."""
+"""A scenario field at the start of a line; JSON may be on one line."""
 _JSON_FIELD = re.compile(rf"""^\s*{{.*["']({"|".join(FIELDS)})["']\s*:""", re.DOTALL)
 
 
 def check_no_table(path: Path) -> None:
-    """Refuse a table, and any other file that holds nothing of a scenario; say what to do, and quote nothing.
+    """Refuse a table or any other file without scenario fields, with advice.
 
-    Files that cannot be read, or are text in another encoding, are left to whoever reads them.
+    The message quotes nothing. Unreadable files and other encodings pass; the reader reports them.
 
     Raises
     ------
     AuditorError
-        It is none.
+        The file is not a scenario.
     """
     file = shortened(str(path), 100)
     if _is_readable(path):
@@ -54,7 +57,6 @@ def check_no_table(path: Path) -> None:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file, or what a folder holds, is called what readers of tables read."""
     if path.is_dir():
         try:
             return any(inside.suffix.lower() in file_kinds.SUFFIXES for inside in path.iterdir() if inside.is_file())

@@ -1,4 +1,4 @@
-"""A scenario after every check: what to audit, fully spelled out."""
+"""Checked scenario with all defaults resolved."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ SCENARIO_VERSION = 1
 
 @dataclass(frozen=True)
 class PluginUse:
-    """One use of a plugin: its name, an id that tells two uses apart, and checked parameters."""
+    """One use of a plugin: its name, a unique id and checked parameters."""
 
     name: str
     id: str
     parameters: PluginParameters
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the use in scenario form, with defaults."""
         return {"name": self.name, "id": self.id, **self.parameters.model_dump(mode="json", by_alias=True)}
 
 
 @dataclass(frozen=True)
 class AttackUse(PluginUse):
-    """One use of an attack, on those of the scenario's coalitions that are among its own; on all of them where it has none."""
+    """One use of an attack, on its own coalitions or, without any, on all."""
 
     coalitions: tuple[Coalitions, ...] = ()
 
     def tries(self, coalition: Coalition, M: int) -> bool:
-        """Whether it is tried on a coalition among M copies."""
+        """Whether the attack runs on a coalition among M copies."""
         return not self.coalitions or any(entry.matches(coalition, M) for entry in self.coalitions)
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the use in scenario form, with defaults."""
         return super().spec() | ({"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {})
 
 
@@ -56,12 +56,12 @@ class SchemeUse(PluginUse):
     Attributes
     ----------
     levels : Levels or None
-        What to release; None for schemes that have no levels.
+        Levels to release; None for schemes without levels.
     already_out : float or int
-        How many copies (an integer), or what share of them (a number below 1, rounded down), were out before the rest was asked
-        for in one request. Changes no law; ``seconds`` then times that last request.
+        Number of copies (an integer), or their share (below 1, rounded down), released before the
+        last request. It does not change the law; ``seconds`` measures the last request.
     public_grid : bool
-        Whether copies are drawn on the grid that copies for release lie on (docs/release.md), rather than as doubles of any digits.
+        Whether copies are on the grid of copies for release (docs/release.md).
     """
 
     levels: Levels | None = None
@@ -69,7 +69,7 @@ class SchemeUse(PluginUse):
     public_grid: bool = False
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the use in scenario form, with defaults."""
         extra: dict[str, Any] = {} if self.levels is None else {"levels": self.levels.spec()}
         extra |= {"already-out": self.already_out} if self.already_out else {}
         return super().spec() | extra | ({"public-grid": True} if self.public_grid else {})
@@ -77,39 +77,37 @@ class SchemeUse(PluginUse):
 
 @dataclass(frozen=True)
 class Measure:
-    """Something to measure beyond what every cell gets.
+    """An additional measure.
 
     Attributes
     ----------
     name : str
-        ``within``, ``exact``, ``error-distribution``, ``error-quantiles``, ``interval-privacy``, ``entropy-privacy``, ``error-bounds`` or
-        ``seconds``.
+        A key of ``auditor.scenario.read_measures.MEASURES``.
     options : dict
-        Its own.
+        Options of this measure.
     """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> Any:
-        """Return it as a scenario would spell it."""
+        """Return the measure in scenario form."""
         return {self.name: dict(self.options)} if self.options else self.name
 
 
 class UtilityUse(NamedTuple):
-    """What the copies should still be good for.
+    """Utility of the copies.
 
     Attributes
     ----------
     target : str or None
-        Column to predict: a source's class label, any other column of the data, or an attribute of the table; ``label``: the class that
-        the source comes with, whatever its name; None: no models.
+        Column to predict: any column, or ``label`` for the source's class. None means no models.
     models : tuple of str
         Names in ``auditor.scenario.read_measures.MODELS``.
     folds : int
-        Of the cross-validation.
+        Number of cross-validation folds.
     test : 'original' or 'copy'
-        Whether a model trained on a copy's training folds is scored on the original's held-out records or on the copy's.
+        Table of the held-out records.
     """
 
     target: str | None = None
@@ -118,14 +116,14 @@ class UtilityUse(NamedTuple):
     test: str = "original"
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the section in scenario form, with defaults."""
         if self.target is None:
             return {}
         return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
 
 
 class ExpectationUse(NamedTuple):
-    """A statement that the audit must prove or refute; ``place`` is its number in the section ``expect``, from 0."""
+    """A statement to prove or refute; ``place`` is its index under ``expect``."""
 
     name: str
     expectation: Statement
@@ -133,13 +131,13 @@ class ExpectationUse(NamedTuple):
     place: int = 0
 
     def asks_pooling(self, scheme: str, point: Mapping[str, Any]) -> bool:
-        """Whether it asks what pooling one scheme's copies buys at a sweep point, which takes long to find out."""
+        """Whether it needs a scheme's pooling gain at a sweep point (slow)."""
         wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
         covered = scheme in (wanted if isinstance(wanted, list) else [wanted]) and sweep.items() <= point.items()
         return self.expectation.needs_pooling and covered
 
     def spec(self) -> dict[str, Any]:
-        """Return it as a scenario would spell it, defaults filled in."""
+        """Return the expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
         defaults = self.expectation.parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
         spelt_by_metric = self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ()))
@@ -150,11 +148,11 @@ class ExpectationUse(NamedTuple):
 
 @dataclass(frozen=True)
 class Scenario:
-    """An audit, fully spelled out; ``auditor.run`` takes it.
+    """A checked audit; ``auditor.run`` accepts it.
 
-    ``expect`` are the expectations as written, ``judged`` those that results are asked: more of them where a sweep changes one.
-    ``document`` is the scenario as plain values, before defaults: sweeps are applied to it. ``places`` knows where in the file each field
-    is written, for messages.
+    ``judged`` has the expectations to evaluate; a sweep may multiply the written ``expect``.
+    ``document`` has plain values before defaults, for sweeps. ``places`` maps fields to file
+    positions.
     """
 
     title: str
@@ -177,7 +175,7 @@ class Scenario:
     places: Places = field(default_factory=Places, repr=False, compare=False)
 
     def spec(self) -> dict[str, Any]:
-        """Return the scenario with every default filled in; reading it again gives the same audit."""
+        """Return the scenario with every default; it reads back equal."""
         return {
             "schema": SCENARIO_VERSION,
             "title": self.title,
@@ -196,13 +194,19 @@ class Scenario:
         }
 
     def sweep_points(self) -> list[dict[str, Any]]:
-        """Return every combination of swept values, path → value; one empty point when nothing is swept."""
+        """Return every combination of swept values as path → value.
+
+        Without a sweep, the list has one empty point.
+        """
         return [dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())]
 
     def replicates_of(self, use: SchemeUse) -> int:
-        """Return how often a scheme is audited: copies from files are there once, and to count them again would narrow every interval."""
+        """Return a scheme's number of audits: 1 for copies from files.
+
+        Repeated counts of identical files would narrow every interval.
+        """
         return self.replicates if registry.get("scheme", use.name).makes_copies else 1
 
     def measure(self, name: str) -> Measure | None:
-        """Return the measure of that name, if asked for."""
+        """Return the measure with a name, or None."""
         return next((measure for measure in self.measures if measure.name == name), None)

@@ -1,4 +1,4 @@
-"""Collects everything that is wrong with a scenario, each with the path of its field, in words a user can act on."""
+"""Collection of a scenario's errors, each with its field's path."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 @dataclass
 class Problems:
-    """What was found wrong so far: (path, message, whether the *key* is at fault)."""
+    """Errors so far: (path, message, whether the *key* is wrong)."""
 
     found: list[tuple[Path, str, bool]] = field(default_factory=list)
 
     def add(self, path: Path, message: str, key: bool = False) -> None:
-        """Note one problem; ``key`` says that the position is the key's and not the value's."""
+        """Add an error; ``key`` places it at the key instead of the value."""
         self.found.append((path, message, key))
 
     def attempt(self, path: Path, parse: Callable[[Any], T], value: Any) -> T | None:
-        """Return ``parse(value)``, or note the ValueError it raises."""
+        """Return ``parse(value)``, or add the ValueError that it raises."""
         try:
             return parse(value)
         except ValueError as error:
@@ -35,7 +35,10 @@ class Problems:
             return None
 
     def mapping(self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
-        """Return a mapping's known keys, noting unknown and missing ones; an empty one if it is no mapping."""
+        """Return a mapping's known keys; report unknown and missing keys.
+
+        Other types are reported and give an empty mapping.
+        """
         if not isinstance(value, dict):
             self.add(path, f"must be a mapping; got {shown(value) if path else kind_of(value)}")
             return {}
@@ -49,7 +52,7 @@ class Problems:
         return {key: item for key, item in value.items() if key in known}
 
     def sequence(self, path: Path, value: Any) -> list[Any]:
-        """Return a list; a lone item counts as a list of one, and an empty or missing list is noted."""
+        """Return a list; a single item becomes a list, and emptiness is an error."""
         if isinstance(value, (str, dict)):
             return [value]
         if not isinstance(value, (list, tuple)):
@@ -60,7 +63,7 @@ class Problems:
         return list(value)
 
     def unique(self, path: Path, names: Iterable[str | None], what: str) -> None:
-        """Note names that stand twice; None is a name that could not be read."""
+        """Report repeated names; None is an unreadable name."""
         seen: set[str] = set()
         remedy = "; give one of them an id of its own" if what in ("scheme", "attack") else ""
         for place, name in enumerate(names):
@@ -71,7 +74,7 @@ class Problems:
             seen.add(name)
 
     def model(self, path: Path, value: dict[str, Any], model: type[M]) -> M | None:
-        """Return the validated model, or note every error pydantic finds in it."""
+        """Return the validated model, or report all errors of pydantic."""
         try:
             return model.model_validate(value)
         except ValidationError as error:

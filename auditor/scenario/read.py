@@ -1,4 +1,4 @@
-"""From a file, a mapping or a shipped scenario's name to a checked `Scenario`, with every problem reported at once."""
+"""Reading of a `Scenario` from a file, a mapping or a shipped name."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def read_scenario(source: Source, overrides: Iterable[tuple[str, Any]] = (), see
     Parameters
     ----------
     source : path, mapping or Scenario
-        A YAML file, the name of a scenario that ships with the package (with or without ``.yaml``), or plain values.
+        A YAML file, the name of a shipped scenario (with or without ``.yaml``), or plain values.
     overrides : iterable of (str, value)
-        Places to change before anything is checked, as ``("data.rows", 1000)``.
+        Changes before any check, as ``("data.rows", 1000)``.
     seed : int, optional
-        Instead of the scenario's own.
+        Replaces the scenario's seed.
 
     Raises
     ------
     ScenarioError
-        Everything that is wrong, each with file, line, column and field.
+        All errors, each with file, line, column and field.
     AuditorError
-        There is no such file, or an override's path leads nowhere.
+        The file does not exist, or an override's path is invalid.
     """
     value, name, base, places = _open(source)
     changes = [*overrides, *([("seed", seed)] if seed is not None else [])]
@@ -69,12 +69,12 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
 
 
 def rebuild(document: dict[str, Any], base: FilePath | None, name: str) -> Scenario:
-    """Return a scenario from the document of one that was checked before, as a worker receives it.
+    """Return a scenario from a checked document, as a worker receives it.
 
     Raises
     ------
     ScenarioError
-        It is no longer valid here: a plugin or a file is missing on the worker's machine.
+        A plugin or file is missing on the worker's machine.
     """
     return _checked(document, base, name, Places())
 
@@ -89,12 +89,12 @@ def _checked(value: Any, base: FilePath | None, name: str, places: Places) -> Sc
 
 
 def find_scenario(name: str | os.PathLike[str]) -> FilePath:
-    """Return the path of a scenario file, or of the one of that name that ships with the package.
+    """Return the path of a scenario file, or of a shipped scenario.
 
     Raises
     ------
     AuditorError
-        There is neither.
+        Neither exists.
     """
     path = FilePath(name)
     if there := located(str(name)):

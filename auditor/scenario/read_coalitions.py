@@ -1,4 +1,4 @@
-"""The section `coalitions` of a scenario: names, numbers of copies, and how many are drawn at random."""
+"""Section ``coalitions``: names, copy numbers and random draws."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from auditor.types import Coalition
 
 
 def parse_coalitions(value: Any) -> Coalitions:
-    """Read one entry of ``coalitions``, or a filter's ``coalition``.
+    """Parse one entry of ``coalitions``, or a filter's ``coalition``.
 
     Raises
     ------
     ValueError
-        Saying what was expected.
+        Invalid entry; the message states the expected form.
     """
     if isinstance(value, str):
         if value not in NAMED:

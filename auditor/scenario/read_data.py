@@ -1,4 +1,4 @@
-"""The section ``data``: where the table comes from, and what is done to it before it is perturbed."""
+"""Section ``data``: source and preparation of the table."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("rounded", "public", "moments", "figures")
 """Of which ``moments`` and ``figures``, of earlier scenarios, are read as ``rounded``."""
 MOST_ROWS = 10**9
-"""More is a slip of the pen: a table of two columns would take 16 GB."""
+"""Limit against typing errors: two columns would need 16 GB."""
 LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
-"""Squares of spans are divided by variances of noise, which are at most so large."""
+"""Limit because squared spans are divided by noise variances up to `LARGEST_VARIANCE`."""
 
 
 def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
-    """Return the section ``data``, noting what is wrong with it; None when it is not clear what the source is.
+    """Return the section ``data`` or None, and report its errors.
 
-    A file is looked for in the folder ``base``, then in the working directory; it is not opened.
+    A file is searched in ``base``, then in the working directory. It is not opened.
     """
     if isinstance(value, str):
         value = {"source": value}
@@ -88,7 +88,6 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
 
 
 def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
-    """Return a field that takes one of some words, the first when it is left out."""
     value = section.get(name, choices[0])
     if value not in choices:
         problems.add(("data", name), f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}")
@@ -108,7 +107,7 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
 
 
 def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
-    """Return the bounds by column, noting every problem at its place; ``known`` are the columns asked for, where they are."""
+    """Return bounds by column; ``known`` are the audited columns, if stated."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -163,5 +162,5 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
 
 
 def is_path(source: str) -> bool:
-    """Tell whether a source without a suffix is a path, of a folder, rather than the name of a registered source."""
+    """Return whether a source without suffix is a folder's path."""
     return "/" in source or "\\" in source

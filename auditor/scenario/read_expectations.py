@@ -1,4 +1,4 @@
-"""The section ``expect``: which expectations, and whether what they filter by is anything that this scenario audits."""
+"""Section ``expect``: expectations and checks of their filters."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ REMEDIES = {
 
 
 class Audited(NamedTuple):
-    """What filters of an expectation may name; None where a sweep makes it another thing at every point.
+    """Valid values of filters; None if they change along a sweep.
 
     Attributes
     ----------
     ids : dict
-        Ids of schemes and of attacks, as written, whether or not the rest of them is right.
+        Ids of schemes and attacks, including entries with errors.
     knowledge : list of str or None
         Labels.
     measures : set of str
-        Measures and sections asked for.
+        Requested measures and sections.
     sweep : dict
         Swept paths and their values.
     """
@@ -52,7 +52,7 @@ class Audited(NamedTuple):
         utility: UtilityUse | None,
         sweep: dict[str, list[Any]],
     ) -> Audited:
-        """Return what a scenario's sections name."""
+        """Return the valid values of a scenario's filters."""
         swept = [parse_path(path) for path in sweep]
         ids: dict[str, list[str] | None] = {}
         for field in ("scheme", "attack"):
@@ -68,7 +68,7 @@ class Audited(NamedTuple):
 
 
 def read_expectations(fields: dict[str, Any], problems: Problems, audited: Audited) -> tuple[ExpectationUse, ...]:
-    """Return the section ``expect``, noting what is wrong with it; an entry with a problem is left out."""
+    """Return the section ``expect`` without invalid entries; report errors."""
     items = optional_list(fields, "expect", problems)
     uses = [_expectation(("expect", place), item, problems, audited) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)
@@ -141,7 +141,7 @@ def _check_filters(path: Path, where: dict[str, Any], problems: Problems, audite
 
 
 def _resolve_filters(path: Path, where: dict[str, Any], problems: Problems, audited: Audited) -> dict[str, Any]:
-    """Return filters with knowledge as labels, and the coalition checked."""
+    """Return filters with knowledge as labels, and check the coalition."""
     resolved = dict(where)
     if where.get("coalition") is not None:
         problems.attempt((*path, "coalition"), parse_coalitions, where["coalition"])
@@ -152,7 +152,7 @@ def _resolve_filters(path: Path, where: dict[str, Any], problems: Problems, audi
 
 
 def _knowledge_label(path: Path, item: Any, problems: Problems, known: list[str] | None) -> str:
-    """A filter may give a label, a kind's bare name, or what a scenario would write."""
+    """Return the label of a filter's label, bare kind or scenario entry."""
     if isinstance(item, str) and item.partition("(")[0] in KINDS:
         label = item
     else:

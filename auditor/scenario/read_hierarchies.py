@@ -1,4 +1,4 @@
-"""Reads ``data.hierarchies``: for each column nested mappings of nodes, with lists of its values at the ends."""
+"""Section ``data.hierarchies``: nested mappings with lists of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WANTED = "must map what values have in common to a list of them, or to a mapping
 
 
 def parse_hierarchies(value: Any, problems: Problems) -> dict[str, Any]:
-    """Return the declarations by column, noting every problem at its place."""
+    """Return the hierarchies by column and report errors."""
     at: Path = ("data", "hierarchies")
     if value is None:
         return {}

@@ -1,4 +1,4 @@
-"""The column that identifies records, said with the data or with the copies that are joined by it: one for a whole scenario."""
+"""Key column of the whole scenario, from the data or from joined copies."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from auditor.text.column_names import listed
 def with_shared_key(
     data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
 ) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
-    """Return data that leave the key column out of the audit, and schemes joined by it.
+    """Return data without the key column, and schemes joined by it.
 
-    Where the data name a key all copies from files are joined by it, and otherwise those whose scheme names one.
+    A key of the data joins all copies from files. Otherwise only schemes that name a key are
+    joined.
     """
     joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and "key" in type(use.parameters).model_fields]
     named = [data.key] if data is not None and data.key is not None else []
@@ -29,7 +30,7 @@ def with_shared_key(
     if len(keys) > 1:
         problems.add(where, f"must name one key column for the whole scenario; here are {listed(keys)}")
     elif keys[0] in audited:
-        problems.add(where, f"name the key {listed(keys)}, which is audited: a key tells records apart, and nothing else")
+        problems.add(where, f"name the key {listed(keys)}, which is audited: a key only identifies records")
     if named:
         joined = [use.parameters.model_copy(update={"key": keys[0]}) for use in joining]
         by_id = {use.id: parameters for use, parameters in zip(joining, joined, strict=True)}

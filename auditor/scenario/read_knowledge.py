@@ -1,4 +1,4 @@
-"""What the adversary knows, as a scenario or a Python call spells it."""
+"""Section ``knowledge``: the adversary's knowledge, from YAML or Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from auditor.scenario.problems import Problems
 
 
 def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, ...]:
-    """Return the section ``knowledge``, noting what is wrong with it; an entry with a problem is left out."""
+    """Return the section ``knowledge`` without invalid entries; report errors."""
     found: list[Knowledge | None] = []
     for place, item in enumerate(problems.sequence(("knowledge",), fields.get("knowledge", ["perfect"]))):
         try:
@@ -46,7 +46,7 @@ def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledg
 
 
 class KnowledgeError(ValueError):
-    """A state of knowledge is not spelt right; ``problems`` are the places below it, and what is wrong there."""
+    """Invalid knowledge; ``problems`` has relative places and messages."""
 
     def __init__(self, problems: Iterable[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
@@ -54,12 +54,12 @@ class KnowledgeError(ValueError):
 
 
 def parse_knowledge(value: Any) -> Knowledge:
-    """Read a state of knowledge from a scenario or a Python call.
+    """Parse a state of knowledge from a scenario or a Python call.
 
     Raises
     ------
     KnowledgeError
-        Saying what was expected, and where.
+        Invalid knowledge, with the place and the expected form.
     """
     if isinstance(value, Knowledge):
         return value
@@ -71,7 +71,7 @@ def parse_knowledge(value: Any) -> Knowledge:
         if argument is not None:
             raise KnowledgeError([((name,), f"takes no parameters; got {shown(argument)}")])
         return Perfect() if name == Perfect.name else UniformPrior()
-    # {name: known-records, count: 10} says the same as {known-records: 10}
+    # {name: known-records, count: 10} equals {known-records: 10}
     path: Path = () if isinstance(value, dict) and "name" in value else (name,)
     if name == Estimated.name:
         return _parse_estimated(argument, path)
@@ -111,12 +111,12 @@ MODEL_FIELDS = ("target", "predictors", "rows", "known", "coefficients", "interc
 
 
 def parse_model(argument: Any, path: Path) -> PublishedModel:
-    """Read a published regression or regression tree, with its figures or to be fitted to the table.
+    """Parse a published regression or tree, with figures or to be fitted.
 
     Raises
     ------
     KnowledgeError
-        Saying what was expected, and where.
+        Invalid knowledge, with the place and the expected form.
     """
     if not isinstance(argument, dict):
         raise KnowledgeError([(path, f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}")])
@@ -166,7 +166,6 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
 
 
 def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> tuple[list[str], Regression | None]:
-    """Return the predictors of a regression whose figures are stated, and the figures; None if one is missing or wrong."""
     before, coefficients = len(wrong), argument.get("coefficients")
     if not isinstance(coefficients, dict) or not coefficients:
         wrong.append(((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}"))
@@ -183,11 +182,11 @@ def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path,
 
 
 MOST_SPLITS = 8
-"""On the way to a leaf: 256 leaves, each with a law of its own."""
+"""Largest depth: 256 leaves, each with a law of its own."""
 
 
 def predictors_of(node: Split | Leaf | None) -> dict[str, None]:
-    """Return the attributes that a tree splits on, in the order in which they first stand in it."""
+    """Return the attributes of a tree's splits, in order of first use."""
     return {node.on: None} | predictors_of(node.below) | predictors_of(node.above) if isinstance(node, Split) else {}
 
 
@@ -197,7 +196,6 @@ def leaves_of(node: Split | Leaf) -> list[Leaf]:
 
 
 def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
-    """Return a regression tree whose figures are stated, noting what is wrong with it; None then."""
     before = len(wrong)
     found = _parse_node(tree, path, {}, wrong)
     if found is None or len(wrong) > before:
@@ -212,15 +210,14 @@ def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]])
 
 
 SHARES_OFF = 0.01
-"""By how much published shares may miss 1, rounded as they are."""
+"""Tolerance for the sum of rounded shares."""
 
 
 Within = dict[str, tuple[float, float]]
-"""Between which values the splits above a node have put its records, by attribute."""
+"""Bounds by attribute from the splits above a node."""
 
 
 def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
-    """Return a split or a leaf, noting all that is wrong in it and below it; None then."""
     if not isinstance(node, dict) or not node:
         wrong.append((path, f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}"))
         return None
@@ -244,7 +241,6 @@ def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, s
 
 
 def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> Leaf | None:
-    """Return a leaf, noting what is wrong with it; None then."""
     before = len(wrong)
     _note_fields(node, ("mean", "variance", "share"), ("mean", "variance"), path, wrong)
     if len(wrong) == before and node["variance"] < 0:
@@ -255,7 +251,6 @@ def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]])
 
 
 def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
-    """Note fields of a node that are unknown, missing, or no numbers where they should be."""
     unknown = _unknown(node, fields, path)
     wrong += unknown
     wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
@@ -265,7 +260,6 @@ def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[st
 
 
 def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[tuple[Path, str]]:
-    """Return what is wrong with fields that there are not."""
     return [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in node if key not in fields]
 
 
@@ -274,12 +268,12 @@ def _is_number(value: Any) -> bool:
 
 
 def parse_rules(argument: Any, path: Path) -> PublishedRules:
-    """Read published margins and association rules.
+    """Parse published margins, association rules and a tree.
 
     Raises
     ------
     KnowledgeError
-        Saying what was expected, and where.
+        Invalid knowledge, with the place and the expected form.
     """
     fields = ("margins", "if-then", "known", "tree")
     if not isinstance(argument, dict):
@@ -305,7 +299,6 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
 
 
 def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
-    """Return a tree to be grown, noting what is wrong with it; None then."""
     before, fields = len(wrong), ("target", "predictors", "depth")
     if not isinstance(tree, dict):
         wrong.append((path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}"))
@@ -328,7 +321,6 @@ def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | 
 
 
 def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
-    """Return a rule, noting what is wrong with it; None then."""
     before, fields = len(wrong), ("if", "then", "confidence", "support")
     if not isinstance(rule, dict):
         wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
@@ -352,7 +344,6 @@ def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | 
 
 
 def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
-    """Return a figure of a rule; None where it is not stated, or where it is no share, which is noted."""
     value = rule.get(key)
     if key in rule and (not is_number(value) or not 0 < value <= 1):
         wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))

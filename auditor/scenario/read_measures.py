@@ -1,4 +1,4 @@
-"""What a scenario may ask to be measured beyond the errors of every cell, and how it spells that."""
+"""Sections ``measures`` and ``utility``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "history-size": (),
     "seconds": (),
 }
-"""Measures, and the options of each."""
+"""Measures and their options."""
 
 MOST_BINS = 400
 """Bins of a spread of errors; a bin of fewer than ten records is merged with its neighbours."""
@@ -45,7 +45,7 @@ RANGES = {"bins": (1, MOST_BINS), "trials": (100, 10**8)}
 """Fewest and most."""
 
 SPREAD_RECORDS = 2**16
-"""Records that a spread of errors is counted over: the standard error of a share is then at most 0.2 %, whatever the share."""
+"""Records for a distribution of errors: a share's standard error is at most 0.2 %."""
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
@@ -58,16 +58,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
 MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
-"""What utility may be measured with (``auditor.audit.measures.utility``)."""
+"""Models for utility (``auditor.audit.measures.utility``)."""
 PROBABILITIES = [0.05, 0.25, 0.5, 0.75, 0.95]
 
 
 def measure_options(path: Path, name: str, options: Any, problems: Problems) -> dict[str, Any]:
-    """Return a measure's options with defaults filled in, noting what is wrong with them.
+    """Return a measure's options with defaults, and report errors.
 
-    ``within`` takes a number (of standard deviations), a mapping or a list of either; ``records-within`` a number (of the record's
-    length) or a mapping; ``error-quantiles`` a list of probabilities;
-    ``interval-privacy`` a confidence or a mapping.
+    Besides mappings, ``within`` takes a number (of standard deviations) or a list,
+    ``records-within`` a number (of the record's length), ``error-quantiles`` a list of
+    probabilities, and ``interval-privacy`` a confidence.
     """
     if name == "within":
         return _within(path, options, problems)
@@ -125,11 +125,11 @@ def _positive(path: Path, value: Any, problems: Problems) -> None:
 
 
 def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> list[float]:
-    """A quantile further out can betray an outlying record."""
+    """Return probabilities within limits; extreme quantiles expose records."""
     found = []
     for value in problems.sequence(path, values):
         if not is_number(value) or not low <= value <= HIGHEST:
-            why = "quantiles further out tell of single records"
+            why = "more extreme quantiles disclose single records"
             problems.add(path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}")
         else:
             found.append(float(value))
@@ -137,7 +137,7 @@ def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> l
 
 
 def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
-    """Return the section ``utility:``, noting what is wrong with it; an empty one compares means and covariances only."""
+    """Return the section ``utility``; an empty one compares only two moments."""
     path: Path = ("utility",)
     given = problems.mapping(path, value if value is not None else {}, ("target", "models", "folds", "test"))
     target = given.get("target")
@@ -162,7 +162,7 @@ def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
 
 
 def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
-    """Return the section ``measures``, noting what is wrong with it; what is measured anyway is left out."""
+    """Return the additional measures of ``measures`` and report errors."""
     items = optional_list(fields, "measures", problems)
     names = [split(item)[0] for item in items]
     problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")

@@ -1,4 +1,4 @@
-"""Uses of plugins: the sections ``schemes`` and ``attacks``, and parameters checked against a plugin's own model."""
+"""Sections ``schemes`` and ``attacks``: plugin uses with parameters."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from auditor.schemes.base.additive import AdditiveScheme
 SCHEME_FIELDS = ("name", "id", "levels", "already-out", "public-grid")
 ATTACK_FIELDS = ("name", "id", "coalitions")
 EVERY = "all"
-"""Stands for every attack that applies."""
+"""Name for all applicable attacks."""
 DECIDING = ("singles", "prefixes", "all")
-"""The coalitions that decide: what each recipient has alone, what a growing number of them has, and what all have."""
+"""Deciding coalitions: each recipient, growing prefixes, and all copies."""
 
 
 def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | None) -> tuple[SchemeUse, ...]:
-    """Return the section ``schemes``, noting what is wrong with it; an entry with a problem in its parameters is left out.
+    """Return the section ``schemes`` without invalid entries; report errors.
 
-    ``base`` is the folder that paths in parameters are relative to.
+    Paths in parameters are relative to the folder ``base``.
     """
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
     items = [_of_categories(item, fields.get("data")) for item in items]
@@ -42,7 +42,10 @@ def read_schemes(fields: dict[str, Any], problems: Problems, base: FilePath | No
 
 
 def _of_categories(use: Any, data: Any) -> Any:
-    """Return an entry of ``schemes`` as `published-categories` if it names `published`, of categories, and states no added noise."""
+    """Return `published` as `published-categories` if the data are categories.
+
+    The entry must not state added noise.
+    """
     named = isinstance(use, Mapping) and use.get("name") == "published" and isinstance(data, Mapping)
     if not named or not (data.get("categorical") or data.get("bin")) or _adds_noise(use.get("law")):
         return use
@@ -50,7 +53,6 @@ def _of_categories(use: Any, data: Any) -> Any:
 
 
 def _adds_noise(law: Any) -> bool:
-    """Whether a law is stated, and not one of categories."""
     if not isinstance(law, Mapping):
         return False
     name = law.get("scheme")
@@ -58,18 +60,18 @@ def _adds_noise(law: Any) -> bool:
 
 
 def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *, categories: bool) -> list[dict[str, Any]]:
-    """Return entries of ``attacks`` for every attack that can use some of the knowledge stated against some of the schemes.
+    """Return an entry of ``attacks`` for every applicable attack.
 
-    Attacks that go through rows are tried on the coalitions that decide, the others on all. ``categories`` tells that columns are also
-    taken as categories: attacks on these then apply to copies with added noise, too, but for serial ones. One that cannot be made of its
-    defaults is left out.
+    An attack applies if it can use some of the knowledge against some of the schemes. Row attacks
+    get only the deciding coalitions. With ``categories``, categorical attacks also apply to copies
+    with added noise, unless serial. Attacks without usable defaults are excluded.
     """
     families, entries = {registry.get("scheme", use.name).family for use in schemes}, []
     for name in registry.names("attack"):
         with contained():
             cls: type[Attack] = registry.get("attack", name)
             if not (categories or cls.families & families or cls.form is not Attack.form):
-                continue  # before its parameters are made, which takes as long as a module to import
+                continue  # saves the slow construction of parameters
             attack = cls(cls.Parameters()).form()
             binned = categories and isinstance(attack, CategoricalAttack) and not attack.serial
             if binned or any(applies(attack, f, k) for f in families for k in knowledge):
@@ -79,7 +81,7 @@ def every_attack(schemes: Iterable[PluginUse], knowledge: Sequence[Knowledge], *
 
 
 def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -> str:
-    """Return why `all` finds no attack, and what attacks on these schemes need to know."""
+    """Explain why `all` finds no attack, and name useful knowledge."""
     families = {registry.get("scheme", use.name).family for use in schemes}
     attacks: list[type[Attack]] = [registry.get("attack", name) for name in registry.names("attack")]
     needed = sorted({known for attack in attacks if attack.families & families for known in attack.knowledge})
@@ -89,14 +91,14 @@ def none_applies(schemes: Sequence[PluginUse], knowledge: Sequence[Knowledge]) -
 
 
 def untried(scenario: Scenario) -> list[str]:
-    """Return the attacks, by name, that apply to a scenario that attacks at all, and that it leaves out."""
+    """Return applicable attacks outside a scenario that has attacks."""
     every = every_attack(scenario.schemes, scenario.knowledge, categories=bool(scenario.data.bins or scenario.data.categorical))
     used = {use.name for use in scenario.attacks}
     return [entry["name"] for entry in every if used and entry["name"] not in used]
 
 
 def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
-    """Whether an attack can use a state of knowledge against a family of schemes."""
+    """Whether an attack can use knowledge against a family of schemes."""
     try:
         attack.check(family, knowledge)
     except NotApplicable:
@@ -105,7 +107,7 @@ def applies(attack: Attack, family: str, knowledge: Knowledge) -> bool:
 
 
 def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse, ...]:
-    """Return the section ``attacks``, noting what is wrong with it; an entry with a problem is left out."""
+    """Return the section ``attacks`` without invalid entries; report errors."""
     uses = []
     items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
     problems.unique(("attacks",), map(id_of, items), "attack")
@@ -123,13 +125,13 @@ def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse,
 
 
 def read_coalitions(path: Path, value: Any, problems: Problems) -> tuple[Coalitions, ...]:
-    """Return a list of entries of coalitions, noting what is wrong with it."""
+    """Return a list of coalition entries and report errors."""
     parsed = [problems.attempt((*path, place), parse_coalitions, item) for place, item in enumerate(problems.sequence(path, value))]
     return tuple(entry for entry in parsed if entry is not None)
 
 
 def id_of(item: Any) -> str | None:
-    """Return the id that a use of a plugin goes by, whether or not the rest of it is right."""
+    """Return the id of a plugin use, even of an invalid one."""
     name = item.get("id", item.get("name")) if isinstance(item, dict) else item
     return name if isinstance(name, str) else None
 
@@ -137,7 +139,7 @@ def id_of(item: Any) -> str | None:
 def plugin_parameters(
     path: Path, own: dict[str, Any], model: type[PluginParameters], reserved: Iterable[str], problems: Problems
 ) -> PluginParameters | None:
-    """Return validated parameters; an unknown one may also be a misspelt reserved field."""
+    """Return validated parameters; a reserved field may be misspelt."""
     known = [field.alias or name for name, field in model.model_fields.items()]
     spelt = {key.replace("_", "-") if key.replace("_", "-") in known else key: value for key, value in own.items()}
     unknown = [key for key in spelt if key not in known]
@@ -145,14 +147,13 @@ def plugin_parameters(
         problems.add((*path, key), f"is not a known field{did_you_mean(key, [*known, *reserved])}", key=True)
     before = len(problems.found)
     checked = problems.model(path, {key: value for key, value in spelt.items() if key in known}, model)
-    if unknown:  # what a misspelt field leaves open as a whole is no second mistake
+    if unknown:  # a misspelt field may cause further errors at this place
         problems.found[before:] = [problem for problem in problems.found[before:] if problem[0] != path]
         return None
     return checked
 
 
 def _named(kind: str, path: Path, item: Any, problems: Problems) -> tuple[Any, dict[str, Any]] | None:
-    """Return the plugin class and what was given for it, noting a name that is missing or unknown."""
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
         problems.add(path, f"must be a name, or a mapping with `name` and parameters; got {shown(item)}")
@@ -190,7 +191,7 @@ def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) ->
     if not isinstance(grid, bool) or (grid and not cls.on_grid):
         lies = f"left out: {cls.name} draws no noise onto a grid" if grid is True else f"true or false; got {shown(grid)}"
         problems.add((*path, "public-grid"), f"must be {lies}")
-    with contained():  # a scheme that cannot even be made fails in the run
+    with contained():  # an unusable scheme fails in the run
         _check_levels((*path, "levels"), cls() if parameters is None else cls(parameters), levels, problems)
     if parameters is None:
         return None
@@ -198,13 +199,12 @@ def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) ->
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
-    """Check a list of levels, or both ends of a range, against what the scheme can use."""
-    if levels is None or levels.currency is not None:  # those are found, and checked, once the data are known
+    if levels is None or levels.currency is not None:  # stated levels are resolved and checked later with the data
         return
     ends = levels.values if levels.values is not None else (levels.low, levels.high)
     message = _refusal(scheme, ends)
     if message is not None:
-        # The level at fault is the first without which the complaint would be another, or none.
+        # the wrong level is the last one of the shortest prefix with this message
         culprit = next((k for k in range(len(ends)) if _refusal(scheme, ends[: k + 1]) == message), None)
         exact = levels.values is not None and culprit is not None and len(ends) > 1
         problems.add((*path, culprit) if exact and culprit is not None else path, f"cannot be used: {message}")

@@ -1,4 +1,4 @@
-"""The section ``sweep``: which places of the scenario take which values."""
+"""Section ``sweep``: paths and their values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST_POINTS = 10_000
 
 
 def _repeats(values: list[Any]) -> list[int]:
-    """Return the places of values that stand before them already; 1 and 1.0 are one value."""
+    """Return the indices of repeated values; 1 and 1.0 are equal."""
     plain = [float(value) if type(value) is int and abs(value) < 2**53 else value for value in values]
     texts = [repr(value) for value in plain]
     return [number for number, text in enumerate(texts) if text in texts[:number]] if len(set(texts)) < len(texts) else []
 
 
 def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
-    """Return the section ``sweep``, noting what is wrong with it; an entry with a problem is left out."""
+    """Return the section ``sweep`` without invalid entries, and report errors."""
     value = {} if fields.get("sweep") is None else fields["sweep"]
     if not isinstance(value, dict):
         problems.add(("sweep",), f"must map paths of this file to lists of values; got {shown(value)}")
@@ -42,7 +42,7 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
         if head not in FIELDS:
             problems.add(("sweep", path), f"is not a path of this file{did_you_mean(head, FIELDS)}", key=True)
             continue
-        for number in _repeats(values):  # its records would pass for replicates of the first one's
+        for number in _repeats(values):  # repeated points would look like replicates
             problems.add(("sweep", path, number), f"repeats a value of this path: {shown(values[number])}")
         points *= len(values)
         sweep[path] = values

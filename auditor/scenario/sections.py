@@ -1,4 +1,4 @@
-"""From plain values to a scenario: every section read in its turn, everything that is wrong noted."""
+"""Assembly of a scenario from its sections."""
 
 from __future__ import annotations
 
@@ -26,20 +26,11 @@ MOST_SEED = 2**128
 
 
 def assemble(value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit") -> Scenario:
-    """Return the scenario that plain values describe, noting every problem; unfit to be run when there are any.
+    """Return the scenario of plain values and report every error.
 
-    What a sweep puts in its places is not looked at here: see `auditor.scenario.sweep_points`.
-
-    Parameters
-    ----------
-    value : dict
-        A document as YAML would give it; anything else is noted as a problem.
-    problems : Problems
-        Receives what is wrong. The order of the sections here is the order that problems are noted in.
-    base : Path, optional
-        The folder that paths of data are relative to, before the working directory.
-    name : str
-        The title of a scenario that gives none.
+    A scenario with errors must not be run. Swept values are checked in
+    `auditor.scenario.sweep_points`. ``base`` is the first folder for paths of data, before the
+    working directory. ``name`` is the default title.
     """
     fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
     if "attacks" not in fields and "utility" not in fields:
@@ -50,7 +41,7 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     data = read_data(fields.get("data"), problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
     if any(use.levels is not None and use.levels.currency is not None for use in schemes):
-        from auditor.scenario.stated_levels import with_stated_levels  # and guarantees, which few scenarios need to wait for
+        from auditor.scenario.stated_levels import with_stated_levels  # most scenarios do not need its imports
 
         schemes = with_stated_levels(schemes, data, problems)
     knowledge = read_knowledge(fields, problems)
@@ -61,7 +52,7 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         fields["attacks"] = [entry for item in items for entry in (every if item == EVERY else [item])]
         if not fields["attacks"]:
             del fields["attacks"]
-            if schemes and knowledge:  # else these are to be mended first
+            if schemes and knowledge:  # else report schemes and knowledge first
                 problems.add(("attacks",), none_applies(schemes, knowledge))
     attacks = read_attacks(fields, problems)
     measures = read_measures(fields, problems)

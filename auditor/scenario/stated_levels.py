@@ -1,13 +1,13 @@
-"""Levels that are stated as a guarantee or in data units, turned into noise multiples once, when the scenario is read.
+"""Levels stated as guarantees or in data units, as noise multiples.
 
-| levels | what is stated | noise at level 1 | level |
+| levels | stated quantity | noise at level 1 | level |
 | --- | --- | --- | --- |
 | ``{epsilon: [ε, …]}`` | pure ε of each copy alone | ``K_0 = diag(Δ²)`` | of Laplace noise ``2 N²/ε²`` |
 | ``{gaussian-dp: [μ, …]}`` | μ of each copy alone | ``K_0 = diag(Δ²)`` | of Gaussian noise ``N/μ²`` |
 | ``{scale: [b, …]}`` | scale b of Laplace or geometric noise, else deviation, in data units | ``K_0 = I`` | ``2 b²``, or ``b²`` |
 
-``Δ`` is what one record may change, by ``data: bounds:``. Noise is sized without the table, so that levels tell nothing of it and the
-guarantee rests on nothing but the law.
+``Δ`` is the largest change of one record, from ``data: bounds:``. Noise does not depend on the
+table, so levels disclose nothing and the guarantee needs only the law.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from auditor.types import Array
 
 METRIC = {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
 WIDEST = math.log(1e60)
-"""Logarithms of levels are sought from minus this to this."""
+"""Largest absolute logarithm of a level in the search."""
 SMALLEST = 1e-200
-"""Figures are sought from this to one over it."""
+"""Smallest guarantee figure in the search; the largest is its inverse."""
 ANY_DELTA = 1e-5
-"""Enters neither ε nor μ."""
+"""Placeholder; ε and μ do not depend on δ."""
 
 
 def with_stated_levels(schemes: Sequence[SchemeUse], data: DataUse | None, problems: Problems) -> tuple[SchemeUse, ...]:
-    """Return uses of schemes with levels as noise multiples, noting those that cannot be had."""
+    """Return uses of schemes with levels as noise multiples; report errors."""
     return tuple(_resolved(use, place, data, problems) for place, use in enumerate(schemes))
 
 
@@ -63,14 +63,14 @@ def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Proble
 
 
 def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
-    """Return the noise multiple of one copy at which it has a scale, or keeps an ε or μ.
+    """Return the noise multiple of one copy for a scale, an ε or a μ.
 
     Raises
     ------
     AuditorError
-        No noise of this law keeps it, or what it needs is not stated.
+        No noise of this law attains it, or a required statement is missing.
     """
-    if not isinstance(scheme, AdditiveScheme):  # of the rotations `noise` is another parameter
+    if not isinstance(scheme, AdditiveScheme):  # `noise` of rotations is another parameter
         raise AuditorError(f"{scheme.name} adds no noise whose size could be stated so")
     if currency == "scale":
         level = _level_of_scale(scheme, stated, _units(scheme, 1, ("",)))
@@ -86,12 +86,14 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
 def sized_by_bounds(
     scheme: str, parameters: Mapping[str, Any], currency: str, stated: Sequence[float], bounds: Bounds
 ) -> tuple[list[float], dict[str, Any]]:
-    """Return levels and parameters of a release whose copies keep an ε or μ each: the noise is stated, so that it hangs on no table.
+    """Return levels and parameters for an ε or μ of each copy.
+
+    The noise is stated explicitly, so it does not depend on the table.
 
     Raises
     ------
     AuditorError
-        As of ``level_of``; or the parameters state noise of their own.
+        As ``level_of``; or the parameters already state noise.
     """
     cls = registry.get("scheme", scheme)
     if "noise" in parameters or not issubclass(cls, AdditiveScheme):
@@ -104,14 +106,14 @@ def sized_by_bounds(
 
 
 def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | None:
-    """Return the unit of each attribute's noise on a lattice, as stated; None for other noise."""
+    """Return the lattice unit of each attribute's noise, or None."""
     if scheme.distribution not in LATTICE:
         return None
     unit = getattr(scheme.parameters, "unit", None)
     by_column = unit if isinstance(unit, dict) else dict.fromkeys(names, unit)
     found = [float(one) for one in map(by_column.get, names) if one is not None]
     if len(found) < width:
-        raise AuditorError(f"{scheme.name} needs `unit`, what values are whole multiples of, for its levels to be found without the table")
+        raise AuditorError(f"{scheme.name} needs `unit`, the step of its values, to convert levels without the table")
     return np.array(found)
 
 
@@ -139,7 +141,7 @@ def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, chan
     if math.isinf(most.value):
         raise AuditorError(f"no noise of this law keeps any: {metric} is {most.note}")
 
-    def kept(log_level: float) -> float:  # finite, as μ of Skellam noise is not computed where noise is least
+    def kept(log_level: float) -> float:  # finite, because μ of Skellam noise is not computed at the lowest levels
         return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
 
     try:

@@ -1,4 +1,4 @@
-"""A scenario at each point of its sweep: tried before anything runs, and made when its turn comes."""
+"""Scenario at each point of its sweep."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from auditor.scenario.yaml.positions import put
 
 
 def check_points(scenario: Scenario, problems: Problems) -> None:
-    """Check the scenario at every swept value, so that nothing is refused halfway through a run."""
-    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}  # those are tried where they are read
+    """Check the scenario at every swept value, before anything runs."""
+    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}  # others are checked when read
 
     def read(document: Any, found: Problems) -> None:
         assemble(document, found, scenario.base, scenario.name)
@@ -53,5 +53,5 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
 
 
 def without_sweep(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what is left at one sweep point; expectations speak of all points together."""
+    """Return the document without sweep and expectations."""
     return {key: item for key, item in document.items() if key not in ("sweep", "expect")}

@@ -1,4 +1,4 @@
-"""Expectations that a sweep changes: each is judged at the sweep points that have its value, as if the scenario were that one."""
+"""Expectations with swept parameters, judged at the matching sweep points."""
 
 from __future__ import annotations
 
@@ -19,24 +19,17 @@ SECTION = "expect"
 
 
 def of_expectations(path: str) -> bool:
-    """Whether a swept path leads into the section ``expect``: it changes what is asked of the results, and no result."""
+    """Whether a swept path is in ``expect`` and so changes no result."""
     return parse_path(path)[:1] == (SECTION,)
 
 
 def read_judged(
     fields: dict[str, Any], written: tuple[ExpectationUse, ...], audited: Audited, problems: Problems
 ) -> tuple[ExpectationUse, ...]:
-    """Return the expectations to judge: those written or, where a sweep changes them, one for each of its values.
+    """Return the expectations to judge, one per swept value.
 
-    Parameters
-    ----------
-    fields : dict
-        Sections of the scenario, as written.
-    written : tuple of ExpectationUse
-        The section ``expect`` as it is without a sweep.
-    audited : Audited
-    problems : Problems
-        Receives what is wrong with swept values; what is written otherwise was noted before.
+    Without swept expectations, the result is ``written``. ``problems`` receives errors in swept
+    values.
     """
     swept = {path: values for path, values in audited.sweep.items() if of_expectations(path)}
     if not swept or not _all_read(fields, swept, audited, problems):
@@ -54,14 +47,14 @@ def read_judged(
 
 
 def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: Audited, problems: Problems) -> bool:
-    """Note values that make no expectation, and paths that lead nowhere; return whether there are none."""
+    """Report invalid swept values and paths; return whether all are valid."""
     noted = len(problems.found)
     try_values(swept, fields, lambda changed, found: read_expectations(changed, found, audited), problems)
     return len(problems.found) == noted
 
 
 def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any, Problems], object], problems: Problems) -> None:
-    """Read fields with every swept value in its place, and note what is wrong that was not so already."""
+    """Read fields with every swept value, and report new errors."""
     anyway = {(path, message) for path, message, _ in problems.found}
     before: dict[Path, str] = {}
     for path, values in swept.items():
@@ -78,13 +71,12 @@ def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any,
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
         undone = overwritten(before, places)
-        if undone is not None:  # every point would be labelled with a value that it has not
+        if undone is not None:  # else points would have wrong labels
             problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
         before |= dict.fromkeys(places, path)
 
 
 def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Path]]]:
-    """Return the sections with swept values in their places, and the places of each path."""
     places: dict[str, list[Path]] = {}
     value: Any = fields
     for path, item in point.items():
@@ -93,12 +85,12 @@ def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str
 
 
 def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
-    """Return the path of those swept before whose place one of these encloses, or is."""
+    """Return the earlier swept path that one of these places contains."""
     return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
 
 
 def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:
-    """Return an expectation kept to the sweep points that have its values; None when its own filter is of others."""
+    """Return an expectation limited to its sweep points; None if excluded."""
     filters: dict[str, Any] = getattr(use.expectation.parameters, "sweep", None) or {}
     if any(path in filters and filters[path] != value for path, value in point.items()):
         return None

@@ -1,12 +1,12 @@
-"""What every plugin must keep, as functions that raise: ``check_attack``, ``check_scheme``, ``check_source``, ``check_feature``.
+"""Contract checks of plugins, as functions that raise.
 
-They are what this project runs over its own registry; a plugin's own tests call them with its class.
+This project runs them over its registry. A plugin's tests call them with its class.
 
 >>> from auditor import registry
 >>> from auditor.testing import check_source
 >>> check_source(registry.get("source", "iris"))
 
-Uses every room below. What a plugin is written with is ``auditor.plugin``; a failed check is a ``ContractError``.
+A failed check raises ``ContractError``. ``auditor.plugin`` has the base classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The contract of attacks: the same view gives the same answer, nothing shown is written to, refusals are ``NotApplicable``."""
+"""Contract of attacks: deterministic, read-only, with clear refusals."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from auditor.testing.tables import schemes_of
 from auditor.types import Array, Coalition
 
 LONGEST_KIND = 30
-"""Characters of a kind of attack, which stands in tables."""
+"""Longest kind of attack in characters, for tables."""
 COALITIONS: tuple[Coalition, ...] = ((1,), (3,), (1, 2), (2, 3), EVERYBODY)
 
 
 def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None) -> None:
     """Check that an attack keeps its contract.
 
-    It is fitted to copies by one scheme of each of its families, with every state of knowledge, for coalitions of one, two and three
-    copies; and to tables of one attribute, of one and of two records, and with a constant column.
+    The attack runs on copies by one scheme of each of its families, with every state of knowledge,
+    for coalitions of one, two and three copies. It also runs on tables of one attribute, of one and
+    two records, and with a constant column.
 
     Parameters
     ----------
     cls : type
         The attack's class, registered or not.
     parameters : mapping, optional
-        As a scenario spells them; ``cls.trial`` when left out.
+        In scenario spelling; default ``cls.trial``.
 
     Raises
     ------
     ContractError
-        Naming the check. Beside those of ``check_plugin``: ``says when it wins``, ``says of which kind it is``,
-        ``refuses unusable knowledge``, ``answers or refuses`` (whatever it raises but ``NotApplicable``),
-        ``finite and of the right shape``, ``leaves what it is shown as it is``,
-        ``deterministic``, ``record by record``, ``answers somewhere``.
+        With the name of the check: one of ``check_plugin``, or ``says when it wins``, ``says of
+        which kind it is``, ``refuses unusable knowledge``, ``answers or refuses`` (any exception
+        except ``NotApplicable``), ``finite and of the right shape``, ``leaves what it is shown as
+        it is``, ``deterministic``, ``record by record``, ``answers somewhere``.
 
     Notes
     -----
-    How good its estimates are is not checked: that is what its own tests are for.
+    Not checked: the accuracy of estimates.
     """
     check_plugin(cls, parameters)
     require(cls, "says when it wins", len(cls.assumes) > 10 and len(cls.wins) > 10 and cls.families,
@@ -89,7 +90,7 @@ class Trial:
     case: Case
 
     def run(self) -> bool:
-        """Try every state of knowledge on every coalition; return whether any was answered."""
+        """Run all knowledge and coalitions; return whether any was answered."""
         return any([self._knowing(knowledge) for knowledge in self.case.states()])
 
     def _knowing(self, knowledge: Knowledge) -> bool:
@@ -110,7 +111,6 @@ class Trial:
         return attack
 
     def _answer(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array | None:
-        """Return what the attack answers, or None where it refuses."""
         before, tried = digest(self.case.shown()), (knowledge, coalition)
         try:
             self.case.refuse(attack)
@@ -136,7 +136,7 @@ class Trial:
         return values
 
     def _row_by_row(self, knowledge: Knowledge) -> None:
-        """Whoever cuts the rows into blocks must not change the estimates."""
+        """Check that estimates do not depend on the division into blocks."""
         try:
             both = self.case.one_by_one(self._made(), knowledge)
         except NotApplicable:

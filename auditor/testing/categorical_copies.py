@@ -1,4 +1,4 @@
-"""Check a scheme that replaces categories: its copies' joint law by a χ² test, that rows are independent by scores, and seeds."""
+"""Checks of categorical schemes: joint law by χ², scores of rows, seeds."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from auditor.testing.tables import answers, levels_of
 from auditor.types import Array
 
 ROWS = 100_000
-"""Enough that a retention probability off by 0.01 is detected at ``LEVEL``."""
+"""Detects a retention probability off by 0.01 at ``LEVEL``."""
 VALUES = 3
 
 
 @dataclass(frozen=True)
 class CategoricalCopies:
-    """Copies of one column of three categories, asked for one by one."""
+    """Copies of one column of three categories, drawn one by one."""
 
     cls: type[UniformScheme]
     parameters: Mapping[str, Any] | None
@@ -60,7 +60,7 @@ class CategoricalCopies:
             self._rows_are_independent(law, [original, *copies])
 
     def _follows(self, given: Array, original: Any, copies: Sequence[Any]) -> None:
-        """χ² over every outcome of value and copies; its degrees are their number less one for each value."""
+        """χ² test over outcomes of value and copies; one degree less per value."""
         shape = (VALUES,) * (len(copies) + 1)
         inside = all(copy.shape == original.shape and (copy < VALUES).all() for copy in copies)
         require(self.cls, "follows its law", inside, f"expected codes from 0 to {VALUES - 1}, one a record, found others")

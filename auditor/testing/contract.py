@@ -1,4 +1,4 @@
-"""What holds for a plugin of any kind, and how a broken contract is reported."""
+"""Contract of all plugins, and the error of a broken contract."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from auditor.registry import KINDS, Plugin
 from auditor.scenario.yaml.document import load
 
 SEED = 20_090_101
-"""Of everything that is drawn here: a check that fails does so every time."""
+"""Seed of all draws, so that failures repeat."""
 READS_ONLY = "leaves what it is shown as it is"
 LEVEL = 1e-6
-"""Chance that an honest scheme would be refused, were the seed another."""
+"""Probability per test that an honest scheme fails, over seeds."""
 
 
 class ContractError(AssertionError):
-    """A plugin does not keep its contract.
+    """A plugin breaks its contract.
 
     Attributes
     ----------
     check : str
-        Which check failed.
+        Name of the failed check.
     """
 
     def __init__(self, cls: type[Plugin], check: str, said: str) -> None:
@@ -36,25 +36,25 @@ class ContractError(AssertionError):
 
 
 def require(cls: type[Plugin], check: str, holds: object, said: str) -> None:
-    """Go on if something holds.
+    """Check a condition.
 
     Raises
     ------
     ContractError
-        It does not; ``said`` is what was expected, and what was found.
+        It does not hold; ``said`` states expected and found.
     """
     if not holds:
         raise ContractError(cls, check, said)
 
 
 def wrote(error: BaseException) -> bool:
-    """Whether an exception is numpy's, of somebody who writes to an array that is only to be read."""
+    """Whether an exception is numpy's refusal to write to a read-only array."""
     return isinstance(error, ValueError) and "read-only" in str(error)
 
 
 @contextmanager
 def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
-    """Tell what a plugin raises, where its contract says that it raises nothing, as a broken contract."""
+    """Report any exception of a plugin as a broken contract."""
     try:
         yield
     except ContractError:
@@ -65,20 +65,20 @@ def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
 
 
 def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None) -> None:
-    """Check what a plugin of any kind says of itself, and that its parameters are data.
+    """Check a plugin's description and that its parameters are data.
 
     Parameters
     ----------
     cls : type
         The class, registered or not.
     parameters : mapping, optional
-        As a scenario spells them; ``cls.trial`` when left out.
+        In scenario spelling; default ``cls.trial``.
 
     Raises
     ------
     ContractError
-        Name, kind or docstring is missing; a parameter is not described; an unknown parameter is taken; parameters written as YAML and
-        read again are others.
+        Name, kind or docstring is missing, a parameter has no description, an unknown parameter is
+        accepted, or parameters change in a round trip through YAML.
     """
     require(cls, "named", getattr(cls, "kind", None) in KINDS and isinstance(getattr(cls, "name", None), str) and cls.name,
             f"expected a `name` and one of the kinds {', '.join(KINDS)}, found name {getattr(cls, 'name', None)!r}")  # fmt: skip
@@ -113,12 +113,12 @@ def _survive_yaml(cls: type[Plugin], given: dict[str, Any]) -> None:
 
 
 def made(cls: type[Any], parameters: Mapping[str, Any] | None = None) -> Any:
-    """Return a new plugin with these parameters, or those of ``trial``.
+    """Return a new plugin with given parameters, by default ``trial``.
 
     Raises
     ------
     ContractError
-        They are refused.
+        The parameters are refused.
     """
     try:
         return cls(cls.Parameters.model_validate(dict(cls.trial if parameters is None else parameters)))
@@ -128,7 +128,7 @@ def made(cls: type[Any], parameters: Mapping[str, Any] | None = None) -> Any:
 
 
 def digest(arrays: Iterable[Any]) -> str:
-    """Return a SHA-256 over arrays: whether anybody wrote to them."""
+    """Return a SHA-256 over arrays, to detect writes."""
     found = hashlib.sha256()
     for array in arrays:
         found.update(np.ascontiguousarray(array).tobytes())

@@ -1,4 +1,4 @@
-"""What attacks are tried on: releases of one table of numbers and one column of categories, and their corners."""
+"""Releases for attack checks: numbers, categories and corner cases."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ from auditor.types import Array, Coalition, Microdata
 
 ROWS = 200
 OWN = 0.05
-"""Attributes that nearly say the same, as attacks by filtering want them."""
+"""Strongly correlated attributes, as filtering attacks need."""
 EVERYBODY: Coalition = (1, 2, 3)
 
 
 class WroteError(Exception):
-    """An attack wrote to moments that it was shown."""
+    """An attack wrote to the moments of its view."""
 
 
 def states(rows: int) -> list[Knowledge]:
-    """Return every state of knowledge that so many records can give."""
+    """Return every state of knowledge that this number of records allows."""
     half = rows // 2
     known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
     modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
@@ -59,18 +59,21 @@ def states(rows: int) -> list[Knowledge]:
 
 @dataclass(frozen=True)
 class Case(ABC):
-    """One release by one scheme, and who may attack it: everything but the attack."""
+    """One release by one scheme, with its possible adversaries."""
 
     scheme: Scheme
     what: str
 
     @abstractmethod
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
-        """Return what the attack answers, checked by the harness as in an audit."""
+        """Return the attack's checked estimate, as in an audit."""
 
     @abstractmethod
     def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Return estimates of some records, from one pass and record by record; None for an attack that is never fitted to rows."""
+        """Return estimates of some records, from one pass and record by record.
+
+        The result is None for an attack that is not fitted to rows.
+        """
 
     @abstractmethod
     def shown(self) -> Iterator[Array]:
@@ -78,10 +81,10 @@ class Case(ABC):
 
     @abstractmethod
     def states(self) -> list[Knowledge]:
-        """Return what its adversaries may know."""
+        """Return possible states of knowledge."""
 
     def refuse(self, attack: Attack) -> None:
-        """Raise whatever the attack's parameters have against it, before it runs."""
+        """Raise the attack's objections to scheme or table."""
         attack.check_scheme(self.scheme.public)
 
 
@@ -93,7 +96,7 @@ class Numbers(Case):
     copies: tuple[Array, ...] = field(repr=False)
 
     def held(self, coalition: Coalition) -> Held:
-        """Return what some of its recipients hold together."""
+        """Return a coalition's copies and their law."""
         levels, moments = levels_of(self.scheme), table_moments(self.table)
         law = self.scheme.law(levels, moments)
         return Held(scheme=self.scheme, table=self.table, moments=moments, copies=coalition,
@@ -110,7 +113,7 @@ class Numbers(Case):
         return checked(values, (self.table.rows, self.table.width))
 
     def one_by_one(self, attack: Attack, knowledge: Knowledge) -> tuple[Array, Array] | None:
-        """Fit it once, and compare."""
+        """Fit once, and return estimates from blocks and single rows."""
         if not isinstance(attack, RowAttack):
             return None
         held = self.held(EVERYBODY)
@@ -128,11 +131,11 @@ class Numbers(Case):
         yield from self.copies
 
     def states(self) -> list[Knowledge]:
-        """Return what the table can give."""
+        """Return the states of knowledge that the table allows."""
         return [state for state in states(self.table.rows) if _can_give(state, self.table)]
 
     def refuse(self, attack: Attack) -> None:
-        """Ask about the table, too."""
+        """Raise the attack's objections to scheme or table."""
         super().refuse(attack)
         attack.check_table(self.table)
 
@@ -161,7 +164,7 @@ class Categories(Case):
         return found.posterior
 
     def one_by_one(self, attack: Attack, knowledge: Knowledge) -> None:
-        """Return None: a posterior is of an outcome, and no record is looked at."""
+        """Return None, because posteriors are per outcome, not per record."""
 
     def shown(self) -> Iterator[Array]:
         """Yield the codes."""
@@ -169,7 +172,7 @@ class Categories(Case):
             yield column.cat.codes.to_numpy()
 
     def states(self) -> list[Knowledge]:
-        """Return what can be known of categories."""
+        """Return the states of knowledge on categories."""
         most = len(self.original)
         possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
         margins = PublishedRules(((str(self.original.name),),))
@@ -177,7 +180,7 @@ class Categories(Case):
 
 
 def cases(scheme: Scheme) -> Iterator[Case]:
-    """Yield a release by a scheme, and after it the corners that the scheme does not refuse."""
+    """Yield a scheme's release, then the corner cases that it accepts."""
     if isinstance(scheme, UniformScheme):
         for what, column in (
             ("a column of categories", answers(ROWS)),

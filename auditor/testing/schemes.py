@@ -1,4 +1,4 @@
-"""The contract of schemes: copies follow the stated law, are a function of the seed, and leave the table and earlier copies alone."""
+"""Contract of schemes: the stated law, the seed, stable extensions."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
-"""Enough that one standard deviation off by 3 %, or one correlation of 0.05, shows at ``LEVEL`` over some hundred tests (six sigma)."""
+"""Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100 tests."""
 ROWS_WITHOUT_LAW = 400
 OUT = 2
-"""Copies that are out already when a release is extended."""
+"""Copies already released in the extension check."""
 
 
 def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None) -> None:
@@ -37,22 +37,24 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     Parameters
     ----------
     cls : type
-        The scheme's class, registered or not; of one that makes no copies only what it says of itself is checked.
+        The scheme's class, registered or not. Without copies, only its description is checked.
     parameters : mapping, optional
-        As a scenario spells them; ``cls.trial`` when left out.
+        In scenario spelling; default ``cls.trial``.
 
     Raises
     ------
     ContractError
-        Naming the check. Beside those of ``check_plugin``: ``says what it promises``, ``refuses impossible levels``, ``draws``, ``finite``,
-        ``same seed, same copies``, ``another seed, other copies``, ``leaves what it is shown as it is``, ``blocks in any order``,
-        ``own draws in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves copies as they are``,
-        ``extension follows the law``, ``classes are nested``.
+        With the name of the check: one of ``check_plugin``, or ``says what it promises``, ``refuses
+        impossible levels``, ``draws``, ``finite``, ``same seed, same copies``, ``another seed,
+        other copies``, ``leaves what it is shown as it is``, ``blocks in any order``, ``own draws
+        in every block``, ``plan draws from the law``, ``follows its law``, ``extension leaves
+        copies as they are``, ``extension follows the law``, ``classes are nested``.
 
     Notes
     -----
-    Whether the law is a good one is not checked. A scheme that states none is not held to any. The statistics are those of the
-    expectation `noise-follows-law`; of categories a χ² test over all outcomes. An honest scheme is refused with a chance of 1e-6 a test.
+    Not checked: the quality of the law, and schemes without one. The statistics are from the
+    expectation `noise-follows-law`; categories use a χ² test over all outcomes. An honest scheme
+    fails with probability 1e-6 per test.
     """
     check_plugin(cls, parameters)
     require(cls, "says what it promises", isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
@@ -80,7 +82,6 @@ def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
 
 
 def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
-    """Return the checks on a table of numbers, small where there is no law to see."""
     scheme: Scheme = made(cls, parameters)
     levels, few = levels_of(scheme), _people(cls, ROWS_WITHOUT_LAW)
     law = scheme.law(levels, table_moments(few))
@@ -90,21 +91,19 @@ def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Number
 
 
 def _people(cls: type[Scheme], rows: int) -> Table:
-    """Return a table that the scheme can perturb: of whole numbers if its noise lies on a lattice."""
+    """Return a table for the scheme, whole numbers for lattice noise."""
     values = people(rows, 0.8)
     return as_numbers(np.rint(values) if cls.on_lattice else values)
 
 
 def unwritten(copy: Array) -> Array:
-    """Return a copy's memory with no number in it, whatever its records are: of all bits set doubles are NaN."""
+    """Fill a copy with set bits (NaN for doubles), to detect unwritten cells."""
     copy.view(np.uint8)[...] = 255
     return copy
 
 
 @dataclass(frozen=True)
 class _Numbers:
-    """Copies of a table of numbers, drawn as an audit draws them."""
-
     cls: type[Scheme]
     parameters: Mapping[str, Any] | None
     table: Table = field(repr=False)
@@ -113,7 +112,6 @@ class _Numbers:
     before: Array = field(repr=False)
 
     def check(self) -> None:
-        """Run every check."""
         copies = self._draw(self._key(SEED))
         self._require("finite", self._finite(copies), "expected finite numbers, found others")
         again = self._draw(self._key(SEED))
@@ -149,7 +147,6 @@ class _Numbers:
         return Key(seed, self.cls.name, matrices=SEED)
 
     def _law(self) -> NoiseLaw | None:
-        """Return the law of the noise, before copies were transformed if they were."""
         scheme = self._scheme()
         transformed = scheme.transformed(self.levels, self.moments, self._key(SEED))
         law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
@@ -159,12 +156,11 @@ class _Numbers:
         return law
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
-        """Return the original plus noise: the copies, transformed back if they were transformed."""
         transformed = self._scheme().transformed(self.levels, self.moments, key)
         return copies if transformed is None else transformed.undo(copies)
 
     def _blocks(self, law: NoiseLaw) -> None:
-        """Draw two blocks in both orders, and the same rows as two blocks."""
+        """Draw two blocks in both orders, and equal rows in two blocks."""
         x = self.table.values[:100]
         found = []
         for order in ((0, 1), (1, 0)):
@@ -179,7 +175,6 @@ class _Numbers:
                       "expected other noise in the second block of rows, found the first's")  # fmt: skip
 
     def _plan(self) -> None:
-        """Compare ``Sigma`` with what the steps draw from, without drawing."""
         scheme = self._scheme()
         if not isinstance(scheme, AdditiveScheme):
             return
@@ -193,7 +188,6 @@ class _Numbers:
                           f"with {existing} copies out draws from {drawn[i, j]:.6g}")  # fmt: skip
 
     def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
-        """Hold what was drawn against the law; Bonferroni over its statistics."""
         if law is None:
             return
         transformed = self._scheme().transformed(self.levels, self.moments, key)
@@ -206,13 +200,13 @@ class _Numbers:
                 return
             X, noisy, law = apart
         tests = in_memory_tests(X, noisy, law, names, transformed is None)
-        for test in tests:  # moments first: a variance says more than the distribution that is off with it
+        for test in tests:  # moments first: a variance explains more than its distribution
             self._require(check, test.p * len(tests) > LEVEL,
                           f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
                           f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})")  # fmt: skip
 
     def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
-        """Draw the last copy to those that are out, from another key as a user would."""
+        """Extend the released copies with another key."""
         out = [*(copy.copy() for copy in copies[:OUT]), *(unwritten(np.empty_like(copy)) for copy in copies[OUT:])]
         self._draw(self._key(SEED + 2), out, OUT)
         self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),
@@ -222,12 +216,12 @@ class _Numbers:
         self._nested(out)
 
     def _nested(self, copies: Sequence[Array]) -> None:
-        """See that one of any two copies tells all that the other does, of a scheme that claims it of classes."""
+        """Check that of two nested copies one is sufficient for the other."""
         if not getattr(self.cls, "nested", False):
             return
         numbers = range(1, len(copies) + 1)
-        told = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
-        for (one, other), says in told.items():
+        nested = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
+        for (one, other), says in nested.items():
             self._require("classes are nested", says, f"expected the classes of copies {one} and {other} to be unions of one another's, "
                           "found that some cut them")  # fmt: skip
 

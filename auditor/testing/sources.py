@@ -1,4 +1,4 @@
-"""The contract of sources: a table of named columns, the same for the same seed."""
+"""Contract of sources: a deterministic table of named columns."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from auditor.testing.contract import SEED, check_plugin, made, nothing_else_rais
 ROWS = 60
 LAW_ROWS = 4000
 FURTHEST = 2.7
-"""``√n`` times the distance of an empirical distribution from the true one is larger with a chance of ``2 e^{−2·2.7²}``, a millionth."""
+"""Bound on ``√n`` times an empirical distribution's distance; exceeded with probability ``2 e^{−2·2.7²}`` ≈ 1e-6."""
 MOST_DEVIATIONS = 5.0
-"""Of a correlation of nothing, whose deviation is 1/√n."""
+"""Bound on a null correlation, in standard deviations of 1/√n."""
 
 
 def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None) -> None:
@@ -29,17 +29,18 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
     cls : type
         The source's class, registered or not.
     parameters : mapping, optional
-        As a scenario spells them; ``cls.trial`` when left out.
+        In scenario spelling; default ``cls.trial``.
 
     Raises
     ------
     ContractError
-        Naming the check. Beside those of ``check_plugin``: ``describes its data``, ``a table``, ``unique names``, ``as many rows as
-        asked``, ``same seed, same table``, ``finite``, ``labels and domains``, ``an outline``, ``a law``, ``follows its law``.
+        With the name of the check: one of ``check_plugin``, or ``describes its data``, ``a table``,
+        ``unique names``, ``as many rows as asked``, ``same seed, same table``, ``finite``, ``labels
+        and domains``, ``an outline``, ``a law``, ``follows its law``.
 
     Notes
     -----
-    Values may be missing; what becomes of them is for the scenario to say.
+    Values may be missing; the scenario decides their treatment.
     """
     check_plugin(cls, parameters)
     require(cls, "describes its data", cls.description, "expected a `description` of the data, found none")
@@ -64,7 +65,6 @@ def check_source(cls: type[Source], parameters: Mapping[str, Any] | None = None)
 
 
 def _outline(cls: type[Source], parameters: Mapping[str, Any] | None, frame: pd.DataFrame) -> None:
-    """Hold the table against what its source says of it before it makes it."""
     with nothing_else_raised(cls, "an outline"):
         known = made(cls, parameters).outline(ROWS)
     if known is None:
@@ -83,7 +83,6 @@ def _frame(cls: type[Source], parameters: Mapping[str, Any] | None, seed: int, r
 
 
 def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
-    """Hold records against the law that is stated of them, at a millionth a test: shapes, independence of attributes and of neighbours."""
     with nothing_else_raised(cls, "a law"):
         law = made(cls, parameters).law()
     if law is None:
@@ -95,11 +94,11 @@ def _law(cls: type[Source], parameters: Mapping[str, Any] | None) -> None:
     require(cls, "a law", not lacking, f"expected a shape of every attribute, or of none if jointly normal; found none of {lacking}")
     values = standardised(frame.to_numpy(dtype=np.float64))
     shapes = [NORMAL] * len(names) if law.normal else [law.shapes[name] for name in names]
-    if law.normal:  # so is every sum of attributes then
+    if law.normal:  # for a normal law, sums are normal too
         values, shapes, names = np.column_stack([values, standardised(values.sum(axis=1))]), [*shapes, NORMAL], [*names, "their sum"]
     for name, shape, column in zip(names, shapes, values.T, strict=True):
         x, share = np.sort(column), np.arange(n + 1) / n
-        reach = MOST_DEVIATIONS * (1.0 + np.abs(x)) / np.sqrt(n)  # mean and deviation are the sample's, and move a steep law a lot
+        reach = MOST_DEVIATIONS * (1.0 + np.abs(x)) / np.sqrt(n)  # allows for the sample mean and deviation, which matter in a steep law
         off = float(np.sqrt(n) * np.maximum(share[1:] - shape.cdf(x + reach), shape.cdf(x - reach) - share[:-1]).max())
         require(cls, "follows its law", off < FURTHEST, f"expected {name!r} to have its shape, found it {off:.1f}/√n off at n = {n:,}")
     apart = 0.0 if law.normal else float(np.abs(values.T @ values / np.sqrt(n) - np.sqrt(n) * np.eye(len(names))).max())

@@ -1,5 +1,4 @@
-"""How messages are spelt: names quoted and shortened, the nearest valid name, text that no terminal obeys.
+"""Text of messages: quoted names, spelling suggestions, safe output.
 
-The lowest room: it uses nothing of the project. Which message is shown, and with what error, is decided where
-the error is found.
+This package imports no other package of the project.
 """

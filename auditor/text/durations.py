@@ -1,10 +1,10 @@
-"""How long something takes, as people say it."""
+"""Durations in words."""
 
 from __future__ import annotations
 
 
 def duration(seconds: float) -> str:
-    """Write how long something takes, as roughly as it is known.
+    """Format an approximate duration.
 
     Examples
     --------

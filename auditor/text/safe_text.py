@@ -1,4 +1,7 @@
-"""Text that comes from data, a scenario or a file, made safe to print: nothing in it can steer a terminal or turn a line around."""
+"""Safe printing of text from data, scenarios and files.
+
+No character can control a terminal or change the direction of a line.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,21 @@ import re
 import unicodedata
 
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-"""Control characters, marks and overrides of direction, separators of lines, and halves of characters."""
+"""Control characters, direction marks, line separators and surrogates."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and separators of lines."""
 _UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _JOINERS = "\u200c\u200d"
-"""Zero-width joiner and non-joiner: Persian, Hindi and others are misspelt without them, and they steer nothing."""
+"""Zero-width joiners; Persian, Hindi and others need them, and they are harmless."""
 
 
 _STARTS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def clean(text: object) -> str:
-    """Return text on one line, with a replacement character for every control character, direction override or unassigned character."""
+    """Return text on one line, with unsafe characters replaced by �."""
     line = str(text).replace("\n", " ").replace("\t", " ")
-    if line.isprintable():  # nearly all are: no look at each character
+    if line.isprintable():  # fast path for nearly all texts
         return line
     return "".join(
         "�" if unicodedata.category(character) in _UNSEEN and character not in _JOINERS else character
@@ -34,22 +37,22 @@ def clean_lines(text: object) -> str:
 
 
 def escaped(document: str) -> str:
-    """Return a JSON document with steering characters escaped, which JSON reads as the same text.
+    """Escape control characters of a JSON document, which stays equivalent.
 
-    Line ends between its parts stay; within text JSON has escaped its own already.
+    Line ends between its parts stay. JSON already escapes line ends in text.
     """
-    if document.replace("\n", "").isprintable():  # looked through at once; no steering character is printable
+    if document.replace("\n", "").isprintable():  # fast path: no unsafe character is printable
         return document
     return _STEERING.sub(_escape, document)
 
 
 def visible(text: str) -> str:
-    """Return text with steering characters escaped as JSON does it, all but tabs and line ends, so that a reader sees what it was."""
+    """Escape unsafe characters as JSON does, except tabs and line ends."""
     return text if text.isprintable() else _STEERING.sub(_escape, text)
 
 
 def visible_on_one_line(text: str) -> str:
-    """Return text with steering characters, tabs and line ends escaped as JSON does it; for tables, whose cells are read one a line.
+    """Escape unsafe characters, tabs and line ends as JSON does.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which valid names are meant by one that is not: the nearest by the slips of a hand, and none where none is near."""
+"""Spelling suggestions: the valid names nearest to a wrong one."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 LETTERS_PER_SLIP = 5
-"""One slip is forgiven for so many letters: TOTSALES is not RESSALES, nor COMSALES."""
+"""Letters per allowed slip: TOTSALES is neither RESSALES nor COMSALES."""
 LONGEST = 100
-"""Letters of a name that are looked at; what is longer is no name that somebody mistyped."""
+"""Letters of a name to compare; longer names are no misspellings."""
 
 
 def closest(name: object, known: Iterable[str]) -> list[str]:
-    """Return the valid names at the least distance, capitals apart: two at most, those with the same letters and beginning first.
+    """Return at most two valid names at the least distance, ignoring case.
 
-    Parameters
-    ----------
-    name : object
-        What was written.
-    known : iterable of str
-        What would have been valid.
+    Ties are ordered by common letters, then by common prefix.
 
     Examples
     --------
@@ -33,7 +28,7 @@ def closest(name: object, known: Iterable[str]) -> list[str]:
         folded = other.strip().casefold()
         unlike = _unlike(wanted, folded)
         if len(folded) > LONGEST or unlike > best:
-            continue  # no distance is less than what letters alone differ by: most names are put aside by that, at no cost
+            continue  # the letter counts give a cheap lower bound on the distance
         distance = slips(wanted, folded)
         if distance <= best:
             best = distance
@@ -42,12 +37,12 @@ def closest(name: object, known: Iterable[str]) -> list[str]:
 
 
 def slips(a: str, b: str) -> int:
-    """Return how many letters must be put in, left out, changed or exchanged with their neighbour to make one text the other.
+    """Return the edit distance of two texts, with swaps of neighbours.
 
     Notes
     -----
-    The optimal string alignment distance, row by row: D[i, j] = min(D[i−1, j] + 1, D[i, j−1] + 1, D[i−1, j−1] + (aᵢ ≠ bⱼ), and for two
-    neighbours exchanged D[i−2, j−2] + 1).
+    The optimal string alignment distance, row by row: D[i, j] = min(D[i−1, j] + 1, D[i, j−1] + 1,
+    D[i−1, j−1] + (aᵢ ≠ bⱼ), and for two neighbours exchanged D[i−2, j−2] + 1).
 
     Examples
     --------
@@ -67,7 +62,7 @@ def slips(a: str, b: str) -> int:
 
 
 def _unlike(a: str, b: str) -> int:
-    """Return the most letters of either that the other has not: exchanged letters count for nothing, so it is never above ``slips``."""
+    """Return a lower bound on ``slips`` from letter counts."""
     if abs(len(a) - len(b)) > len(a):
         return abs(len(a) - len(b))
     mine, theirs = Counter(a), Counter(b)

@@ -1,4 +1,5 @@
-"""What reports draw: the rows behind each chart, the charts as specifications, and the plot in characters.
+"""Chart data, Vega-Lite specifications and terminal plots.
 
-Uses ``auditor_reports.figures`` and ``auditor_reports.wording``. Where a chart stands on a page is ``auditor_reports.layout``.
+Uses ``auditor_reports.figures`` and ``auditor_reports.wording``. ``auditor_reports.layout`` places
+the charts.
 """

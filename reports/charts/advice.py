@@ -1,4 +1,4 @@
-"""The frontier of advice as a chart of the page: what stays unknown against what the copies lose."""
+"""Chart of the advice: share unknown against loss of use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAPTION = (
 
 
 def frontier_of_advice(advice: Advice, id: str) -> Chart:
-    """Return the chart of everything that was measured."""
+    """Return the chart of every measured release."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     schemes = [clean(name) for name in unique(one.scheme for one in measured)]
     rows: list[dict[str, Any]] = []
@@ -35,7 +35,7 @@ def frontier_of_advice(advice: Advice, id: str) -> Chart:
             "s": clean(one.scheme), "i": schemes.index(clean(one.scheme)), "x": one.loss, "y": one.exposed.unknown, "lo": max(0.0, low),
             "hi": high, "c": levels_text(one), "m": share_text(one), "g": advice.target, "w": int(one == advice.chosen),
         })  # fmt: skip
-        kind = "the whole release" if one.in_full else "one copy that tells as much"
+        kind = "the whole release" if one.in_full else "one equivalent copy"
         cells = (one.scheme, levels_text(one), loss_text(advice, one.loss), share_text(one), attribute_text(one), one.exposed.attack, kind)
         table.append([*map(clean, cells)])
     data = ChartData(columns(rows), [], HEADERS, table)

@@ -1,7 +1,8 @@
-"""Make the charts' script: ``python -m auditor_reports.charts.bundle``.
+"""Write the charts' script: ``python -m auditor_reports.charts.bundle``.
 
-It holds Vega, Vega-Lite and Vega-Embed, and ships as pages hold it. The command needs the package ``vl-convert-python``, which no report
-needs otherwise. ``tests/reports/test_bundle.py`` compares the shipped file with the command's output.
+The script holds Vega, Vega-Lite and Vega-Embed. Only this command needs the package
+``vl-convert-python``. ``tests/reports/test_bundle.py`` compares the shipped file with the command's
+output.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ NOTICE = (
 
 
 def made() -> str:
-    """Return the element that holds the script, compressed (``auditor_reports.charts.inert.deflated``)."""
-    from vl_convert import javascript_bundle  # needed here alone
+    """Return the HTML element with the compressed script."""
+    from vl_convert import javascript_bundle  # imported here because reports do not need it
 
     return deflated(script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle")
 

@@ -1,4 +1,4 @@
-"""The charts of errors: collusion curves, the coalition map, distributions over the records."""
+"""Charts of errors: collusion curves, coalition map, error distributions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .style import (
 
 
 def collusion_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """Error against copies pooled: points, a 95 % band, and theory as a thin dashed line."""
+    """Draw error against copies pooled, with 95 % bands and theory."""
     base = {"x": sizes_axis(data), "color": colour(schemes), "opacity": FADED}
     band = layer("area", base | between("lo", "hi", ERROR_TITLE), [RECORDS], fillOpacity=0.18)
     line = layer("line", base | {"y": ERROR_AXIS, "strokeWidth": width(schemes)}, [RECORDS])
@@ -42,7 +42,7 @@ def collusion_chart(data: ChartData, schemes: Sequence[str]) -> Part:
 
 
 def map_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """Every coalition by size, schemes side by side; the worst of each scheme ringed."""
+    """Draw each coalition's error by size and ring the worst per scheme."""
     axis = {"labelAngle": 0, "grid": False, "labelOverlap": True}
     base = {
         "x": field("k:O", title="copies in the coalition", axis=axis), "xOffset": field("s:N", scale={"domain": list(schemes)}),
@@ -58,7 +58,7 @@ def map_chart(data: ChartData, schemes: Sequence[str]) -> Part:
 
 
 def histogram_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """Share of the records in each bin of absolute error."""
+    """Draw the share of records in each bin of absolute error."""
     base, wanted = _distribution(schemes, "x:Q"), [_DRAWN, "datum.x2 > datum.x"]
     y = field("y:Q", title="share of records", axis={"format": "~%", "tickCount": 5})
     lines = base | {"y": y, "strokeDash": dash(schemes), "strokeWidth": width(schemes)}
@@ -73,7 +73,7 @@ def histogram_chart(data: ChartData, schemes: Sequence[str]) -> Part:
 
 
 def cumulative_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """Share of the records with an absolute error up to a bound."""
+    """Draw the cumulative share of records by absolute error."""
     axis = {"format": "~%", "tickCount": 5}
     y = field("u:Q", title="share of records up to an error", axis=axis, scale={"domain": [0, 1]})
     base = _distribution(schemes, "x2:Q") | {"y": y}
@@ -96,11 +96,10 @@ def _distribution(schemes: Sequence[str], column: str) -> Part:
 
 
 def _made(**columns: str) -> list[Part]:
-    """Return transforms that compute columns."""
     return [{"calculate": formula, "as": name} for name, formula in columns.items()]
 
 
 def _exactly(y: int) -> Part:
-    """Name the schemes rebuilt exactly: a curve of theirs would be one bar at 0 that flattens all others."""
+    """Name exactly reconstructed schemes; a bar at 0 would hide the others."""
     words = {"x": {"value": "width"}, "y": {"value": y}, "text": field("n:N"), "color": INK}
     return layer("text", words, [f"{_SPREAD} && isValid(datum.n)"], align="right", baseline="middle", fontSize=12, limit=340)

@@ -1,4 +1,4 @@
-"""The charts along something: a swept path, the number of copies, or the usefulness of a copy."""
+"""Charts along a swept path, the number of copies or the utility."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .style import (
 )
 
 SHORT = "format(datum.value, datum.value < 1000 ? '~g' : '~s')"
-"""How ticks of a logarithmic axis are written: 0.2 and 20k, not 200m."""
+"""Tick labels of a logarithmic axis: 0.2 and 20k, not 200m."""
 TICKS = 12
-"""Up to so many swept values each has its own tick."""
+"""Each swept value gets its own tick up to this number."""
 
 
 def sweep_chart(data: ChartData, schemes: Sequence[str], value: str | None = None) -> Part:
-    """One metric against a swept path: error bars, and theory as a thin dashed line."""
+    """Draw one metric against a swept path, with error bars and theory."""
     wanted = ["datum.f == figure && (datum.v == adversary || datum.v < 0)"]
     base = {"x": _swept_axis(data), "color": colour(schemes), "opacity": FADED}
     extra: Part = {"detail": field("o:N")}
@@ -53,17 +53,17 @@ def sweep_chart(data: ChartData, schemes: Sequence[str], value: str | None = Non
 
 
 def _side_by_side(base: Part, title: str | list[str], marked: Part, wanted: list[str], data: ChartData, schemes: Sequence[str]) -> Part:
-    """Draw words on the axis without lines between them, as they have no order: series side by side, theory as a short line."""
+    """Draw unordered words on the axis: series side by side, without lines."""
     aside = {"xOffset": field("s:N", scale={"domain": list(schemes)})}
     theory = layer("tick", base | {"y": field("t:Q"), "color": INK} | aside, [*wanted, STATED], thickness=1.25, size=16)
     return document("sweep", [_bars(base | aside, title, wanted), theory, layer("point", marked | aside, wanted, filled=True)], 2, data)
 
 
 def _swept_axis(data: ChartData) -> Part:
-    # the title is a list, so that a path is shown as text and never read as a number or a field
+    # a list, because Vega would read a string as a number or a field
     title = [data.facts["title"]]
     if not data.facts["numeric"]:
-        # a list of words is broken into lines, so that labels stand upright side by side
+        # break lists of words into lines, so that labels fit side by side upright
         return field("x:O", title=title, sort=None, axis={"labelAngle": 0, "labelExpr": "split(datum.label, ', ')", "grid": False})
     at = data.facts["at"]
     own = {"values": at, "labelOverlap": True} if len(at) <= TICKS else {}
@@ -75,7 +75,7 @@ def _swept_axis(data: ChartData) -> Part:
 
 
 def measure_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """One measure against copies pooled: error bars, and theory as a thin dashed line."""
+    """Draw one measure against copies pooled, with error bars and theory."""
     wanted, title = [f"{RECORDS} && datum.f == figure"], title_of("figure")
     base = {"x": sizes_axis(data), "color": colour(schemes), "opacity": FADED}
     tips = [*TIP, field("k:Q", title="copies pooled"), THEORY_TIP]
@@ -86,12 +86,12 @@ def measure_chart(data: ChartData, schemes: Sequence[str]) -> Part:
 
 
 def frontier_chart(data: ChartData, schemes: Sequence[str]) -> Part:
-    """What an attacker cannot rebuild from a coalition's copies against what those copies are good for."""
+    """Draw each coalition's normalized error against its copies' utility."""
     wanted = ["datum.f == figure && datum.v == adversary && datum.p == point"]
     x = field("x:Q", title=title_of("figure"), scale={"zero": False, "nice": True, "padding": 14}, axis={"grid": False})
     base = {"x": x, "color": colour(schemes), "opacity": FADED}
     y = field("y:Q", title=ERROR_TITLE, scale={"zero": True})
-    # in order of what is left unknown, which follows the levels: in order of utility, noise would make the line run to and fro
+    # ordered by error, which follows the levels; by utility, noise would cause a zigzag
     line = layer("line", base | {"y": y, "order": field("y:Q"), "strokeWidth": width(schemes)}, wanted)
     reach = {"x": field("xlo:Q", title=title_of("figure")), "x2": {"field": "xhi"}, "y": y}
     across = layer("rule", base | reach, wanted, strokeWidth=1.5)

@@ -1,4 +1,4 @@
-"""What keeps a page inert and small: blocks that nothing in them can close, and a content security policy that lists every script."""
+"""Inert page blocks and the content security policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def json_block(value: Any) -> Markup:
-    """Return JSON that is safe inside a ``script`` element: nothing in it can end the element or open a comment."""
+    """Return JSON that cannot close a ``script`` element or open a comment."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
@@ -23,19 +23,21 @@ def json_block(value: Any) -> Markup:
 
 
 def deflated(text: str, **attributes: str) -> Markup:
-    """Return an element that holds a text compressed, for the page's script to inflate; the same text makes the same bytes.
+    """Return an element with compressed text for the page's script.
 
     Parameters
     ----------
     text : str
-        Any text; what is inside cannot be read, run or closed by the text itself.
+        Any text. It cannot be read, run or closed from inside the element.
     attributes : str
         Attributes of the element, escaped.
 
     Returns
     -------
     Markup
-        A ``script`` element of a type that browsers never run: base64 of a raw deflate stream (RFC 1951), its inflated size beside it.
+        A ``script`` element of a type that browsers never run. It holds the base64 of a raw deflate
+        stream (RFC 1951). The attribute ``data-size`` is the inflated size in bytes. Output is
+        deterministic.
     """
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
@@ -46,23 +48,23 @@ def deflated(text: str, **attributes: str) -> Markup:
 
 
 def foldable(content: str, folded: bool) -> Markup:
-    """Return a part of the page as it is, or, folded, as text that the page's script unfolds in its place."""
+    """Return a part of the page unchanged, or compressed if ``folded``."""
     return deflated(content, **{"data-fold": ""}) if folded else Markup(content)
 
 
 def inflated(element: str) -> str:
-    """Return the text that `deflated` made an element of."""
+    """Return the text of an element made by `deflated`."""
     return zlib.decompress(base64.b64decode(element.partition(">")[2].partition("<")[0]), -zlib.MAX_WBITS).decode("utf-8")
 
 
 def script(source: str) -> Markup:
-    """Return our own script's source, ready to stand inside its element, with the line ends that browsers hash."""
+    """Escape a script for its element, with the line ends that browsers hash."""
     text = source.replace("\r\n", "\n").replace("\r", "\n")
     return Markup(text.replace("</script", "<\\/script").replace("<!--", "<\\!--"))
 
 
 def packed(columns: dict[str, list[Any]]) -> dict[str, Any]:
-    """Write columns of repeated text as numbers into a list of the different texts."""
+    """Encode text columns as indices into a list of distinct texts."""
     return {name: _packed(values) for name, values in columns.items()}
 
 
@@ -74,10 +76,10 @@ def _packed(values: list[Any]) -> Any:
 
 
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """Return a policy that lets these scripts and styles run, and nothing else happen: no request, no frame, no form.
+    """Return a policy that allows only these scripts and styles.
 
-    ``data:`` images are for the PNG that a reader exports. ``unsafe-eval`` is not needed, because Vega runs its
-    expressions in an interpreter here.
+    It forbids requests, frames and forms. ``data:`` images serve the PNG export. Vega interprets
+    its expressions, so ``unsafe-eval`` is not needed.
     """
     listed = " ".join(_source(text) for text in scripts)
     styled = " ".join(_source(text) for text in styles)

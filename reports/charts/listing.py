@@ -1,4 +1,4 @@
-"""The figures that results give rise to, in the order of the page: what each draws, and how it is said in words."""
+"""Charts of an audit in the order of the page, with captions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .rows import collusion_data, distribution_data, map_data
 from .rows_along import frontier_data, measure_data, sweep_data
 
 Drawn = tuple[str, str, ChartData, list[dict[str, Any]]]
-"""Caption, text for who cannot see it, rows and views of a chart."""
+"""Caption, alternative text, rows and views of a chart."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of the page: one view or two side by side over the same rows and controls."""
+    """A chart of the page: one or two views with common rows and controls."""
 
     id: str
     title: str
@@ -38,22 +38,22 @@ class Chart:
 
     @property
     def rows(self) -> int:
-        """How many rows it draws."""
+        """Number of rows."""
         return len(next(iter(self.data.columns.values()), []))
 
     @property
     def block(self) -> dict[str, Any]:
-        """What the page's script needs to draw it."""
+        """Columns, views and titles for the page's script."""
         return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
 
     @cached_property
     def packed(self) -> Markup:
-        """The same as the page holds it."""
+        """Compressed block for the page."""
         return deflated(json_block(self.block), id=f"{self.id}-data")
 
 
 def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
-    """Return every figure that has something to show; ``limit`` bounds the rows of each."""
+    """Return every chart with data, each with at most ``limit`` rows."""
     lead = leader(reading)
     made = {
         "collusion": _collusion(reading, lead, limit), "map": _map(reading, lead, limit), "errors": _spread(reading, lead, limit),
@@ -66,7 +66,7 @@ def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
 
 
 def names(reading: Reading) -> list[str]:
-    """Return the schemes as charts name them."""
+    """Return the schemes' names for charts."""
     return [clean(name) for name in reading.schemes]
 
 

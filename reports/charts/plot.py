@@ -1,4 +1,7 @@
-"""A line plot in characters: braille dots for lines, a letter for each measured point, so that colour is not needed."""
+"""Line plot in characters, readable without colour.
+
+Braille dots draw the lines. A letter marks each measured point.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,12 @@ from ..figures.curves import Line
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 STYLES = ("color(32)", "color(166)", "color(35)", "color(133)", "color(136)", "color(67)")
-"""Line colours after Okabe and Ito, dark and light enough for both kinds of terminal."""
+"""Line colours after Okabe and Ito, readable on dark and light terminals."""
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 
 
 def style_of(index: int) -> str:
-    """Return the colour of the series with that index."""
+    """Return the colour of a series."""
     return STYLES[index % len(STYLES)]
 
 
@@ -27,14 +30,14 @@ def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
     Parameters
     ----------
     lines : sequence of Line
-        At least one point among them; x ticks are written at the whole numbers that fit.
+        At least one point in total.
     width, height : int
-        In characters, the axes included.
+        Size in characters, axes included.
 
     Returns
     -------
     list of Text
-        ``height`` rows, none wider than ``width``.
+        ``height`` rows, each at most ``width`` wide. X ticks are whole numbers.
     """
     points = [point for line in lines for point in line.points]
     left, right = min(x for x, _ in points), max(x for x, _ in points)
@@ -49,7 +52,7 @@ def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
 
 
 class _Canvas:
-    """Braille dots and letters; each character remembers the series that drew it last."""
+    """Grid of braille dots and letters, coloured by the last series drawn."""
 
     def __init__(self, columns: int, rows: int, span: tuple[float, float], top: float) -> None:
         self.columns, self.rows, self.span, self.top = columns, rows, span, top
@@ -58,7 +61,7 @@ class _Canvas:
         self.letters: dict[tuple[int, int], str] = {}
 
     def _at(self, x: float, y: float) -> tuple[float, float]:
-        """Data to dots: two across and four down in each character; points sit in the middle of a character."""
+        """Map data to dots: two across and four down per character."""
         across = (x - self.span[0]) / (self.span[1] - self.span[0]) * (2 * self.columns - 2) + 0.5
         down = (1 - max(0.0, y) / self.top) * (4 * self.rows - 1)
         return across, down
@@ -76,7 +79,7 @@ class _Canvas:
         self.owner[y // 4][x // 2] = index
 
     def mark(self, points: Sequence[tuple[float, float]], index: int) -> None:
-        """Set the series' letter at each point; two series in one character give ``+``."""
+        """Write the series' letter at each point, or ``+`` where two series meet."""
         for point in points:
             across, down = self._at(*point)
             where = min(round(down), 4 * self.rows - 1) // 4, min(round(across), 2 * self.columns - 1) // 2
@@ -94,7 +97,6 @@ class _Canvas:
 
 
 def _ceiling(highest: float) -> float:
-    """Return the next round number: 1, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten."""
     if highest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(highest))
@@ -102,7 +104,6 @@ def _ceiling(highest: float) -> float:
 
 
 def _tick(row: int, rows: int, top: float) -> str:
-    """Label the first, the middle and the last row."""
     marks = {0: top, rows - 1: 0.0} | ({(rows - 1) // 2: top / 2} if rows % 2 else {})
     return f"{marks[row]:.3g}" if row in marks else ""
 

@@ -1,4 +1,4 @@
-"""The page's charts as Altair charts, for notebooks and for pictures: the same rows, with colours written out."""
+"""The page's charts as Altair charts, for notebooks and pictures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair as alt  # here alone: it takes a quarter of a second, and pages are made without it
+import altair as alt  # import takes 0.25 s, and pages do not need it
 
 from auditor.errors import AuditorError
 from auditor.results.model import AuditResult
@@ -20,14 +20,15 @@ from .listing import Chart, charts, names
 from .style import CONFIG
 
 WIDTH, PAIR = 560, 360
-"""Pixels across, of a chart alone and of each of two side by side."""
+"""Width in pixels of a single chart and of each of two side by side."""
 
 
 class Plots:
-    """Charts of one audit, each an Altair chart that can be changed further, saved or shown.
+    """Charts of one audit as Altair charts.
 
-    Each takes the choices that the page offers above the chart, by what they say there: ``attribute``, ``adversary``
-    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``. What is not chosen opens as in the page.
+    Keyword arguments select the page's options by their text: ``attribute``, ``adversary``
+    (``"llse, knows means and correlations exactly"``), ``point``, ``coalition``, ``figure``.
+    Defaults are the page's.
     """
 
     def __init__(self, result: AuditResult) -> None:
@@ -35,12 +36,12 @@ class Plots:
         self._charts = {chart.id.partition("-")[2]: chart for chart in charts(self._reading, "plot")}
 
     def __call__(self, name: str | None = None, **chosen: str) -> alt.Chart:
-        """Draw the chart of that name, or the first that there is.
+        """Draw the named chart, or the first available one.
 
         Raises
         ------
         AuditorError
-            The results have no such chart, or none at all.
+            The results have no chart of this name, or no charts at all.
         """
         which = name or next(iter(self.available), None)
         if which not in self.available:
@@ -57,23 +58,23 @@ class Plots:
 
     @property
     def available(self) -> list[str]:
-        """Names of the charts that the results give rise to."""
+        """Names of the available charts."""
         return [name for name in _METHODS if any(_METHODS[name](key) for key in self._charts)]
 
     def collusion(self, **chosen: str) -> alt.Chart:
-        """Error against the number of copies pooled, with 95 % bands and theory."""
+        """Error against copies pooled, with 95 % bands and theory."""
         return self._chart("collusion", chosen)
 
     def coalitions(self, **chosen: str) -> alt.Chart:
-        """Every coalition's error by its size, the worst of each scheme ringed."""
+        """Error of every coalition by size, with the worst per scheme ringed."""
         return self._chart("coalitions", chosen)
 
     def errors(self, **chosen: str) -> alt.Chart:
-        """How absolute errors are spread over the records: by bin, and cumulated."""
+        """Distribution of absolute errors over records: by bin, and cumulative."""
         return self._chart("errors", chosen)
 
     def measures(self, **chosen: str) -> alt.Chart:
-        """Shares recovered, posteriors and breaches against the number of copies pooled."""
+        """Shares recovered, posteriors and breaches against copies pooled."""
         return self._chart("measures", chosen)
 
     def frontier(self, **chosen: str) -> alt.Chart:
@@ -81,11 +82,11 @@ class Plots:
         return self._chart("frontier", chosen)
 
     def sweep(self, path: str | None = None, **chosen: str) -> alt.Chart:
-        """A metric along a swept path; the first one unless it is named."""
+        """A metric along a swept path, by default the first."""
         return self._chart("sweep", chosen, path)
 
     def runtime(self, path: str | None = None, **chosen: str) -> alt.Chart:
-        """Seconds along a swept path; the first one unless it is named."""
+        """Seconds along a swept path, by default the first."""
         return self._chart("runtime", chosen, path)
 
     def _chart(self, name: str, chosen: dict[str, str], path: str | None = None) -> alt.Chart:
@@ -108,7 +109,7 @@ _METHODS: dict[str, Callable[[str], bool]] = {
 
 
 def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart:
-    """Return a figure of the page as one Altair chart, its views side by side."""
+    """Return a chart of the page as one Altair chart."""
     values = _choices(chart.data, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
     views = [{key: part for key, part in view.items() if key not in ("params", "$schema")} | {"width": width} for view in chart.views]
@@ -122,7 +123,7 @@ def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart
 
 
 def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
-    """Return a document in which the titles that hang on a choice are those of the choices made."""
+    """Return a document with the titles that belong to the chosen options."""
     if isinstance(part, dict):
         return {key: value if key == "datasets" else titled(value, data, values) for key, value in part.items()}
     if isinstance(part, list):
@@ -132,7 +133,6 @@ def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
 
 
 def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
-    """Return each control's number; a choice is named by what its option says."""
     known = {control.name: control for control in data.controls}
     for name, text in chosen.items():
         if name not in known:
@@ -143,7 +143,6 @@ def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
 
 
 def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the parameters of all views with the choices made; one that several views have speaks for all of them."""
     merged: dict[str, dict[str, Any]] = {}
     for parameter in (parameter for view in views for parameter in view.get("params", [])):
         name = parameter["name"]
@@ -156,18 +155,18 @@ def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dic
 
 
 FIELDS = {"attribute": "a", "adversary": "v", "point": "p", "coalition": "g", "figure": "f"}
-"""Which column each control filters by."""
+"""Column that each control filters by."""
 
 
 def _rows(data: ChartData, values: dict[str, int]) -> list[dict[str, Any]]:
-    """Return the rows of the choices made; a row of the release itself (-1) belongs to every adversary."""
+    """Return the rows of the chosen options; adversary -1 always matches."""
     wanted = {FIELDS[name]: (value, -1) for name, value in values.items()}
     rows = (dict(zip(data.columns, row, strict=True)) for row in zip(*data.columns.values(), strict=True))
     return [row for row in rows if all(row[field] in allowed for field, allowed in wanted.items())]
 
 
 def _coloured(text: str) -> str:
-    """Write the page's light colours out, as a notebook has no style sheet of ours."""
+    """Replace CSS variables by the page's light colours."""
     palette = _palette()
     return re.sub(r"var\((--[\w-]+)\)", lambda found: palette[found[1]], text)
 

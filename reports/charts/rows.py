@@ -1,4 +1,4 @@
-"""Rows of the charts of errors: collusion curves, the coalition map, distributions over the records."""
+"""Rows of the error charts: curves, coalition map, distributions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..figures.units import data_unit
 
 
 def collusion_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
-    """Collusion curves: error against the number of copies pooled."""
+    """Return rows of error against the number of copies pooled."""
     choices, rows, table = Choices(reading, leading), [], []
     everything = curves(reading)
     found = everything[:limit]
@@ -32,7 +32,7 @@ def collusion_data(reading: Reading, leading: Setting | None, limit: int) -> Cha
 
 
 def map_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
-    """The coalition map: every coalition by size."""
+    """Return rows of every coalition's error by size."""
     choices, rows, table = Choices(reading, leading), [], []
     points, left_out = coalition_map(reading, limit)
     for point in points:
@@ -47,7 +47,10 @@ def map_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData
 
 
 def distribution_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
-    """Error distributions: share of the records by absolute error, and up to it; in words where all errors are 0."""
+    """Return rows of binned and cumulative shares by absolute error.
+
+    Schemes whose errors are all 0 are listed in words.
+    """
     choices, coalition = Choices(reading, leading), Options("coalition", "Coalition")
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
@@ -69,7 +72,7 @@ def distribution_data(reading: Reading, leading: Setting | None, limit: int) -> 
 
 
 def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:
-    """Return a row for each bin, after one where the cumulative curve starts."""
+    """Return one row per bin, after the origin of the cumulative curve."""
     start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": 0.0, "b": 0.0, "n": None}
     cells_of = [
         {"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative,

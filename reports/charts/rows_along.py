@@ -1,4 +1,4 @@
-"""Rows of the charts along something: a swept path, the number of copies, the usefulness of a copy."""
+"""Rows of the charts along a swept path, the number of copies or utility."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SECONDS = "seconds"
 
 
 class _Series:
-    """Who has a line of their own along a sweep: schemes, or the attacks when there is only one scheme to compare them on."""
+    """Lines along a sweep: one per scheme, or per attack on a single scheme."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -40,25 +40,23 @@ class _Series:
         self.control = Options("adversary", "Knowledge" if self.by_attack else "Adversary")
 
     def row(self, setting: Setting) -> dict[str, Any]:
-        """Return the fields that say whose line a row is on."""
         if setting.attack is None:
             return {"s": clean(setting.scheme), "i": self.names.index(clean(setting.scheme)), "v": -1}
         name = clean(setting.attack if self.by_attack else setting.scheme)
         return {"s": name, "i": self.names.index(name), "v": self.control(self.choice(setting))}
 
     def choice(self, setting: Setting) -> str:
-        """Return what the control says of a setting."""
         return str(setting.knowledge) if self.by_attack else label(self.reading, setting)
 
 
 def sweep_data(reading: Reading, path: str, leading: Setting | None, limit: int, *, runtime: bool = False) -> ChartData:
-    """Every metric along one swept path; the seconds have a chart of their own (``runtime``)."""
+    """Return rows of each metric, or the seconds, along one swept path."""
     figures, series = Options("figure", "Metric"), _Series(reading)
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
     points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
-    # within the limit every metric of all attributes together has its place before single attributes do, and the first is the one
-    # that the scenario makes a statement of, as its figure is about it
+    # order of priority within the limit: all attributes together, then the first expected metric,
+    # then the normalized error
     stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
     points.sort(key=lambda point: (point.attribute != EVERYTHING, point.metric not in stated, point.metric != ERROR))
     titles: dict[str, str] = {}
@@ -91,7 +89,7 @@ def _axis_value(value: Any) -> Any:
 
 
 def measure_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
-    """Shares recovered, posteriors and breaches against the number of copies pooled."""
+    """Return rows of other measures against the number of copies pooled."""
     choices, figures = Choices(reading, leading), Options("figure", "Measure")
     rows, table = [], []
     points = measure_points(reading)
@@ -107,7 +105,7 @@ def measure_data(reading: Reading, leading: Setting | None, limit: int) -> Chart
 
 
 def frontier_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
-    """Normalized error against utility, coalition by coalition."""
+    """Return rows of normalized error against utility, one per coalition."""
     choices, figures = Choices(reading, leading), Options("figure", "Utility")
     rows, table = [], []
     points = frontier(reading)

@@ -1,4 +1,4 @@
-"""How charts look: colours are CSS variables, so light and dark are the page's choice; series differ in more than colour."""
+"""Chart style: CSS-variable colours, shapes, dashes and axes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 from ..figures.series import ChartData
 
 Part = dict[str, Any]
-"""A part of a Vega-Lite document: a layer, or what one channel of it shows."""
+"""Part of a Vega-Lite document, for example a layer or a channel."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
 
 COLOURS = 8
-"""How many series colours the style sheet defines; more series repeat them with other shapes and dashes."""
+"""Number of series colours in the style sheet; further series differ by shape and dash."""
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke"]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
 CONFIG: dict[str, Any] = {
-    "aria": False,  # the figure itself has a name and a data table; thousands of named marks would drown a reader
+    "aria": False,  # the figure has a name and a data table; screen readers skip its marks
     "background": "transparent",
     "font": _FONT,
     "view": {"stroke": "transparent"},
@@ -37,14 +37,14 @@ CONFIG: dict[str, Any] = {
 
 
 def field(name: str, **more: Any) -> Part:
-    """Return a channel that shows a column, named with the kind of its values, as ``y:Q``; ``mean(y):Q`` shows its mean."""
+    """Return a column's channel: ``y:Q`` by kind, ``mean(y):Q`` for its mean."""
     column, _, kind = name.partition(":")
     function, _, within = column.removesuffix(")").rpartition("(")
     return {**({"aggregate": function} if function else {}), "field": within, "type": KINDS[kind], **more}
 
 
 def layer(mark: str, encoding: Part, wanted: Sequence[str] = (), also: Sequence[Part] = (), **look: Any) -> Part:
-    """Return marks of one kind for the rows wanted, after other transforms."""
+    """Return a layer of marks for the filtered and transformed rows."""
     transforms = [*({"filter": one} for one in wanted), *also]
     return {"mark": {"type": mark, **look}, "encoding": encoding, **({"transform": transforms} if transforms else {})}
 
@@ -54,12 +54,12 @@ THEORY_TIP = field("t:Q", title="theory", format=".4~g")
 ERROR_TITLE = "normalized error (share of variance)"
 ERROR_AXIS = field("y:Q", title=ERROR_TITLE, scale={"zero": True, "nice": True}, axis={"tickCount": 6})
 FADED: Part = {"condition": [{"param": "legend", "value": 1}], "value": 0.12}
-"""Opacity of what is not chosen by a click in the legend."""
+"""Opacity of series that a click in the legend did not choose."""
 INK = {"value": "var(--ink)"}
 
 
 def colour(schemes: Sequence[str], *, lines: bool = False) -> Part:
-    """Colour by scheme, in the order of the scenario; the legend shows points, or lines."""
+    """Colour by scheme, in scenario order."""
     colours = [f"var(--c{index % COLOURS + 1})" for index in range(len(schemes))]
     legend = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300} if lines else {}
     return field("s:N", title=None, scale={"domain": list(schemes), "range": colours}, legend=legend)
@@ -78,12 +78,12 @@ def dash(schemes: Sequence[str]) -> Part:
 
 
 def size(schemes: Sequence[str]) -> Part:
-    """Draw later schemes smaller, so that points that fall together all show."""
+    """Draw later schemes smaller, so that coinciding points stay visible."""
     return field("i:Q", scale=_falling(len(schemes), 170, 48), legend=None)
 
 
 def width(schemes: Sequence[str]) -> Part:
-    """Draw later schemes thinner, so that lines that fall together all show."""
+    """Draw later schemes thinner, so that coinciding lines stay visible."""
     return field("i:Q", scale=_falling(len(schemes), 4.5, 1.75), legend=None)
 
 
@@ -92,18 +92,18 @@ def _falling(count: int, first: float, last: float) -> Part:
 
 
 def between(low: str, high: str, title: str | list[str] | None) -> Part:
-    """Return the channels of what reaches from one column's value up to another's."""
+    """Return the channels of a range between two columns."""
     return {"y": field(f"{low}:Q", title=title), "y2": {"field": high}}
 
 
 def quantity(title: str | list[str]) -> Part:
-    """Return the axis of a metric of any size."""
+    """Return the y axis of a metric of any magnitude."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
     return field("y:Q", title=title, scale={"zero": True}, axis={"labelExpr": label, "tickCount": 6})
 
 
 def sizes_axis(data: ChartData) -> Part:
-    """Return the axis of the number of copies: a tick for each size, or past a dozen of them the axis's own choice."""
+    """Return the axis of the number of copies, with up to 12 ticks by size."""
     sizes = data.facts["sizes"]
     ticks = {"values": sizes} if len(sizes) <= 12 else {"tickCount": 12, "tickMinStep": 1}
     axis = {"format": "d", "grid": False, **ticks}
@@ -111,18 +111,19 @@ def sizes_axis(data: ChartData) -> Part:
 
 
 def document(name: str, layers: Sequence[Part], points: int, data: ChartData, height: int = 340) -> Part:
-    """Return a Vega-Lite document without configuration, which the page adds; its controls are parameters that filters read.
+    """Return a Vega-Lite document without configuration.
 
-    It is written by hand: Altair takes as long to make its documents as all else that a page takes, and as long again to be imported.
-    ``tests/reports/test_report_html.py`` compares charts of every kind with Altair's schema.
+    Controls become parameters that filters read. Altair would double the time to write a page, so
+    this is written by hand. ``tests/reports/test_report_html.py`` compares charts of every kind
+    with Altair's schema.
 
     Parameters
     ----------
     name : str
-        What the points are called in the document, another in each that may stand beside it.
+        Name of the points' layer, unique on the chart.
     layers : sequence of dict
     points : int
-        Which layer the legend's choice belongs to.
+        Index of the layer that the legend selects in.
     data : ChartData
     height : int
         In pixels.
@@ -136,6 +137,6 @@ def document(name: str, layers: Sequence[Part], points: int, data: ChartData, he
 
 
 RECORDS = "datum.a == attribute && datum.v == adversary && datum.p == point"
-"""What the three controls that most charts share filter by."""
+"""Filter of the three controls that most charts share."""
 STATED = "isValid(datum.t)"
-"""Rows that theory says something of."""
+"""Filter of rows with a theoretical value."""

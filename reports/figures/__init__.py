@@ -1,5 +1,5 @@
-"""What results say, read and weighed: figures pooled over replicates, the matrix, who is strongest, series.
+"""Values for reports: figures pooled over replicates, matrix, series.
 
-It says nothing in sentences and draws nothing: see ``auditor_reports.wording`` and ``auditor_reports.charts``. Uses
-``auditor.results`` alone.
+Uses only ``auditor.results``. Sentences are in ``auditor_reports.wording``, drawings in
+``auditor_reports.charts``.
 """

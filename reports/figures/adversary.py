@@ -1,4 +1,4 @@
-"""What an adversary is called: its attack, and what it knows in words."""
+"""Names of adversaries: the attack, and its knowledge in words."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OF_THE_AUDIT = {
     "known-generator": "the noise drawn again from its seed",
     "other-rows": "Bayes on a record's cells and those of rows near it, for who knows how copies were made",
 }
-"""What the audit itself tries, which has both originals and copies, as one who made them has."""
+"""Estimates by the audit itself from both originals and copies."""
 
 
 def knows(knowledge: str | None, *, attack: str | None = None, categories: bool = False) -> str:
-    """Say what an adversary knows: ``perfect`` in words, others by their names."""
+    """Describe an adversary's knowledge; only ``perfect`` is spelled out."""
     if attack in OF_THE_AUDIT:
         return OF_THE_AUDIT[attack]
     if knowledge == "perfect":
@@ -27,12 +27,12 @@ def knows(knowledge: str | None, *, attack: str | None = None, categories: bool 
 
 
 def label(reading: Reading, setting: Setting) -> str:
-    """Name who attacks: ``llse, knows means and correlations exactly``."""
+    """Name an adversary: ``llse, knows means and correlations exactly``."""
     return _named(reading, setting, "")
 
 
 def phrase(reading: Reading, setting: Setting) -> str:
-    """Name who attacks within a sentence: ``llse, which knows means and correlations exactly``."""
+    """Name an adversary in a sentence, with ``which knows …``."""
     return _named(reading, setting, "which ")
 
 

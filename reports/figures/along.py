@@ -1,4 +1,4 @@
-"""Series along something: metrics along a swept path, measures along the number of copies, errors along utility."""
+"""Series along a swept path, the number of copies or the utility."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UTILITY = "utility_"
 
 
 class SweepPoint(NamedTuple):
-    """One metric at one value of one swept path; ``others`` writes the values of the other swept paths."""
+    """One metric at one swept value; ``others`` lists the other paths' values."""
 
     path: str
     at: Any
@@ -25,7 +25,7 @@ class SweepPoint(NamedTuple):
 
 
 def swept_paths(reading: Reading) -> list[str]:
-    """Return the swept paths that take more than one value, in order."""
+    """Return the paths with more than one value, in order."""
     paths: dict[str, set[str]] = {}
     for point in reading.points:
         for path, value in point.items():
@@ -34,7 +34,10 @@ def swept_paths(reading: Reading) -> list[str]:
 
 
 def sweep_lines(reading: Reading) -> list[SweepPoint]:
-    """Return every metric along every swept path: errors at their worst coalition, the rest at the largest."""
+    """Return each metric along each swept path.
+
+    Errors are from the worst coalition, other metrics from the largest.
+    """
     paths = swept_paths(reading)
     points = []
     for path in paths:
@@ -49,7 +52,7 @@ def sweep_lines(reading: Reading) -> list[SweepPoint]:
 
 
 class MeasurePoint(NamedTuple):
-    """One measure at one number of copies: of the coalition of that size that has the highest for sure."""
+    """One measure at one number of copies, from the strongest coalition."""
 
     metric: str
     setting: Setting
@@ -59,7 +62,7 @@ class MeasurePoint(NamedTuple):
 
 
 def measure_points(reading: Reading) -> list[MeasurePoint]:
-    """Return what attacks achieve in other terms than the error, by number of copies; empty where a size does not vary."""
+    """Return metrics other than errors by number of copies, if that varies."""
     points = []
     for setting, metric, attribute in reading.keys():
         if metric in SHOWN_ELSEWHERE or setting.attack is None:
@@ -67,12 +70,12 @@ def measure_points(reading: Reading) -> list[MeasurePoint]:
         sizes = by_size(reading.figures(setting, metric, attribute).values())
         points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
     places = {(point.setting.point, point.size) for point in points}
-    # where each sweep point has one size only, the chart along the sweep says all there is
+    # with one size per sweep point, the sweep chart already shows everything
     return points if len(places) > len({place for place, _ in places}) else []
 
 
 class FrontierPoint(NamedTuple):
-    """A coalition's copies: what they are good for, and what an attack leaves unknown of the original."""
+    """A coalition's copies: their utility and an attack's normalized error."""
 
     metric: str
     setting: Setting
@@ -81,9 +84,9 @@ class FrontierPoint(NamedTuple):
 
 
 def frontier(reading: Reading) -> list[FrontierPoint]:
-    """Return every coalition with both a ``utility_*`` figure and a normalized error, accuracies first, errors and losses after them.
+    """Return coalitions that have a ``utility_*`` metric and an error.
 
-    The direction of accuracies is the one that «useful» suggests.
+    Accuracies precede errors and losses.
     """
     points = []
     for setting, metric, attribute in reading.keys():

@@ -1,7 +1,4 @@
-"""Series for charts: collusion curves and the coalition map.
-
-The terminal's plot and the page's charts draw these same series.
-"""
+"""Series of the collusion curves and the coalition map."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from .reading import ERROR, EVERYTHING, Reading, Setting, by_size, lowest
 
 
 class Line(NamedTuple):
-    """One named series of (x, y), and what a legend tells of it."""
+    """A named series of (x, y) with a note for the legend."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -22,14 +19,15 @@ class Line(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """Error against the number of pooled copies, at one size.
+    """Error at one number of pooled copies.
 
     Attributes
     ----------
     shown : Figure
-        The prefix of that length in order of release if ``prefix``, else the worst coalition of that size.
+        The first ``size`` copies in order of release if ``prefix``, else the worst coalition of
+        this size.
     mean : float
-        Mean over all coalitions of that size that were measured.
+        Mean over all measured coalitions of this size.
     """
 
     setting: Setting
@@ -50,10 +48,13 @@ def curves(reading: Reading) -> list[CurvePoint]:
 
 
 def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> list[CurvePoint]:
-    """Return one collusion curve, by size: over prefixes when all of them were measured, else worst per size."""
+    """Return one collusion curve by size.
+
+    It uses prefixes if all were measured, else the worst coalition of each size.
+    """
     found = reading.figures(setting, ERROR, attribute)
     total = reading.copies_of(setting.scheme, setting.point)
-    # one after another: all prefixes of thousands of copies together would not fit in memory
+    # a generator, because all prefixes of thousands of copies would not fit in memory
     by_prefix = all(tuple(range(1, size + 1)) in found for size in range(1, total + 1))
     points = []
     for size, group in sorted(by_size(found.values()).items()):
@@ -65,7 +66,7 @@ def curve(reading: Reading, setting: Setting, attribute: str = EVERYTHING) -> li
 
 
 class MapPoint(NamedTuple):
-    """One coalition of the coalition map; ``worst`` marks the lowest error of its setting and attribute."""
+    """One coalition; ``worst`` marks the lowest error of its setting."""
 
     setting: Setting
     attribute: str
@@ -74,10 +75,10 @@ class MapPoint(NamedTuple):
 
 
 def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
-    """Return every coalition's error, and how many were left out to stay within a limit.
+    """Return coalitions' errors within a limit, and the number left out.
 
-    Left out are single attributes first, then coalitions in the middle of their size: the lowest, the highest and an
-    even choice between them stay.
+    Single attributes are left out first, then coalitions inside the range of their size. The
+    lowest, the highest and an even selection between them stay.
     """
     keys = [(setting, attribute) for setting, metric, attribute in reading.keys() if metric == ERROR]
     total = sum(len(reading.figures(setting, ERROR, attribute)) for setting, attribute in keys)

@@ -1,4 +1,4 @@
-"""A figure with its error bar, pooled over replicates, and how figures are written in every report."""
+"""Figures with error bars, pooled over replicates, and their notation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from auditor.results.records import Measurement, half_interval, pooled
 from auditor.results.renderer import clean
 
 Z95 = 1.959963984540054
-"""Half of a 95 % normal interval, in standard errors."""
+"""Half-width of a 95 % normal interval, in standard errors."""
 FEWEST_REPLICATES = 3
-"""From so many replicates on their spread is an error bar for what has none of its own."""
+"""Fewest replicates whose spread is an error bar, if no other exists."""
 SIGNED = frozenset({"collusion_gain"})
 """Metrics that can be negative."""
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
-"""Values are written in powers of ten below ``TINY`` (``SMALL`` without an error bar) and from ``HUGE`` on."""
+"""Bounds of powers of ten: below ``TINY`` (``SMALL`` without error bar), from ``HUGE``."""
 
 _SPELLED = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -34,7 +34,7 @@ class Figure(NamedTuple):
     theory : float or None
         The closed form for the same cell, averaged over replicates.
     error_bar : str
-        Where the interval comes from.
+        Method of the interval.
     """
 
     value: float
@@ -47,23 +47,23 @@ class Figure(NamedTuple):
     replicates: int
 
     def map(self, change: Callable[[float], float]) -> Figure:
-        """Return it with its value, interval and closed form changed alike, in order."""
+        """Apply an increasing function to value, interval and theory."""
         low, high, theory = (None if each is None else change(each) for each in (self.low, self.high, self.theory))
         return self._replace(value=change(self.value), low=low, high=high, theory=theory)
 
     def turned(self, change: Callable[[float], float]) -> Figure:
-        """Return it changed alike by what turns the order round."""
+        """Apply a decreasing function to value, interval and theory."""
         mapped = self.map(change)
         return mapped._replace(low=mapped.high, high=mapped.low)
 
     @property
     def half(self) -> float | None:
-        """Half the width of the interval; the ``±`` of every report."""
+        """Half-width of the interval, the ``±`` of every report."""
         return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 def figure(records: Sequence[Measurement]) -> Figure | None:
-    """Pool one cell's replicates; None when none of them has a value."""
+    """Pool one cell's replicates; None without a finite value."""
     measured = [record for record in records if record.status == "ok" and record.value is not None]
     if not measured:
         return None
@@ -78,7 +78,7 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
     if low is not None and value >= 0 and source == "replicates" and measured[0].metric not in SIGNED:
         low = max(0.0, low)
     if count == 1 and measured[0].ci_low is not None and measured[0].ci_high is not None:
-        low, high = measured[0].ci_low, measured[0].ci_high  # its own interval may be asymmetric or Student's
+        low, high = measured[0].ci_low, measured[0].ci_high  # this interval may be asymmetric or Student's
     theories = [record.theory for record in measured if record.theory is not None]
     theory = math.fsum(theories) / len(theories) if theories else None
     first = measured[0]
@@ -86,19 +86,21 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
 
 
 def _spread(values: Sequence[float]) -> float | None:
-    """Return the standard error of a mean from the spread of its values; None when they do not differ."""
     error = statistics.stdev(values) / math.sqrt(len(values))
     return error or None
 
 
 @cache
 def student(degrees: int) -> float:
-    """Return half of a 95 % interval of Student's t, in standard errors: few replicates know their own spread badly."""
+    """Return Student's t half-width of a 95 % interval, in standard errors."""
     return half_interval(degrees)
 
 
 def number(value: float | None, half: float | None = None) -> str:
-    """Write a value to the precision that its error bar supports: ``0.0833``, ``2×10⁻¹⁶``, ``15,200``, ``1.285×10⁹``."""
+    """Format a value to its error bar's precision.
+
+    Examples: ``0.0833``, ``2×10⁻¹⁶``, ``15,200``, ``1.285×10⁹``.
+    """
     if value is None:
         return "–"
     if math.isinf(value):
@@ -116,7 +118,7 @@ def number(value: float | None, half: float | None = None) -> str:
 
 
 def plus_minus(half: float | None, value: float = 0.0) -> str:
-    """Write an error bar to the precision of its value: ``±0.0012``; empty when there is none."""
+    """Format an error bar as ``±0.0012``, or as empty text."""
     if not half or (abs(value) < TINY and half < TINY):
         return ""
     if abs(value) >= HUGE:
@@ -128,7 +130,7 @@ def plus_minus(half: float | None, value: float = 0.0) -> str:
 
 
 def with_error(shown: Figure | None) -> str:
-    """Write a figure and its error bar: ``0.0833 ±0.0012``, ``(1.285 ±0.003)×10⁹``."""
+    """Format a figure: ``0.0833 ±0.0012``, ``(1.285 ±0.003)×10⁹``."""
     if shown is None:
         return "–"
     if abs(shown.value) >= HUGE and shown.half:
@@ -139,7 +141,7 @@ def with_error(shown: Figure | None) -> str:
 
 
 def distinct_texts(first: float | None, *others: float) -> list[str]:
-    """Write numbers without error bars with as many digits as it takes to see that they differ."""
+    """Format numbers with enough digits to differ."""
     values = [value for value in (first, *others) if value is not None]
     for digits in range(3, 8):
         texts = [number(first), *map(number, others)] if digits == 3 else [_significant(v, digits) for v in (first, *others)]
@@ -156,27 +158,27 @@ def _significant(value: float | None, digits: int) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share: ``8.3 %``, ``0.04 %``, ``20 %``."""
-    scaled = round(100 * share, 9)  # 0.1 less rounding is 10 %, as 0.1 is
+    """Format a share: ``8.3 %``, ``0.04 %``, ``20 %``."""
+    scaled = round(100 * share, 9)  # a share of 0.1 less rounding error is 10 %
     decimals = 0 if abs(scaled) >= 10 else 1 if abs(scaled) >= 0.1 or abs(scaled) < 5e-4 else 2
     text = f"{scaled:.{decimals}f}"
     return _minus(text.removesuffix(".0").replace("-0", "0") if float(text) == 0 else text) + " %"
 
 
 def listed(names: Sequence[str]) -> str:
-    """Write names one after the other: ``a, b and c``."""
+    """Join names: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def times(ratio: float) -> str:
-    """Write a factor: ``2.4 times``, ``830 times``, ``over a million times``."""
+    """Format a factor: ``2.4 times``, ``830 times``, ``over a million times``."""
     if not math.isfinite(ratio) or ratio >= 1e6:
         return "over a million times"
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.3g} times"
 
 
 def copies(coalition: Sequence[int], total: int) -> str:
-    """Name a coalition in words: ``copy 1``, ``copies 1 and 3``, ``copies 1–4``, ``all five copies``."""
+    """Name a coalition: ``copy 1``, ``copies 1–4``, ``all five copies``."""
     if len(coalition) == 1:
         return f"copy {coalition[0]}"
     if len(coalition) == total:
@@ -188,28 +190,28 @@ def copies(coalition: Sequence[int], total: int) -> str:
 
 
 def spelled(count: int) -> str:
-    """Spell a small count out."""
+    """Spell a small count."""
     return _SPELLED[count] if 0 <= count < len(_SPELLED) else f"{count:,}"
 
 
 def braces(coalition: Sequence[int]) -> str:
-    """Write a coalition as a set, runs shortened: ``{1–3, 5}``."""
+    """Format a coalition as a set with runs: ``{1–3, 5}``."""
     return "{" + ", ".join(_runs(coalition)) + "}"
 
 
 def unbroken(text: str) -> str:
-    """Hold a figure, its error bar and its per cent sign together on one line of a page."""
+    """Join a figure, its error bar and its per cent sign by no-break spaces."""
     return re.sub(r"(?<=\d) (?=[±%])|(?<=±) (?=[<\d])", "\u00a0", text)
 
 
 def clipped(text: object, width: int) -> str:
-    """Shorten cleaned text to a number of characters with an ellipsis."""
+    """Clean text and shorten it with an ellipsis."""
     safe = clean(text)
     return safe if len(safe) <= width else safe[: max(1, width - 1)].rstrip() + "…"
 
 
 def _runs(coalition: Sequence[int]) -> list[str]:
-    """Split into runs of three or more consecutive copies: ``[1, 2, 3, 5]`` → ``['1–3', '5']``."""
+    """Split into runs of three or more: ``[1, 2, 3, 5]`` → ``['1–3', '5']``."""
     parts: list[list[int]] = []
     for copy in sorted(coalition):
         if parts and copy == parts[-1][-1] + 1:
@@ -225,7 +227,7 @@ def _decimals(value: float, half: float) -> int:
 
 
 def _last_place(value: float, half: float | None) -> int:
-    """Return the power of ten of the last digit worth writing: two of an error bar that begins with 1, else one of it."""
+    """Return the last digit's power of ten: two digits after a 1, else one."""
     if not half:
         return _exponent(value) - 3
     leading = _exponent(half)
@@ -233,7 +235,6 @@ def _last_place(value: float, half: float | None) -> int:
 
 
 def _digits(value: float, half: float | None) -> int:
-    """Return how many decimals a value in powers of ten has: three, or as its error bar allows."""
     return 3 if not half else min(4, max(1, _exponent(value) - _last_place(value, half)))
 
 

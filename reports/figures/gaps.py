@@ -1,4 +1,4 @@
-"""Cells without a figure, gathered: each reason once, with everyone it holds for."""
+"""Cells without a figure, grouped by reason."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .reading import Gap, Reading, unique
 
 
 class Gathered(NamedTuple):
-    """One attack's gaps of one reason.
+    """One attack's gaps with one reason.
 
     Attributes
     ----------
     places : list of (list of str, list of str)
-        States of knowledge, and the schemes against which each of them has the gap; no pair is listed twice.
+        States of knowledge and schemes; each pair is listed once.
     cells : int
-        Sweep points, coalitions and replicates of all of them.
+        Total number of sweep points, coalitions and replicates.
     """
 
     status: str
@@ -32,16 +32,17 @@ class Gathered(NamedTuple):
 
 
 def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
-    """Gather gaps by attack and reason, what failed first; otherwise in order of first appearance."""
+    """Group gaps by attack and reason, failures first."""
     found = grouped(((gap.status, gap.attack, gap.reason), gap) for gap in gaps)
     groups = [Gathered(*key, _places(group), sum(gap.cells for gap in group)) for key, group in found.items()]
     return sorted(groups, key=lambda group: group.status != "failed")
 
 
 def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], list[Gathered]]:
-    """Return the gaps of adversaries that make no sense against any scheme, which stand under the comparison, and all others.
+    """Split gaps into unsuited adversaries' and all others.
 
-    Where there is no comparison to stand under, all are among the others.
+    An unsuited adversary is not applicable to any scheme. Without a comparison, the first list is
+    empty.
     """
     unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.reported for row in rows) else set()
     found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]
@@ -49,35 +50,37 @@ def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], 
 
 
 def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
-    """Turn pairs of scheme and knowledge into products: schemes with the same states of knowledge stand together."""
     knowledge = grouped((gap.scheme, gap.knowledge or "") for gap in gaps)
     same_states = grouped((tuple(unique(states)), scheme) for scheme, states in knowledge.items())
     return [([state for state in states if state], schemes) for states, schemes in same_states.items()]
 
 
 def _place_text(states: Sequence[str], schemes: Sequence[str]) -> str:
-    """Write a place: ``(knowledge: perfect and estimated(rows=400)) against rotation, k-anonymity``."""
+    """Format a place: ``(knowledge: perfect) against rotation, k-anonymity``."""
     states, schemes = ([clipped(name, 60) for name in names] for names in (states, schemes))
     return f"{f'(knowledge: {listed(states)}) ' if states else ''}against {listed(schemes)}"
 
 
 def without_figures(attack: str | None, places: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str:
-    """Name who has no figures, as the scenario does: ``ica (knowledge: perfect) against rotation``."""
+    """Name an adversary: ``ica (knowledge: perfect) against rotation``."""
     return f"{clean(attack) if attack else 'the release'} {'; '.join(_place_text(*place) for place in places)}"
 
 
 def gap_text(group: Gathered) -> str:
-    """Write who a reason holds for: ``ica (knowledge: perfect) against rotation (3 cells)``."""
+    """Name a group: ``ica (knowledge: perfect) against rotation (3 cells)``."""
     return f"{without_figures(group.attack, group.places)} ({group.cells:,} {'cell' if group.cells == 1 else 'cells'})"
 
 
 def unsuited_text(count: int) -> str:
-    """Say how many adversaries the comparison folds away, because they make no sense against any scheme."""
+    """State the number of adversaries that are not applicable to any scheme."""
     return f"{count} {'adversary is' if count == 1 else 'adversaries are'} not applicable to any scheme"
 
 
 def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
-    """Name the kinds of attack that apply and that the scenario leaves out; of kinds that it tries say how many attacks it leaves out."""
+    """Name the applicable kinds of attack that were not tried.
+
+    For kinds that were tried, count the attacks left out.
+    """
     which = ", ".join(kinds)
     if not which and not more:
         return ""
@@ -88,9 +91,9 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
 
 
 def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
-    """Say which attacks were tried on some coalitions only, and on which, from their entries in the scenario as run: names, or more.
+    """State which attacks ran on some coalitions only.
 
-    A file of results may have been edited: what is no list of entries says nothing.
+    Not checked: results files may be edited, so malformed entries are ignored.
     """
     groups: dict[str, list[str]] = {}
     for attack in attacks if isinstance(attacks, list) else ():
@@ -101,10 +104,10 @@ def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
 
 
 def unmeasured_text(count: int) -> str:
-    """Say how many adversaries the comparison leaves out, because they measure no normalized error of any scheme."""
+    """State the number of adversaries without a normalized error."""
     return f"{count} {'adversary has' if count == 1 else 'adversaries have'} no normalized error against any scheme"
 
 
 def given_text(states: str) -> str:
-    """Say whose figures are over some attributes only."""
+    """State which figures exclude attributes given in clear."""
     return f"Figures of {clean(states)} are over the attributes that were not given in clear."

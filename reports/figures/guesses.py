@@ -1,7 +1,6 @@
-"""Categories: how often the best guess is right from some copies, beside what it would be without any.
+"""Accuracy of the best guess of categories, with and without copies.
 
-An attack that gives every value of a category a probability is judged by the share of records whose most probable value is the true one,
-and by the probability given to the true value. One minus the latter is the error that the collusion gain of categories is made of.
+The collusion gain of categories uses another loss: one minus the probability of the true value.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ RIGHT, TRUTH, BITS = "accuracy", "reconstruction_probability", "mutual_informati
 
 
 class Guesses(NamedTuple):
-    """What a coalition's best guess achieves.
+    """Accuracy of a coalition's best guess.
 
     Attributes
     ----------
     right, single : Figure
-        Share of the records guessed right by the coalition, and by its best member alone (None where that was not measured).
+        Share of records guessed right by the coalition and by its best member.
     blind : float
-        Share guessed right without any copy, by always naming the most frequent value.
+        Share guessed right without copies, from the most frequent value.
     truth : Figure
-        Probability given to a record's true value.
+        Probability of a record's true value.
     bits : Figure or None
         Information on a record, in bits.
     """
@@ -37,12 +36,12 @@ class Guesses(NamedTuple):
 
     @property
     def left(self) -> float:
-        """Share of the mistakes made without any copy that are left: 0 always right, 1 no better than without one."""
+        """Share of mistakes without copies that remain: 0 exact, 1 no gain."""
         return self._left(self.right)
 
     @property
     def single_left(self) -> float | None:
-        """The same for the best single copy."""
+        """Share of mistakes left for the best single copy."""
         return None if self.single is None else self._left(self.single)
 
     def _left(self, right: Figure) -> float:
@@ -50,19 +49,22 @@ class Guesses(NamedTuple):
 
 
 def guesses_categories(reading: Reading, setting: Setting) -> bool:
-    """Whether the attack of a setting guesses categories."""
+    """Whether the setting's attack guesses categories."""
     return bool(reading.figures(setting, BEYOND)) and bool(reading.figures(setting, TRUTH))
 
 
 def losses(reading: Reading, setting: Setting) -> dict[tuple[int, ...], Figure]:
-    """Return what coalitions are ranked and their gains are counted by: the normalized error; for categories ``1 − truth``."""
+    """Return the losses that rank coalitions.
+
+    The loss is the normalized error, or ``1 − truth`` for categories.
+    """
     if not guesses_categories(reading, setting):
         return reading.figures(setting)
     return {coalition: shown.turned(lambda truth: 1 - truth) for coalition, shown in reading.figures(setting, TRUTH).items()}
 
 
 def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:
-    """Return a coalition's guesses; None where the attack guesses no categories."""
+    """Return a coalition's guesses; None if the attack guesses no categories."""
     right, truth = (reading.figures(setting, metric) for metric in (RIGHT, TRUTH))
     beyond = reading.figures(setting, BEYOND).get(coalition)
     if beyond is None or coalition not in right or coalition not in truth:

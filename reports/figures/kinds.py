@@ -1,7 +1,7 @@
-"""The strongest attack of each kind against each scheme: what its largest coalition leaves unknown, or finds.
+"""Strongest attack of each kind against each scheme.
 
-The comparison has every attack at the coalition that is worst for it. Kinds of attack are compared on equal terms, by what those who hold
-most copies achieve: over all attributes, for which theory is stated, and beside that in the attribute that is rebuilt best.
+All kinds are compared at the largest coalition: over all attributes, and for the most exposed
+attribute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .reading import ERROR, EVERYTHING, Reading, Setting, ceiling, floor, lowest
 from .strongest import judged
 
 FOUND = {"named": "of rows named", "disclosed": "of values claimed rightly"}
-"""What attacks that are after no estimate are measured by: shares of records, of which more is worse."""
+"""Shares that measure attacks without an estimate; more is worse."""
 
 
 class Strongest(NamedTuple):
@@ -28,11 +28,11 @@ class Strongest(NamedTuple):
     Attributes
     ----------
     shown : Figure
-        What its largest coalition leaves unknown of all attributes, or the share that it guesses or finds.
+        The largest coalition's overall normalized error, or its share of guesses or finds.
     found : str
-        Of what that is a share; empty for a normalized error.
+        Meaning of the share; empty for a normalized error.
     exposed : tuple of (str, Figure) or None
-        The attribute of which that coalition leaves least, if there are several.
+        The attribute with the lowest error, if several exist.
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Strongest(NamedTuple):
 
 
 def strongest_by_kind(reading: Reading) -> list[Strongest]:
-    """Return them scheme by scheme at the comparison's sweep point; empty unless attacks of two kinds at least were measured there."""
+    """Return the strongest attacks by scheme; empty below two measured kinds."""
     names = {plugin.id: plugin.name for plugin in reading.result.plugins if plugin.kind == "attack"}
     point, kinds = reference_point(reading), reading.result.attack_kinds
     of_kind = [(kinds.get(names.get(setting.attack or "", "")), setting) for setting in reading.settings() if setting.point == point]
@@ -54,7 +54,7 @@ def strongest_by_kind(reading: Reading) -> list[Strongest]:
 
 
 def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the attacks left out of kinds that were not tried at all, by kind, and the attacks left out of kinds that were tried."""
+    """Return untried attacks of untried kinds, by kind, and of tried kinds."""
     kinds, tried = result.attack_kinds, {plugin.name for plugin in result.plugins if plugin.kind == "attack"}
     had = {kinds.get(name) for name in tried}
     found = grouped((kinds.get(name, "of no stated kind"), name) for name in result.untried if kinds.get(name) not in had)
@@ -82,7 +82,7 @@ def _least(reading: Reading, kind: str, ranked: Sequence[tuple[Setting, Figure]]
 
 
 def _largest(found: dict[tuple[int, ...], Figure], *, most: bool = False) -> Figure | None:
-    """Return the figure of the coalition that holds most copies; of several as large, of the one that is worst for the owner."""
+    """Return the largest coalition's figure, or the worst of several."""
     size = max(map(len, found), default=0)
     held = [shown for coalition, shown in found.items() if len(coalition) == size]
     return max(held, key=floor, default=None) if most else lowest(held)

@@ -1,4 +1,4 @@
-"""The comparison: schemes across, attacks and knowledge down, worst coalition beside best single copy."""
+"""Comparison matrix: schemes across, attacks and knowledge down."""
 
 from __future__ import annotations
 
@@ -15,26 +15,24 @@ from .strongest import gain_of, leader, lowest_attribute
 
 
 class MatrixCell(NamedTuple):
-    """What one attack with one knowledge achieves against one scheme.
+    """Result of one attack with one knowledge against one scheme.
 
     Attributes
     ----------
     status : str
-        ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing that was not in the scenario.
-    worst : Figure or None
-        Normalized error of the coalition with the lowest one (for categories: with the best guesses).
-    single : Figure or None
-        Normalized error of that coalition's best member alone.
+        ``ok``, ``not-applicable``, ``failed``, or ``missing`` for a pairing outside the scenario.
+    worst, single : Figure or None
+        Normalized error of the worst coalition, and of its best member alone.
     attributes : list of (str, Figure)
-        The worst coalition's normalized error for each attribute.
+        The worst coalition's normalized error by attribute.
     span : tuple of (Figure, Figure) or None
         Lowest and highest of the worst coalitions along the sweep.
     guesses : Guesses or None
-        What that coalition guesses of categories.
+        The worst coalition's guesses of categories.
     given : tuple of str
-        Attributes that the adversary was given in clear.
+        Attributes known in clear.
     exposed : tuple of (str, Figure) or None
-        The attribute that some coalition rebuilds best, where it is worse off than all attributes together.
+        The most exposed attribute, if its grade is worse than the overall one.
     """
 
     scheme: str
@@ -52,41 +50,41 @@ class MatrixCell(NamedTuple):
 
     @property
     def measured(self) -> bool:
-        """Whether there is a figure to show."""
+        """Whether the cell has a figure."""
         return self.worst is not None or self.guesses is not None
 
     @property
     def coalition(self) -> tuple[int, ...]:
-        """The copies held; empty without a figure."""
+        """The coalition's copies; empty without a figure."""
         shown = self.worst or (self.guesses.right if self.guesses else None)
         return () if shown is None else shown.coalition
 
     @property
     def pooled(self) -> bool:
-        """Whether the worst coalition did better than its best member: else the two are one figure, to be shown once."""
+        """Whether the worst coalition has more than one copy's figure."""
         return self.single is not None and self.single.coalition != self.coalition
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the reconstruction is: by the error, by the guesses or for the attribute most exposed, whichever is worse."""
+        """The worse of the overall grade and the most exposed attribute's grade."""
         return severity(ceiling(self.exposed[1])) if self.exposed else self.whole
 
     @property
     def whole(self) -> Severity | None:
-        """How bad it is for all attributes together."""
+        """Grade of all attributes together."""
         found = [self.worst.value] if self.worst else []
         found += [self.guesses.left] if self.guesses else []
         return severity(min(found)) if found else None
 
     def grading(self, found: tuple[Setting, str, Figure] | None) -> MatrixCell:
-        """Return the cell with the attribute that is rebuilt best, if it is worse off than all together."""
+        """Return the cell with its most exposed attribute, if that grade is worse."""
         if found is None or self.whole is None or severity(ceiling(found[2])).rank <= self.whole.rank:
             return self
         return self._replace(exposed=found[1:])
 
     @property
     def order(self) -> float:
-        """What a column is sorted by."""
+        """Sort key of a column."""
         return self.worst.value if self.worst else self.guesses.left if self.guesses else math.inf
 
 
@@ -99,25 +97,25 @@ class MatrixRow(NamedTuple):
 
     @property
     def reported(self) -> bool:
-        """Whether there is a figure, or a failure, against any scheme."""
+        """Whether any scheme has a figure or a failure."""
         return any(cell.measured or cell.status == "failed" for cell in self.cells)
 
     @property
     def unsuited(self) -> bool:
-        """Whether the attack makes no sense against any scheme: reports fold such rows under one line, with their reasons."""
+        """Whether the attack is not applicable to any scheme."""
         return all(cell.status == "not-applicable" for cell in self.cells)
 
     @property
     def given(self) -> tuple[str, ...]:
-        """Attributes that the adversary was given in clear."""
+        """Attributes known in clear."""
         return next((cell.given for cell in self.cells if cell.given), ())
 
 
 def matrix(reading: Reading) -> list[MatrixRow]:
-    """Return the comparison at one sweep point, in the order of the scenario; empty when no attack ran.
+    """Return the comparison at one sweep point; empty without attacks.
 
-    All cells show the same point, so that neighbours can be compared, and it is not chosen cell by cell for the lowest
-    value, which would favour noisy points: see `reference_point`.
+    All cells show the same point (see `reference_point`). The lowest point of each cell would
+    favour noise.
     """
     point = reference_point(reading)
     return [
@@ -127,7 +125,7 @@ def matrix(reading: Reading) -> list[MatrixRow]:
 
 
 def reference_point(reading: Reading) -> int:
-    """Return the sweep point where the leading adversary rebuilds most for sure; 0 when nothing is swept."""
+    """Return the leading adversary's sweep point; 0 without a sweep."""
     setting = leader(reading)
     return 0 if setting is None else setting.point
 
@@ -148,14 +146,12 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
 
 
 def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
-    """Return the lowest and the highest of the setting's worst coalitions along the sweep; None without one."""
     along = [lowest(reading.figures(setting._replace(point=point)).values()) for point in range(len(reading.points))]
     measured = [shown for shown in along if shown is not None]
     return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None
 
 
 def _empty(reading: Reading, setting: Setting) -> MatrixCell:
-    """A cell without a normalized error: not applicable, failed, measured otherwise, or never asked for."""
     gap = reading.gap_of(*setting[1:])
     if gap is not None:
         return MatrixCell(setting.scheme, gap.status, gap.reason)
@@ -163,7 +159,10 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
 
 
 class Measure(NamedTuple):
-    """One metric beyond the normalized error, for one adversary (or the release itself), scheme by scheme; the setting is of the first."""
+    """One further metric of one adversary, scheme by scheme.
+
+    The setting is the first scheme's.
+    """
 
     metric: str
     setting: Setting
@@ -175,7 +174,7 @@ SHOWN_ELSEWHERE = ERRORS | {GAIN}
 
 
 def measures(reading: Reading) -> list[Measure]:
-    """Return the metrics the comparison does not show, each at the largest coalition of the comparison's sweep point."""
+    """Return the further metrics, each at its largest coalition."""
     rows: dict[tuple[str, str | None, str | None], dict[Setting, Figure]] = {}
     point = reference_point(reading)
     for setting, metric, attribute in reading.keys():
@@ -196,7 +195,7 @@ class SweepRow(NamedTuple):
 
 
 def sweep_table(reading: Reading, metric: str, knowledge: str | None, attack: str | None) -> list[SweepRow]:
-    """Return one metric of one adversary along the sweep, each figure the one that speaks for its setting."""
+    """Return one metric of one adversary along the sweep."""
     rows = []
     for point in range(len(reading.points)):
         found = [reading.figures(Setting(point, scheme, knowledge, attack), metric) for scheme in reading.schemes]
@@ -205,7 +204,7 @@ def sweep_table(reading: Reading, metric: str, knowledge: str | None, attack: st
 
 
 def telling(metric: str, found: dict[tuple[int, ...], Figure]) -> Figure | None:
-    """Return the figure that speaks for a setting: the lowest of an error, else that of the largest coalition."""
+    """Return a setting's lowest error, or the largest coalition's metric."""
     if metric in ERRORS:
         return lowest(found.values())
     return found[max(found, key=len)] if found else None

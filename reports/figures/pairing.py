@@ -1,4 +1,4 @@
-"""The collusion gain over several replicates: a ratio of mean errors, with the error bar of paired draws."""
+"""Collusion gain over paired replicates, with a delta-method error bar."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import math
 from .figures import Figure, student
 
 PAIRS = 5
-"""From so many replicates on their pairs say how sure a gain is."""
+"""Fewest replicates for a paired error bar."""
 
 Replicates = dict[tuple[int, ...], dict[int, float]]
 """Normalized errors by coalition and replicate."""
 
 
 def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | None:
-    """Return ``1 − mean D(coalition) / mean D(best member)`` over the replicates that have both; None when there are too few.
+    """Return ``1 − mean D(coalition) / mean D(best member)`` over pairs.
 
-    The mean of the replicates' own ratios is no estimate of it: its denominator may come close to 0, and with few records does. The
-    standard error is the delta method's, ``√(Σ (c − r·s)² / (R(R − 1))) / mean s``: both errors of a pair share their noise.
+    The mean of the replicates' ratios is unstable, because single denominators can be near 0. Both
+    errors c, s of a pair share their noise, so with ratio r the standard error is ``√(Σ (c − r·s)²
+    / (R(R − 1))) / mean s``. The result is None below ``PAIRS`` replicates.
     """
     c, s = errors[pooled.coalition], errors[single.coalition]
     shared = [replicate for replicate in c if replicate in s]

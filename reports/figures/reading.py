@@ -1,6 +1,6 @@
-"""What the results say: every figure pooled over replicates and found again by its cell.
+"""Figures of an audit, pooled over replicates and indexed by cell.
 
-Terminal, HTML and the text exports all read through this one object, so they cannot show different numbers.
+All renderers read this object, so their numbers agree.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from .figures import Figure, figure
 from .pairing import PAIRS, Replicates, paired_gain
 
 EVERYTHING = "*"
-"""The attribute that stands for all attributes together."""
+"""Pseudo-attribute for all attributes together."""
 ERROR = "normalized_error"
 GAIN = "collusion_gain"
 BEYOND = "accuracy_gain"
-"""Right guesses beyond those without a copy: measured by attacks on categories alone."""
+"""Accuracy above a guess without copies; only attacks on categories have it."""
 
 
 class Setting(NamedTuple):
-    """Where an attack ran: everything of a cell but its coalition."""
+    """A cell without its coalition."""
 
     point: int
     scheme: str
@@ -35,7 +35,7 @@ class Setting(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """An adversary without figures against a scheme, and why; ``cells`` counts points, coalitions and replicates."""
+    """An adversary without figures against a scheme, and the reason."""
 
     scheme: str
     knowledge: str | None
@@ -51,9 +51,9 @@ class Reading:
     Attributes
     ----------
     points : list of dict
-        The sweep points in order; one empty dict when nothing is swept.
+        The sweep points in order; one empty dict without a sweep.
     schemes, attributes, metrics : list of str
-        In order of first appearance; ``*`` is the first attribute when it was measured.
+        In order of first appearance; ``*`` is the first attribute if measured.
     adversaries : list of (str, str)
         Pairs of knowledge and attack, in order of first appearance.
     """
@@ -86,10 +86,10 @@ class Reading:
         self.metrics = unique(metric for _, metric, _ in self._figures)
 
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
-        """Put gains from paired replicates in the place of means of ratios, which a few odd draws can carry anywhere."""
+        """Replace gains by paired gains, which extreme replicates affect less."""
         for (setting, attribute), measured in errors.items():
             if (setting, BEYOND, EVERYTHING) in self._figures:
-                continue  # the gain of categories is one of probabilities, not of squared errors
+                continue  # gains for categories use probabilities, not squared errors
             gains = self._figures.get((setting, GAIN, attribute), {})
             shown = self.figures(setting, ERROR, attribute)
             for coalition in gains:
@@ -99,10 +99,11 @@ class Reading:
                     gains[coalition] = gain or gains[coalition]
 
     def _take_out_what_was_given(self) -> None:
-        """Let errors over all attributes be those over the ones that an adversary was not given in clear.
+        """Restrict overall errors to the attributes not given in clear.
 
-        As results state it, ``Σ D_j / Σ v_j`` counts a given attribute's variance and no error of it, so whoever was given much would
-        seem to rebuild the rest. The others' is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or their own where there is one.
+        The stored error ``D / v = Σ D_j / Σ v_j`` includes the variance of given attributes. The
+        error of the others is ``(D / v − Σ_given (v_j / v) e_j) · v / Σ_others v_j``, or the
+        measured one if only one other exists.
         """
         for (setting, metric, attribute), found in list(self._figures.items()):
             given = self.given(setting.knowledge)
@@ -118,12 +119,11 @@ class Reading:
                 elif share > 0:
                     errors = [(variances[name], self.figures(setting, ERROR, name).get(coalition)) for name in given if name in variances]
                     if all(one is None for _, one in errors):
-                        continue  # of categories there are no errors of single attributes: those of records are of what was not given
+                        continue  # errors of categories are per record, and already exclude given attributes
                     theirs = sum(v * one.value for v, one in errors if one is not None) / sum(variances.values())
                     found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
 
     def _variances(self, point: int) -> dict[str, float]:
-        """Return each attribute's variance, as far as it is told."""
         tables = [table for table in self.result.data if self.point_of(table.sweep) == point] or self.result.data[:1]
         return {one.name: one.variance for table in tables[:1] for one in table.attributes if one.variance is not None}
 
@@ -133,32 +133,32 @@ class Reading:
         yield from result.releases
 
     def _key(self, sweep: dict[str, Any]) -> str:
-        """Write a sweep point as JSON, once for the many records that share it."""
+        """Return a sweep point as JSON, cached by representation."""
         key = repr(sweep)
         if key not in self._keys:
             self._keys[key] = json.dumps(sweep, sort_keys=True, default=str)
         return self._keys[key]
 
     def point_of(self, sweep: dict[str, Any]) -> int:
-        """Return the number of a sweep point; 0 for one that was never measured."""
+        """Return a sweep point's number; 0 if it was never measured."""
         return self._numbers.get(self._key(sweep), 0)
 
     def figures(
         self, setting: Setting, metric: str = ERROR, attribute: str = EVERYTHING
     ) -> dict[tuple[int, ...], Figure]:
-        """Return coalition → figure; empty when nothing was measured."""
+        """Return figures by coalition; empty if nothing was measured."""
         return self._figures.get((setting, metric, attribute), {})
 
     def settings(self, metric: str | None = None) -> list[Setting]:
-        """Return every setting that has figures (of that metric)."""
+        """Return every setting with figures, optionally of one metric."""
         return unique(setting for setting, measured, _ in self._figures if metric in (None, measured))
 
     def keys(self) -> list[tuple[Setting, str, str]]:
-        """Return every (setting, metric, attribute) that has figures."""
+        """Return every (setting, metric, attribute) with figures."""
         return list(self._figures)
 
     def given(self, knowledge: str | None) -> set[str]:
-        """Return the attributes whose true values a state of knowledge holds already: nobody rebuilds those."""
+        """Return the attributes that a state of knowledge contains in clear."""
         stated = self.result.scenario.get("knowledge")
         found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
@@ -168,11 +168,14 @@ class Reading:
         return found
 
     def rows_of(self, point: int) -> int:
-        """Return how many records the table of a sweep point has; 0 where that is not known."""
+        """Return the number of records at a sweep point; 0 if unknown."""
         return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
 
     def unit_of(self, point: int, attribute: str) -> float | None:
-        """Return what 1 stands for in a column's own units, as far as it is told: the deviation of one that was standardized."""
+        """Return a standardized attribute's standard deviation, else 1.
+
+        The result is None if the standard deviation is unknown.
+        """
         table = next((table for table in self.result.data if self.point_of(table.sweep) == point), None)
         data = self.result.scenario.get("data")
         if not (isinstance(data, dict) and data.get("standardize")):
@@ -180,11 +183,10 @@ class Reading:
         return next((one.unit for one in table.attributes if one.name == attribute), None) if table else None
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
-        """Return how many copies a scheme released at a sweep point."""
+        """Return the number of copies of a scheme at a sweep point."""
         return self._copies.get((point, scheme), 0)
 
     def _count_copies(self) -> dict[tuple[int, str], int]:
-        """Count the copies at each sweep point of each scheme, as released and as any coalition holds them."""
         counted: dict[tuple[int, str], int] = {}
         for release in self.result.releases:
             place = (self.point_of(release.sweep), release.scheme)
@@ -196,7 +198,7 @@ class Reading:
 
     @cached_property
     def gaps(self) -> list[Gap]:
-        """The settings that are not applicable or failed, each reason once, with the number of cells."""
+        """Settings that are not applicable or failed, once per reason."""
         found: dict[tuple[str, str | None, str | None, str, str], set[tuple[Any, ...]]] = {}
         for record in self.result.measurements:
             if record.status != "ok":
@@ -205,7 +207,7 @@ class Reading:
         return [Gap(*key, len(where)) for key, where in found.items()]
 
     def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:
-        """Return why an adversary has no figures against a scheme; None where nothing says so."""
+        """Return the gap of an adversary against a scheme, or None."""
         return self._first_gaps.get((scheme, knowledge, attack))
 
     @cached_property
@@ -213,15 +215,15 @@ class Reading:
         return {gap[:3]: gap for gap in reversed(self.gaps)}
 
     def point_text(self, point: int) -> str:
-        """Write a sweep point: ``data.rows = 1000, replicates = 3``; empty when nothing is swept."""
+        """Format a sweep point: ``data.rows = 1000, replicates = 3``."""
         return ", ".join(f"{path} = {plain(value)}" for path, value in self.points[point].items())
 
 
 def lowest(found: Iterable[Figure]) -> Figure | None:
-    """Return the figure that is lowest for sure; among equals (to 1e-9) the smallest coalition's.
+    """Return the figure with the lowest upper bound.
 
-    Taking the lowest of many measured values would favour the noisy ones (the winner's curse). So figures are ranked by
-    what noise does not move, their closed form, or by the upper end of their interval where there is none.
+    Ranking by measured values would favour noise (the winner's curse). Figures are ranked by
+    `ceiling` instead. Among equal figures (to 1e-9), the smallest coalition is first.
     """
     ordered = sorted(found, key=lambda shown: (len(shown.coalition), shown.coalition))
     best: Figure | None = None
@@ -234,7 +236,7 @@ def lowest(found: Iterable[Figure]) -> Figure | None:
 
 
 def ceiling(shown: Figure) -> float:
-    """Return what a figure surely does not exceed: its closed form where the measurement bears it out, else the interval's end."""
+    """Return the closed form if plausible, else the interval's upper end."""
     if shown.low is None or shown.high is None:
         return shown.value
     slack = shown.high - shown.low
@@ -244,32 +246,35 @@ def ceiling(shown: Figure) -> float:
 
 
 def best(found: Sequence[Figure]) -> Figure:
-    """Return the figure that is highest for sure, for measures of which more is worse; ranked as in `lowest`."""
+    """Return the figure with the highest lower bound."""
     return max(found, key=lambda shown: (floor(shown), -len(shown.coalition)))
 
 
 def floor(shown: Figure) -> float:
-    """Return what a figure surely reaches."""
+    """Return a lower bound, mirrored from `ceiling`."""
     return -ceiling(shown.turned(lambda value: -value))
 
 
 def by_size(found: Iterable[Figure]) -> dict[int, list[Figure]]:
-    """Return figures by the number of copies that their coalitions hold."""
+    """Group figures by coalition size."""
     return grouped((len(shown.coalition), shown) for shown in found)
 
 
 def best_single(found: dict[tuple[int, ...], Figure], members: tuple[int, ...]) -> Figure | None:
-    """Return the surely lowest figure of one member alone: what the coalition had without pooling."""
+    """Return the lowest figure of a single member, ranked by `lowest`."""
     return lowest(found[(copy,)] for copy in members if (copy,) in found)
 
 
 def unique(items: Iterable[Any]) -> list[Any]:
-    """Drop repetitions, keep the order."""
+    """Remove duplicates and keep the order."""
     return list(dict.fromkeys(items))
 
 
 def plain(value: Any) -> str:
-    """Write a value of a scenario on one line, as YAML would have it: ``[llse, ndr]``, ``{known-records: 40}``."""
+    """Format a scenario value on one line, as YAML.
+
+    Examples: ``[llse, ndr]``, ``{known-records: 40}``.
+    """
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(plain, value))}]"
     if isinstance(value, dict):

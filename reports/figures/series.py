@@ -1,7 +1,7 @@
-"""What the page's charts draw, as columns of plain values, with the table that stands behind each chart.
+"""Chart data as columns of plain values, with a table per chart.
 
-Field names are ours and fixed; names that come from data or a scenario are values only, never field names, so nothing
-in them can reach an expression.
+Field names are fixed. Names from data or scenario are values only, so they cannot enter an
+expression.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .figures import Figure, braces, number, plus_minus, with_error
 from .reading import EVERYTHING, Reading, Setting
 
 ROWS = 8000
-"""Rows that one chart may hold, so that the page stays small."""
+"""Rows per chart, which limit the size of the page."""
 TABLE_ROWS = 300
-"""Rows of a data table in the page; the results file holds all."""
+"""Rows of a data table in the page."""
 
 
 class Control(NamedTuple):
-    """A choice above a chart: ``name`` is the chart's parameter, whose value is the option's number."""
+    """A selector above a chart; the parameter's value is an option's index."""
 
     name: str
     label: str
@@ -33,7 +33,7 @@ class Control(NamedTuple):
 
 @dataclass(frozen=True)
 class ChartData:
-    """Rows of a chart by column, the controls that filter them, and the same as a table to read."""
+    """Rows of a chart by column, its controls and its table."""
 
     columns: dict[str, list[Any]]
     controls: list[Control]
@@ -42,39 +42,39 @@ class ChartData:
     left_out: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
     titles: dict[str, list[str]] = field(default_factory=dict)
-    """For a control whose options differ in unit: the title of the axis for each of them; see `title_of`."""
+    """Axis titles of each option, for controls whose options differ in unit (`title_of`)."""
 
     @property
     def shown(self) -> list[list[str]]:
-        """The rows that the page's table shows."""
+        """The rows in the page's table."""
         return self.table[:TABLE_ROWS]
 
 
 def title_of(control: str) -> list[str]:
-    """Return what stands in a chart's document for the title that a control's option gives its axis."""
+    """Return the placeholder for an axis title that depends on a control."""
     return [f"${control}"]
 
 
 class Options:
-    """Numbers the options of a control in order of first appearance."""
+    """Options of a control, numbered in order of first appearance."""
 
     def __init__(self, name: str, label: str) -> None:
         self.name, self.label = name, label
         self.numbers: dict[str, int] = {}
 
     def __call__(self, text: str) -> int:
-        """Return a text's number, the next one where it is new."""
+        """Return a text's number, new or known."""
         return self.numbers.setdefault(text, len(self.numbers))
 
     def control(self, chosen: int = 0) -> Control:
-        """Return the control, with an option for every text seen so far."""
+        """Return the control with every option seen so far."""
         return Control(
             self.name, self.label, [clean(text) for text in self.numbers], min(chosen, len(self.numbers) - 1)
         )
 
 
 def attribute_text(attribute: str) -> str:
-    """Name an attribute; ``*`` is all of them together."""
+    """Name an attribute; ``*`` means all attributes."""
     return "all attributes" if attribute == EVERYTHING else attribute
 
 
@@ -84,7 +84,7 @@ def columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _short(value: Any) -> Any:
-    """Six significant digits are more than a pixel; the table and the results file have the rest."""
+    """Round to six digits, finer than a pixel."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
@@ -98,7 +98,7 @@ def values(shown: Figure) -> dict[str, Any]:
 
 
 def cells(shown: Figure) -> list[str]:
-    """Return a figure's cells in the table behind a chart."""
+    """Return a figure's cells in a chart's table."""
     return [
         braces(shown.coalition), number(shown.value, shown.half), plus_minus(shown.half, shown.value),
         number(shown.theory, shown.half), shown.error_bar,
@@ -109,7 +109,7 @@ FIGURE_HEADERS = ["coalition", "value", "± 95 %", "theory", "error bar from"]
 
 
 class Choices:
-    """The three choices that most charts share, attribute, adversary and sweep point, and which of them a chart opens with."""
+    """Attribute, adversary and sweep point: the controls of most charts."""
 
     def __init__(self, reading: Reading, leading: Setting | None = None) -> None:
         self.reading, self.leading = reading, leading
@@ -118,7 +118,7 @@ class Choices:
         self.point = Options("point", "Sweep point")
 
     def row(self, setting: Setting, attribute: str) -> dict[str, Any]:
-        """Return the fields that say whose figure a row holds."""
+        """Return the fields that identify a row's setting."""
         return {
             "s": clean(setting.scheme), "i": self.reading.schemes.index(setting.scheme), "a": self.attribute(attribute_text(attribute)),
             "v": self.adversary(label(self.reading, setting)),
@@ -126,7 +126,7 @@ class Choices:
         }  # fmt: skip
 
     def controls(self) -> list[Control]:
-        """Return the controls, open at the leading setting."""
+        """Return the controls, preset to the leading setting."""
         lead = self.leading
         who = label(self.reading, lead) if lead else ""
         where = (self.reading.point_text(lead.point) or "–") if lead else ""
@@ -139,12 +139,12 @@ class Choices:
 
 
 def setting_cells(reading: Reading, setting: Setting, attribute: str) -> list[str]:
-    """Return the cells that say whose figure a table's row holds."""
+    """Return the cells that identify a table row's setting."""
     names = [setting.scheme, label(reading, setting), attribute_text(attribute)]
     where = [reading.point_text(setting.point)] if len(reading.points) > 1 else []
     return [clean(name) for name in (*names, *where)]
 
 
 def setting_headers(reading: Reading) -> list[str]:
-    """Return the headers of those cells."""
+    """Return the headers of `setting_cells`."""
     return ["scheme", "adversary", "attribute", *(["sweep point"] if len(reading.points) > 1 else [])]

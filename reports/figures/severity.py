@@ -1,9 +1,8 @@
-"""How bad a reconstruction is: five words for the normalized error, defined once for every report.
+"""Severity scale of the normalized error.
 
-``1 − normalized error`` is the share of the data's variance that the attacker knows, so the words bound that share:
-*rebuilt* at least 95 %, *severe* at least 75 %, *high* at least half, *moderate* at least a quarter, *low* less.
-A mean over attributes may hide the one that is exposed: that one is graded too, by what its error surely does not exceed, and the worse
-grade counts.
+``1 − normalized error`` is the share of the variance that the attacker knows: *rebuilt* at least 95
+%, *severe* 75 %, *high* 50 %, *moderate* 25 %, else *low*. The most exposed attribute is graded by
+its upper bound. The worse of the overall grade and this one counts.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ class Severity(NamedTuple):
     Attributes
     ----------
     rank : int
-        5 (worst) to 1; bars drawn beside the word, so that colour never stands alone.
+        5 (worst) to 1; the number of filled bars.
     below : float
-        Normalized errors below this bound, and not below the next worse one, have this severity.
+        Upper bound (exclusive) of the normalized error.
     style : str
-        Terminal colour; the steps differ in lightness as well as in hue, and run from orange to blue.
+        Terminal colour; lightness and hue both differ between steps.
     """
 
     rank: int
@@ -33,12 +32,12 @@ class Severity(NamedTuple):
 
     @property
     def bars(self) -> str:
-        """Five blocks, as many filled as the rank."""
+        """Five blocks, of which ``rank`` are filled."""
         return "■" * self.rank + "□" * (5 - self.rank)
 
     @property
     def bound(self) -> str:
-        """The normalized errors that it is of."""
+        """The step's range of normalized errors."""
         return f"below {self.below:g}" if self.below < math.inf else f"{SCALE[-2].below:g} and up"
 
 
@@ -52,5 +51,5 @@ SCALE = (
 
 
 def severity(normalized_error: float) -> Severity:
-    """Return the step of the scale that a normalized error falls in."""
+    """Return the severity of a normalized error."""
     return next((step for step in SCALE if normalized_error < step.below), SCALE[-1])

@@ -1,4 +1,4 @@
-"""How absolute errors are spread over the records: bins for the charts, quantiles for the terminal."""
+"""Distribution of absolute errors: bins for charts, quantiles for text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .strongest import EXACT
 
 
 class Bin(NamedTuple):
-    """One bin: share of the records with absolute error in [low, high), and share up to ``high``."""
+    """Share of records with absolute error in [low, high), and below ``high``."""
 
     low: float
     high: float
@@ -23,9 +23,10 @@ class Bin(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """The errors of one coalition in one attribute, averaged over replicates; ``exact`` when all of them are 0.
+    """Errors of one coalition in one attribute, averaged over replicates.
 
-    ``held`` is how many errors it holds, one a record and replicate; 0 where the size of the table is not known.
+    ``exact`` means that all errors are 0. ``held`` counts the errors (records times replicates); 0
+    if unknown.
     """
 
     setting: Setting
@@ -36,14 +37,14 @@ class Spread(NamedTuple):
     held: int = 0
 
     def half(self, share: float) -> float | None:
-        """Return half the 95 % interval of a share of the records, as if their errors were independent draws.
+        """Return the 95 % half-width of a share of independent records.
 
-        Noise that is drawn record by record varies less: the records' own chances differ, and ``mean p(1 − p) ≤ share (1 − share)``.
+        It is conservative for noise drawn record by record: ``mean p(1 − p) ≤ share (1 − share)``.
         """
         return Z95 * math.sqrt(max(0.0, share * (1 - share)) / self.held) if self.held else None
 
     def quantile(self, share: float) -> float | None:
-        """Return the error that a share of the records stays below; None when it lies beyond the last bin."""
+        """Return the quantile of the errors; None if it lies beyond the last bin."""
         if self.exact:
             return 0.0
         for one in self.bins:
@@ -53,10 +54,10 @@ class Spread(NamedTuple):
 
 
 def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
-    """Return the distributions within a limit of bins, and how many bins were left out.
+    """Return distributions within a limit of bins, and the bins left out.
 
-    Whole coalitions are left out, so that every scheme and adversary is there for those that stay: first the largest,
-    then singles and prefixes, then the rest.
+    Whole coalitions are left out. The largest coalition has priority, then singles and prefixes,
+    then the rest.
     """
     groups = grouped((records[0].coalition, records) for records in _cells(reading).values())
     kept: list[Spread] = []
@@ -72,7 +73,7 @@ def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
 
 
 def spread_of(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> Spread | None:
-    """Return the distribution of one coalition's errors in one attribute; None where it was not measured."""
+    """Return one coalition's distribution in one attribute, or None."""
     wanted = (*setting[1:], coalition, attribute)
     found = [r for r in reading.result.distributions if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point]
     return _spread(reading, found) if found else None
@@ -101,12 +102,11 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
 
 
 def _filled(records: list[Distribution]) -> int:
-    """Return how many bins there are up to the last that holds a record, one at least."""
+    """Return the number of bins up to the last filled one, at least 1."""
     return max(next((len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0), 1) for r in records)
 
 
 def _bins(records: list[Distribution]) -> list[Bin]:
-    """Return the bins up to the last that holds a record."""
     edges, many = records[0].edges, len(records)
     shares = [math.fsum(each) / many for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)]
     return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

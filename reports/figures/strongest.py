@@ -1,4 +1,4 @@
-"""Which attack is the strongest: against one scheme, for the verdict; and over all of them, for the charts to open with."""
+"""Strongest attack: per scheme for verdicts, overall for charts."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from .reading import BEYOND, ERROR, EVERYTHING, GAIN, Reading, Setting, best_sin
 
 PERFECT = "perfect"
 EXACT = 1e-6
-"""Normalized errors below this are an exact reconstruction up to rounding."""
+"""Normalized errors below this bound are exact up to rounding."""
 
 
 def strongest(reading: Reading, scheme: str) -> Setting | None:
-    """Return the setting of one scheme that leaves least for sure; of several exact ones, the one with the best single copy.
+    """Return a scheme's setting with the lowest error bound.
 
-    Adversaries who were given attributes in clear come last: an error over all attributes that counts those as known is no larger by
-    construction. Of attacks that guess categories and attacks that estimate numbers see `judged`.
+    Exact reconstructions are ranked by their best single copy. Settings with attributes known in
+    clear come last, because their overall error is lower by construction. `judged` chooses between
+    numbers and categories.
     """
     found = [setting for setting in _settings(reading) if setting.scheme == scheme]
     return least(reading, judged(reading, found))
 
 
 def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
-    """Return the settings that compete for the strongest, all of which are ranked by the same.
+    """Return the settings that compete for the strongest on one measure.
 
-    Those that guess categories come first, so that schemes of both kinds are judged by their guesses; but not where an attack that
-    estimates numbers leaves less of the variance unknown than any of them: that one is stronger in the measure that both have.
+    Settings that guess categories have priority. Settings that estimate numbers replace them if
+    their error is lower.
     """
     found = [setting for setting in settings if not reading.given(setting.knowledge)] or settings
     guessing = [setting for setting in found if guesses_categories(reading, setting)]
@@ -40,7 +41,7 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
-    """Return the setting whose worst coalition leaves least for sure; None of none."""
+    """Return the setting with the lowest error bound of a coalition."""
     ranked = []
     for setting in settings:
         found = losses(reading, setting)
@@ -52,7 +53,10 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 
 
 def lowest_attribute(reading: Reading, settings: Sequence[Setting]) -> tuple[Setting, str, Figure] | None:
-    """Return who rebuilds which attribute best for sure, and its figure; attributes that were given in clear are nobody's work."""
+    """Return the setting, attribute and figure with the lowest error bound.
+
+    Attributes known in clear are excluded.
+    """
     found = []
     for setting in settings:
         given = reading.given(setting.knowledge)
@@ -63,13 +67,16 @@ def lowest_attribute(reading: Reading, settings: Sequence[Setting]) -> tuple[Set
 
 
 def _settings(reading: Reading) -> list[Setting]:
-    """Return every setting with a normalized error, or with guesses of categories."""
     return unique([*reading.settings(ERROR), *reading.settings(BEYOND)])
 
 
-@lru_cache(maxsize=1)  # a page asks for it ten times, and it goes through every coalition
+@lru_cache(maxsize=1)  # a page calls it ten times, and it visits every coalition
 def leader(reading: Reading) -> Setting | None:
-    """Return the setting that charts open with: the strongest attack under perfect knowledge over schemes not rebuilt exactly."""
+    """Return the default setting of charts.
+
+    It is the strongest attack with perfect knowledge, on schemes that are not reconstructed
+    exactly.
+    """
     ranked = []
     exact = {scheme for scheme in reading.schemes if (found := _worst(reading, scheme)) and ceiling(found) < EXACT}
     for setting in _settings(reading):
@@ -81,7 +88,6 @@ def leader(reading: Reading) -> Setting | None:
 
 
 def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
-    """Return the first setting of the least rank; ranks that differ by rounding are equal."""
     return min(ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None))[1]
 
 
@@ -91,7 +97,7 @@ def _worst(reading: Reading, scheme: str) -> Figure | None:
 
 
 def gain_of(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
-    """Return the collusion gain of a coalition: as measured on paired errors, else from the two normalized errors."""
+    """Return a coalition's gain from paired errors, else from two errors."""
     measured = reading.figures(setting, GAIN).get(coalition)
     if measured is not None or len(coalition) < 2:
         return measured
@@ -101,7 +107,7 @@ def gain_of(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> F
         return None
     ratio, half = pooled.value / single.value, None
     if pooled.half is not None and single.half is not None:
-        # the two errors are treated as independent, which is too cautious: they share their noise
+        # treated as independent, which is conservative, because the errors share their noise
         half = (pooled.half**2 + (ratio * single.half) ** 2) ** 0.5 / single.value
     low, high = (None, None) if half is None else (1 - ratio - half, 1 - ratio + half)
     return pooled._replace(value=1 - ratio, low=low, high=high, theory=None)

@@ -1,4 +1,4 @@
-"""Titles of axes: what is measured, in which unit."""
+"""Titles of axes and charts: metric and unit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UTILITIES = {
     "utility_covariance_error": ("share", "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation"),
     "utility_correlation_error": ("correlation", "root mean square difference between the correlations of copy and original"),
 }
-"""Unit and meaning of the measures of usefulness that train no model."""
+"""Unit and meaning of the utility metrics without a model."""
 LOSS, MODEL = "utility_loss_", "utility_"
 PATHS = {
     "data.rows": "records",
@@ -23,14 +23,14 @@ PATHS = {
     "schemes[*].levels.count": "copies released",
     "replicates": "replicates",
 }
-"""Plain words for the paths that are swept most."""
+"""Words for the most frequent swept paths."""
 TITLES = {"collusion": "Collusion curves", "map": "Coalition map", "errors": "Error distributions", "frontier": "Privacy and utility"}
 ALONG = {"sweep": "Sweep of", "runtime": "Runtime against"}
-"""Titles of charts by their keys."""
+"""Chart titles by key."""
 
 
 def unit(metric: str, reading: Reading) -> str:
-    """Return the unit of a metric's values; errors of a standardized table are in standard deviations."""
+    """Return a metric's unit; standardized tables use standard deviations."""
     if metric in UTILITIES:
         return UTILITIES[metric][0]
     if metric.startswith(MODEL):
@@ -41,13 +41,13 @@ def unit(metric: str, reading: Reading) -> str:
 
 
 def data_unit(reading: Reading) -> str:
-    """Return what errors of the reconstruction are counted in."""
+    """Return the unit of reconstruction errors."""
     data = reading.result.scenario.get("data")
     return "standard deviations" if isinstance(data, dict) and data.get("standardize") else "data units"
 
 
 def utility_meaning(metric: str) -> str:
-    """Say what a measure of usefulness means."""
+    """Describe a utility metric."""
     if metric in UTILITIES:
         return UTILITIES[metric][1]
     if metric.startswith(LOSS):
@@ -58,19 +58,19 @@ def utility_meaning(metric: str) -> str:
 
 
 def metric_title(metric: str, reading: Reading, attribute: str = EVERYTHING) -> str:
-    """Return the title of a metric's axis: ``rmse of age (data units)``."""
+    """Return a metric's axis title: ``rmse of age (data units)``."""
     of = "" if attribute == EVERYTHING else f" of {attribute_text(attribute)}"
     what = unit(metric, reading)
     return clean(f"{metric}{of} ({what})" if what and what != metric else f"{metric}{of}")
 
 
 def path_title(path: str) -> str:
-    """Return the title of a swept path's axis: ``records (data.rows)``."""
+    """Return a swept path's axis title: ``records (data.rows)``."""
     return clean(f"{PATHS[path]} ({path})" if path in PATHS else path)
 
 
 def chart_title(reading: Reading, key: str) -> str:
-    """Return the title of a chart and of its section, by their key; a swept path is named as the scenario has it, and in plain words."""
+    """Return the title of a chart and its section."""
     what, _, place = key.rpartition("-")
     if what in ALONG:
         path = swept_paths(reading)[int(place)]

@@ -1,5 +1,5 @@
-"""One tree of a report, and what the writers of its three forms share: which sections there are, what each holds, and in which order.
+"""Document tree of a report, and code that its writers share.
 
-`document` is the tree, `audit` and `changes` build it; the writers are the plugins of ``auditor_reports`` with `terminal_writer` and
-`page`. Uses the rooms beside it.
+`document` defines the tree; `audit`, `advice` and `changes` build it. `terminal_writer` and `page`
+serve the renderers of ``auditor_reports``.
 """

@@ -1,4 +1,4 @@
-"""The document of advice: the recommended release first, then everything that was tried, then how to make it and what was assumed."""
+"""Document of advice: recommended release, frontier, command and method."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST = {TERMINAL: 24, MARKDOWN: 100, PAGE: 200}
 def advice_document(advice: Advice) -> Document:
-    """Return the document on which release to make."""
+    """Return the document that recommends a release."""
     taken = advice.chosen
     headline = f"{taken.scheme} at {levels_text(taken)} leaves {percent(advice.target)} or more unknown"
     sections = [
@@ -66,14 +66,14 @@ def _recommended(advice: Advice) -> Block:
             "and about every other single one misses it."
         )
     if taken.epsilon is not None:
-        lines.append(f"Guarantee, to whoever holds all copies: ε = {epsilon_text(advice, taken)}.")
+        lines.append(f"Guarantee against a holder of all copies: ε = {epsilon_text(advice, taken)}.")
     weaker = advice.weaker
     if weaker is None or weaker.exposed is None:
         return Items([*lines, "No weaker release of the grid fails the target for sure."])
     return Items([
-        *lines, f"The next weaker release that an audit of {advice.rows:,} records tells apart for sure is {levels_text(weaker)}, by "
-        f"{advice.step}. It misses the target, as it leaves {share_text(weaker)} of {attribute_text(weaker)} unknown "
-        f"({weaker.exposed.attack}); between the two, the draw decides.",
+        *lines, f"The next weaker release that an audit of {advice.rows:,} records can distinguish is {levels_text(weaker)}, by "
+        f"{advice.step}. It misses the target: it leaves {share_text(weaker)} of {attribute_text(weaker)} unknown "
+        f"({weaker.exposed.attack}). In between, the noise draw decides.",
     ])  # fmt: skip
 
 
@@ -81,7 +81,7 @@ def _frontier(advice: Advice) -> list[Block]:
     rows = [Row(levels_text(one), _cells(advice, one), _who(one), one.scheme) for one in advice.frontier]
     private = advice.chosen.epsilon is not None
     heads = ("on paper", "measured", "pooling", "loss", *(["ε"] if private else []), "target")
-    lead = "What stays unknown of the attribute that is worst off, what pooling takes off that, and what copies lose of their use."
+    lead = "Share unknown of the most exposed attribute, its reduction by pooling, and the copies' loss of use."
     return [
         Paragraph(lead, "lead"),
         Figure("frontier", _lines(advice), media=(TERMINAL, PAGE)),
@@ -100,11 +100,10 @@ def _cells(advice: Advice, one: Tried) -> Sequence[str]:
 def _who(one: Tried) -> str:
     if one.exposed is None:
         return "not measured: it would lose more"
-    return f"{one.exposed.attack}, {attribute_text(one)}" + ("" if one.in_full else "; by one copy that tells as much")
+    return f"{one.exposed.attack}, {attribute_text(one)}" + ("" if one.in_full else "; by one equivalent copy")
 
 
 def _lines(advice: Advice) -> list[Line]:
-    """Return the measured exposure against the loss of use, a line a scheme."""
     measured = [one for one in advice.frontier if one.exposed is not None and one.losses]
     return [
         Line(scheme, [(one.loss, one.exposed.unknown) for one in measured if one.scheme == scheme and one.exposed], "unknown against loss")

@@ -1,4 +1,4 @@
-"""The document of an audit: every section in the order of the report."""
+"""Document of an audit: every section in the order of the report."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .kind_table import kinds, untried
 ELSEWHERE = "Every row is in results.json and results.parquet; report.html opens every cell and draws every chart."
 
 LONG = 40
-"""Characters of a state of knowledge that fit beside the name of an attack."""
+"""Longest name of a state of knowledge in the comparison."""
 COMPARED = "Normalized error of the coalition that rebuilds most, ± half of its 95 % interval, and that of its best member alone."
 GUESSED = " Of categories also the share of records that the best guess gets right."
 ONE_POINT = "where the strongest attack rebuilds most; a detail has the span over the sweep, and the sweep charts the rest."
@@ -101,7 +101,7 @@ def _verdicts(found: Sequence[Verdict], point: str, notes: Sequence[str], change
     lead = tree.Fold("? What the figures mean", [tree.Paragraph((explained, *where), "lead")], open=False, media=(tree.PAGE,))
     note = tree.Paragraph(explained, "note", media=tree.TEXT)
     cards = [tree.Verdicts(found, point), *(tree.Paragraph(text, "note") for text in notes)]
-    cards += [tree.Fold(CHANGES, [tree.Items(_named(changes))], media=(tree.PAGE,))] if changes else []  # text ends with them
+    cards += [tree.Fold(CHANGES, [tree.Items(_named(changes))], media=(tree.PAGE,))] if changes else []  # text media list them at the end
     return tree.Section("verdict", "Verdict", [lead, *cards, note] if explained else cards)
 
 
@@ -147,7 +147,6 @@ def _comparison(reading: Reading, rows: Sequence[MatrixRow], point: str, *, cate
 
 
 def _least_possible(reading: Reading) -> list[tree.Block]:
-    """Say what no attack can leave less than, scheme by scheme, where that is known."""
     pieces: list[str] = []
     for scheme, least in least_possible(reading, reference_point(reading)):
         pieces += [f"{'; ' if pieces else PROVED}{least} of ", tree.Name(scheme)]
@@ -155,7 +154,6 @@ def _least_possible(reading: Reading) -> list[tree.Block]:
 
 
 def _aliases(names: Iterable[str]) -> dict[str, str]:
-    """Return a short name for each state of knowledge whose own would not fit beside its attack's."""
     return {name: f"{tree.ALIAS}{place}" for place, name in enumerate((one for one in unique(names) if len(one) > LONG), 1)}
 
 
@@ -212,7 +210,7 @@ def _reasons(groups: Sequence[Gathered]) -> tree.Items:
     return tree.Items([(tree.Name(gap_text(group)), ": ", group.reason) for group in groups])
 
 
-# -- what stands behind the figures ----------------------------------------------------------------------------------------
+# -- method, plugins, data and scenario ------------------------------------------------------------------------------------
 
 
 def _method(reading: Reading, *, categories: bool) -> tree.Section:

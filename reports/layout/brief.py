@@ -1,4 +1,4 @@
-"""The first screen of a report: the verdict, the comparison and the expectations, in a line or two each."""
+"""First screen of a report: verdict, comparison and expectations."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from ..wording.words import STATUS_MARKS
 from . import document as tree
 
 MOST = 12
-"""Expectations that hold and are named; of those that do not, all are."""
+"""Number of holding expectations to name; all others are named."""
 CHANGES = 5
-"""Lines on what would change an exposure."""
+"""Number of remedies."""
 LEFT = "normalized error of the worst coalition; 0 exact, 1 a mere guess"
 WHOLE = "The page opens every cell and draws every chart; --full prints all of it here."
 
 
 def brief(document: tree.Document) -> tree.Document:
-    """Return what an owner reads first of a report on an audit."""
-    *others, last = _kept(document.sections)  # the verdict is always there, be it that nothing was measured
+    """Return the short form of a report on an audit."""
+    *others, last = _kept(document.sections)  # the verdict section always exists
     return replace(document, sections=[*others, replace(last, blocks=[*last.blocks, tree.Paragraph(WHOLE, "note")])])
 
 
@@ -31,7 +31,6 @@ def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
 
 
 def _shortened(block: tree.Block) -> Iterator[tree.Block]:
-    """Keep figures in brief and what was left out; drop what defines terms, which the whole report does."""
     if isinstance(block, (tree.Verdicts, tree.Matrix)):
         yield replace(block, brief=True)
     elif isinstance(block, tree.Checks):
@@ -40,11 +39,11 @@ def _shortened(block: tree.Block) -> Iterator[tree.Block]:
         yield tree.Checks([*kept, *holding[:MOST]], brief=True)
         if len(holding) > MOST:
             yield tree.Paragraph(f"… and {len(holding) - MOST:,} more that hold", "note")
-    elif isinstance(block, tree.Items) and tree.TERMINAL in block.media and block.most:  # what would change an exposure
+    elif isinstance(block, tree.Items) and tree.TERMINAL in block.media and block.most:  # remedies
         yield replace(block, most={tree.TERMINAL: CHANGES})
     elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
         yield block
-    elif isinstance(block, tree.Terms):  # what short names in the comparison stand for
+    elif isinstance(block, tree.Terms):  # short names of knowledge
         yield block
-    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # what failed while running
+    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # failures
         yield block

@@ -1,4 +1,4 @@
-"""The document of a comparison: what changed between two audits, worst first."""
+"""Document of a comparison of two audits, worst changes first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from auditor.results.comparison import Comparison
 
 MOST = {TERMINAL: 30, MARKDOWN: 200, PAGE: 500}
-"""Differences of one kind that are listed; the JSON format has all."""
+"""Listed differences per kind; the JSON format has all."""
 
 
 def changes_document(comparison: Comparison, number: int = 1) -> Document:
-    """Return the report on what changed between two audits; ``number`` is its place among several."""
+    """Return the comparison's document; ``number`` is its place among several."""
     compared = [Definition("Old", "", comparison.old), Definition("New", "", comparison.now)]
     opening = [Terms(compared, "provenance"), Paragraph(basis(comparison), "note")]
     mark, state, word = ("✗", "worse", "worse") if comparison.worse else ("✓", "better", "no worse")

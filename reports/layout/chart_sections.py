@@ -1,6 +1,7 @@
-"""A section for each chart of the page, in its order: the chart by reference, and for text what it draws as tables.
+"""One section per chart: a reference to the chart, and tables for text.
 
-A chart has controls to choose an adversary by; a table tells of the leading one, or of the first that has figures.
+Charts have controls for the adversary. Tables show the leading adversary, or the first with
+figures.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from .document import MARKDOWN, PAGE, TERMINAL, TEXT, Block, Figure, Name, Parag
 P = TypeVar("P", Spread, MeasurePoint, FrontierPoint)
 SECONDS = "seconds"
 MOST = {TERMINAL: 12, MARKDOWN: 50}
-"""Rows of a chart's table; the page and the results file have all."""
+"""Rows of a chart's table in text; the page has all."""
 
 
 def chart_sections(reading: Reading) -> list[Section]:
@@ -38,7 +39,7 @@ def chart_sections(reading: Reading) -> list[Section]:
 
 
 def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "", group: str = "") -> list[Block]:
-    """Return rows that have a cell for each scheme as a table of the schemes that have any figure, and say which have none."""
+    """Return a table of the schemes with figures, and name the others."""
     places = [place for place in range(len(reading.schemes)) if any(row.cells[place] != "–" for row in rows)]
     chosen = [row._replace(cells=[row.cells[place] for place in places]) for row in rows]
     none = [Name(name) for place, name in enumerate(reading.schemes) if place not in places]
@@ -47,7 +48,6 @@ def by_scheme(reading: Reading, first: str, rows: Sequence[Row], what: str = "",
 
 
 def _section(reading: Reading, key: str, who: str, blocks: Sequence[Block], curves: Sequence[Line] = ()) -> Section:
-    """Return a chart's section; ``who`` is whom its tables tell of."""
     lead = [Paragraph((Name(who),), "lead", media=TEXT)] if who else []
     return Section(key, chart_title(reading, key), [*lead, Figure(key, curves, media=(TERMINAL, PAGE)), *blocks])
 
@@ -58,7 +58,7 @@ def _table(reading: Reading, note: str, first: str, rows: Sequence[Row], what: s
 
 
 def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
-    """Return the leading setting, or the first of these where they know nothing of the leading adversary; None of none."""
+    """Return the leading setting if it has figures, else the first or None."""
     lead = leader(reading)
     if lead is not None and any(one == lead._replace(scheme=one.scheme) for one in settings):
         return lead
@@ -66,13 +66,13 @@ def shown_of(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
 
 
 def told_of(reading: Reading, found: Sequence[P]) -> tuple[Setting | None, list[P]]:
-    """Return ``shown_of``, and what is said of that adversary against every scheme."""
+    """Return `shown_of` and its entries against every scheme."""
     setting = shown_of(reading, [one.setting for one in found])
     return setting, [one for one in found if setting and one.setting == setting._replace(scheme=one.setting.scheme)]
 
 
 def collusion(reading: Reading) -> Section | None:
-    """The collusion curves, of which a terminal plots the leading adversary's; None where no adversary was measured at two sizes."""
+    """Return the collusion curves; None without an adversary at two sizes."""
     found = shown_of(reading, [one for one in reading.settings(ERROR) if len(curve(reading, one)) > 1])
     if found is None:
         return None
@@ -86,11 +86,10 @@ def collusion(reading: Reading) -> Section | None:
 
 
 SAME = 0.005
-"""Curves as near as this at every point are one line to the eye."""
+"""Curves that differ by at most this at every point coincide visually."""
 
 
 def _together(lines: Sequence[Line]) -> list[Block]:
-    """Say which curves lie on one another, so that nobody looks for the missing one."""
     groups: list[list[Line]] = []
     for line in lines:
         home = next((group for group in groups if _near(group[0], line)), None)
@@ -109,7 +108,7 @@ def _ends(points: Sequence[CurvePoint]) -> str:
 
 
 def coalitions(reading: Reading) -> Section | None:
-    """The coalition map: of each size the worst coalition and the span of the errors."""
+    """Return the worst coalition and the span of errors at each size."""
     setting = shown_of(reading, [one for one in reading.settings(ERROR) if len(reading.figures(one)) > 1])
     if setting is None:
         return None
@@ -121,7 +120,6 @@ def coalitions(reading: Reading) -> Section | None:
 
 
 def _by_size(reading: Reading, found: Mapping[tuple[int, str], str]) -> list[Row]:
-    """Return a row for each number of copies, from what is known of it and a scheme."""
     sizes = sorted({size for size, _ in found})
     return [Row(str(size), [found.get((size, name), "–") for name in reading.schemes]) for size in sizes]
 
@@ -133,7 +131,7 @@ def _span(group: list[Shown]) -> str:
 
 
 def distributions(reading: Reading) -> Section | None:
-    """Which absolute error half and nine tenths of the records stay below."""
+    """Return the median and 90 % quantile of absolute errors."""
     found, _ = spreads(reading, 1)
     setting, chosen = told_of(reading, found)
     if setting is None:
@@ -154,7 +152,7 @@ def _quantiles(spread: Spread | None) -> str:
 
 
 def by_copies(reading: Reading) -> Section | None:
-    """What an adversary achieves in other terms by the number of copies pooled; of categories, how probable the truth is."""
+    """Return another metric by number of copies, for categories the truth's."""
     points = measure_points(reading)
     setting, chosen = told_of(reading, [point for point in points if point.attribute == EVERYTHING] or points)
     if setting is None:
@@ -166,7 +164,7 @@ def by_copies(reading: Reading) -> Section | None:
 
 
 def useful(reading: Reading) -> Section | None:
-    """Privacy against utility: what each coalition's copies are good for, and what they leave unknown."""
+    """Return each coalition's utility and normalized error."""
     setting, chosen = told_of(reading, frontier(reading))
     if setting is None:
         return None
@@ -184,7 +182,7 @@ def useful(reading: Reading) -> Section | None:
 
 
 def sweeps(reading: Reading) -> list[Section]:
-    """What each swept path did: to an adversary's error, to the release itself, and to the seconds that it took."""
+    """Return the sections of each swept path: metrics and seconds."""
     paths, points, made = swept_paths(reading), sweep_lines(reading), []
     for number_of, path in enumerate(paths):
         here = [point for point in points if point.path == path]
@@ -210,13 +208,15 @@ def _swept(reading: Reading, paths: list[str], path: str, chosen: Sequence[Sweep
 
 
 def _point(point: dict[str, Any], paths: list[str]) -> str:
-    """Write a sweep point for its row: one path heads the column, of several each has a line."""
     settings = [(path, clipped(plain(point[path]), 80)) for path in paths if path in point]
     return "\n".join(value if len(paths) == 1 else f"{clean(path)} = {value}" for path, value in settings) or "–"
 
 
 def _telling(reading: Reading, chosen: Sequence[SweepPoint]) -> list[tuple[str, str | None, str | None]]:
-    """Return the metrics worth a table: what the scenario makes a statement of, the leading error, and those of the release itself."""
+    """Return the metrics for tables.
+
+    These are the first expected metric, the leading error and metrics of the release itself.
+    """
     everything = [(p.metric, p.setting.knowledge, p.setting.attack) for p in chosen if p.attribute == EVERYTHING]
     lead, held = leader(reading), {*everything}
     stated = [record.expectation for record in reading.result.expectations]
@@ -226,6 +226,6 @@ def _telling(reading: Reading, chosen: Sequence[SweepPoint]) -> list[tuple[str, 
 
 
 def who(reading: Reading, setting: Setting) -> str:
-    """Name an adversary, and the sweep point where there is a sweep."""
+    """Name an adversary and its sweep point."""
     where = reading.point_text(setting.point)
     return f"{label(reading, setting)}{f' at {where}' if where else ''}"

@@ -1,7 +1,7 @@
-"""A report as a tree: what is said and in which order; nothing of how a medium lays it out, and nothing escaped.
+"""Document tree of a report, independent of medium and escaping.
 
-The modules `audit` and `changes` build trees; each writer walks one and makes every text safe for its medium. A block that only some
-media have a place for names them: what the page draws, text tells in tables.
+The modules `audit`, `advice` and `changes` build trees. Each writer renders one and escapes every
+text. A block lists the media that show it.
 """
 
 from __future__ import annotations
@@ -21,41 +21,44 @@ from ..wording.sentences import capital
 from ..wording.words import Check
 
 ALIAS = "knowledge "
-"""What a short name of a state of knowledge begins with."""
+"""Prefix of a short name of a state of knowledge."""
 TERMINAL, MARKDOWN, PAGE = "terminal", "markdown", "page"
 TEXT, EVERYWHERE = (TERMINAL, MARKDOWN), (TERMINAL, MARKDOWN, PAGE)
 
 
 class Name(str):
-    """A name that comes from the data or the scenario; a page keeps its direction of writing apart from the text around it."""
+    """A name from data or scenario; pages isolate its writing direction."""
 
     __slots__ = ()
 
 
 Text = str | tuple[str, ...]
-"""A text, or the pieces of one, of which names are `Name`."""
+"""A text, or its pieces, in which names are `Name`."""
 
 
 def said(text: Text) -> str:
-    """Return a text without the difference between names and words."""
+    """Join the pieces of a text."""
     return text if isinstance(text, str) else "".join(text)
 
 
 def sentence(text: str) -> str:
-    """End a text with a full stop."""
+    """End a text with one full stop."""
     return f"{text.rstrip().rstrip('.')}."
 
 
 @dataclass(frozen=True)
 class Block:
-    """One thing that a section holds."""
+    """One element of a section."""
 
     media: tuple[str, ...] = field(default=EVERYWHERE, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Paragraph(Block):
-    """Sentences: a ``lead`` after a heading, a ``hint`` for a screen, not for paper; a text goes on from the ``term`` that it explains."""
+    """Sentences, optionally after the ``term`` that they explain.
+
+    A ``lead`` follows a heading. A ``hint`` is for a screen, not for paper.
+    """
 
     text: Text
     role: Literal["plain", "lead", "hint", "note", "alert"] = "plain"
@@ -64,7 +67,7 @@ class Paragraph(Block):
 
 @dataclass(frozen=True)
 class Items(Block):
-    """A list; ``most`` bounds its lines by medium."""
+    """A list; ``most`` limits its lines by medium."""
 
     lines: Sequence[Text]
     most: Mapping[str, int] = field(default_factory=dict)
@@ -72,7 +75,7 @@ class Items(Block):
 
 @dataclass(frozen=True)
 class Terms(Block):
-    """Terms and what they mean."""
+    """Terms and their definitions."""
 
     terms: Sequence[Definition]
     role: Literal["definitions", "provenance", "references"] = "definitions"
@@ -80,7 +83,7 @@ class Terms(Block):
 
 @dataclass(frozen=True)
 class Code(Block):
-    """Text to be copied, never broken or cut, safe for every medium as it is; without a title the page folds it under its language."""
+    """Text to copy, never broken or cut; the page folds untitled text."""
 
     key: str
     language: str
@@ -90,7 +93,7 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Fold(Block):
-    """Blocks under a line that says what they are; a page can close them."""
+    """Blocks under a summary line; a page can close the group."""
 
     summary: str
     blocks: Sequence[Block]
@@ -98,9 +101,10 @@ class Fold(Block):
 
 
 class Row(NamedTuple):
-    """A row of a table: what stands ``below`` its name, the ``group`` that it is in with its neighbours, the document that it speaks of.
+    """A row of a table.
 
-    In a cell, what stands below follows a line end.
+    ``below`` follows the name, ``group`` joins neighbours, ``target`` is the row's document. In a
+    cell, lines after the first are secondary.
     """
 
     name: str
@@ -117,12 +121,12 @@ class Table(Block):
     Attributes
     ----------
     first, columns : str, sequence of str
-        Heads; ``group`` is that of the rows' groups.
+        Heads; ``group`` is the head of the rows' groups.
     kind : str
-        ``schemes`` has a column a scheme, and is split where they do not fit; ``plain`` and ``figures`` stay whole; ``entries`` holds
-        sentences, which text tells row by row.
+        ``schemes`` has one column per scheme and may be split; ``plain`` and ``figures`` stay
+        whole. ``entries`` holds sentences, which text writes row by row.
     what : str
-        What rows are called that are left out of more than ``most`` allows the medium.
+        Name of the rows beyond the limit ``most``.
     """
 
     first: str
@@ -134,14 +138,14 @@ class Table(Block):
     most: Mapping[str, int] = field(default_factory=dict)
 
     def sentences(self, row: Row) -> str:
-        """Tell a row of entries: what its first cell says, then the others, each after its head."""
+        """Write a row of entries as sentences, each cell after its head."""
         first, *others = (" ".join(sentence(line) for line in cell.split("\n")) for cell in row.cells)
         heads = (f"{capital(head)}: {text}" for head, text in zip(self.columns[1:], others, strict=True) if text != "–.")
         return " ".join([f"({row.below}): {first}" if row.below else first, *heads])
 
 
 class Detail(NamedTuple):
-    """What a cell of the comparison opens: its facts and what was assumed, or why there is no figure."""
+    """A comparison cell's facts and assumptions, or the reason for its gap."""
 
     attack: str
     scheme: str
@@ -150,26 +154,26 @@ class Detail(NamedTuple):
     why: str = ""
 
     def lines(self, between: str) -> list[str]:
-        """Return the facts in a line, and one for each assumption that the figures say something of."""
+        """Return one line of facts, and one per assumption with a figure."""
         line = between.join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts))
         return [line, *(f"{one.who}: {one.text} {one.here}" for one in self.assumed if one.here)]
 
 
 class Graded(NamedTuple):
-    """A cell of the comparison, written out.
+    """A comparison cell as text.
 
     Attributes
     ----------
     gap : str
-        What stands in place of figures: ``n/a``, ``✗ failed``, ``–``; empty where there are figures.
+        ``n/a``, ``✗ failed`` or ``–`` instead of figures.
     error, right : str
-        The worst coalition's normalized error, and the share of records that it guesses right; either may be empty.
+        The worst coalition's normalized error and share of right guesses.
     single, alone : str
-        The error of its best member, or which copy it is, if it is one.
+        Its best member's error, or the copy's name if it has one copy.
     exposed : tuple of str
-        Attribute that is worse off than all together, and its error; empty where there is none.
+        Attribute graded worse than all together, and its error.
     order : float
-        What a column is sorted by.
+        Sort key of a column.
     """
 
     gap: str
@@ -194,9 +198,10 @@ class Adversary(NamedTuple):
 
 @dataclass(frozen=True)
 class Matrix(Block):
-    """The comparison, and the scale of severity; ``pools`` where any coalition of two or more was measured.
+    """The comparison and the severity scale.
 
-    ``brief`` has a line for each adversary, of the strongest only.
+    ``pools`` means that a coalition of two or more was measured. ``brief`` has one line per strong
+    adversary.
     """
 
     schemes: Sequence[str]
@@ -207,14 +212,14 @@ class Matrix(Block):
 
 @dataclass(frozen=True)
 class Details(Block):
-    """Details in the open, for media whose cells open nothing."""
+    """Details as text, for media without cells that open."""
 
     found: Sequence[Detail]
 
 
 @dataclass(frozen=True)
 class Verdicts(Block):
-    """A card for each scheme; ``point`` is the sweep point that needs no mention; ``brief`` has a line for each reason."""
+    """A card per scheme; ``point`` is the default sweep point."""
 
     found: Sequence[Verdict]
     point: str
@@ -223,7 +228,7 @@ class Verdicts(Block):
 
 @dataclass(frozen=True)
 class Checks(Block):
-    """The expectations and how they came out; ``brief`` says why only of those that do not hold."""
+    """Expectations and outcomes; ``brief`` explains only failures."""
 
     found: Sequence[Check]
     brief: bool = False
@@ -231,7 +236,7 @@ class Checks(Block):
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A chart by reference: the page draws the one of that key, a terminal plots ``curves`` if there are any."""
+    """A chart by key for the page, or ``curves`` for a terminal plot."""
 
     key: str
     curves: Sequence[Line] = ()
@@ -248,26 +253,24 @@ class Section(Block):
 
 @dataclass(frozen=True)
 class Document:
-    """A report on one audit, or on what changed between two.
+    """A report on one audit, or on the changes between two.
 
     Attributes
     ----------
-    kind : str
-        ``audit`` or ``comparison``.
     name, headline : str
-        What it is about, and how that came out.
+        Subject and outcome.
     state, mark : str
-        The same in a word and in a character.
+        The outcome as a word and a character.
     facts : sequence of str
         Table and time.
     summary : str
-        The verdicts counted.
+        Count of verdicts.
     opening : sequence of Block
-        What must be read first.
+        Blocks before the sections.
     overview : Row or None
-        How a table of several audits tells of it.
+        Row in a table of several audits.
     reading : Reading or None
-        What the page's charts are drawn from.
+        Source of the page's charts.
     """
 
     id: str
@@ -285,19 +288,19 @@ class Document:
 
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
-    """Return what a medium has a place for; sections and folds that would be empty are left out."""
+    """Return a medium's blocks, without empty sections and folds."""
     return [one for one in blocks if medium in one.media and (not isinstance(one, (Section, Fold)) or shown(one.blocks, medium))]
 
 
 def cut(found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = "") -> tuple[Sequence[Any], str]:
-    """Return as many rows or lines as a medium may have, and what is said of the others."""
+    """Return the rows within a medium's limit, and a note on the others."""
     kept = found[: most.get(medium)]
     hidden = len(found) - len(kept)
     return kept, f"… and {hidden:,} more {what}".rstrip() if hidden else ""
 
 
 def overview(documents: Sequence[Document]) -> Table:
-    """Return a table of several audits, or of several comparisons."""
+    """Return a table of several audits or comparisons."""
     rows = [one.overview for one in documents if one.overview]
     if any(one.kind == "comparison" for one in documents):
         return Table("audit", ("outcome", "cells compared", "what changed"), rows, "plain")

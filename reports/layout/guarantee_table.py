@@ -1,4 +1,4 @@
-"""What each coalition's copies guarantee, as a table: differential privacy by the law of the noise, and what an audit found from below."""
+"""Table of each coalition's differential privacy, stated and audited."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..figures.reading import EVERYTHING, Reading
 from .document import MARKDOWN, PAGE, TERMINAL, Block, Name, Paragraph, Row, Table
 
 LEAD = (
-    "What copies guarantee every record by the law of their noise, whatever the attack, where the record may be any other within the "
-    "stated bounds: μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. Audited: "
-    "a lower bound on μ or ε from copies drawn of two such records. Noise sized by the table's own moments is taken as public."
+    "Guarantees for every record under the law of the noise, against every attack. The record may be any other within the stated bounds. "
+    "The columns are μ of Gaussian differential privacy, ρ of zero-concentrated, ε, and ε of (ε, δ) at {}. ≤ marks an upper bound. "
+    "Audited: a lower bound on μ or ε from copies of two extreme records. Noise scaled to the table's moments is assumed public."
 )
 HEADS = ("μ", "ρ", "ε", "ε at δ", "audited")
 MOST = {TERMINAL: 24, MARKDOWN: 60, PAGE: 300}
 
 
 def guarantees(reading: Reading) -> list[Block]:
-    """Return the table at the sweep point of the comparison; nothing where no bounds are stated."""
+    """Return the table at the comparison's sweep point; empty without bounds."""
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
@@ -50,7 +50,7 @@ def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
 
 
 def _text(record: Measurement | None) -> str:
-    """Write one figure; in results read from a file an infinite one is none, and its reason says that it is."""
+    """Format one figure; saved results store infinity as None."""
     if record is None or record.status != "ok":
         return "–"
     if record.value is None or math.isinf(record.value):
@@ -59,7 +59,7 @@ def _text(record: Measurement | None) -> str:
 
 
 def _why(found: dict[tuple[str, tuple[int, ...]], dict[str, Measurement]]) -> Sequence[Block]:
-    """Return a sentence for each scheme whose μ, or ε at δ, is infinite for some coalition, with the reason that the law gives."""
+    """Return the reason for each scheme with an infinite ε at δ."""
     reasons: dict[tuple[str, str], None] = {}
     for (scheme, coalition), figures in found.items():
         record = figures.get("epsilon_at_delta")

@@ -1,4 +1,4 @@
-"""The strongest attack of each kind as a table, and which kinds were not tried."""
+"""Table of the strongest attack of each kind, and untried kinds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ HEADS = ("attack, knowledge", "copies", "leaves unknown", "theory", "most expose
 
 
 def kinds(reading: Reading) -> list[Block]:
-    """Return the table; nothing where attacks of fewer than two kinds were measured."""
+    """Return the table; empty below two measured kinds."""
     rows = [Row(one.kind, _cells(one), group=one.setting.scheme) for one in strongest_by_kind(reading)]
     return [Paragraph(LEAD, "lead"), Table("kind", HEADS, rows, "plain", group="scheme")] if rows else []
 
 
 def untried(result: AuditResult) -> Sequence[Block]:
-    """Return a sentence that names the kinds not tried, and the attacks in a fold; nothing where every attack that applies was tried."""
+    """Return a note on untried kinds and attacks; empty if all were tried."""
     by_kind, more = untried_kinds(result)
     lines = [*by_kind.items(), *([("of kinds that were tried", more)] if more else [])]
     names = Items([(f"{clipped(kind, 60)}: ", Name(", ".join(clipped(name, 60) for name in attacks))) for kind, attacks in lines])

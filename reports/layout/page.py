@@ -1,4 +1,4 @@
-"""What the page's template asks for: texts made safe, blocks that the page has a place for."""
+"""Template helpers of the page: escaping, blocks and groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import document as tree
 
 
 def inline(text: tree.Text) -> Markup:
-    """Return a text escaped: names keep their direction of writing to themselves, and bars that a word stands beside are not read aloud."""
+    """Escape a text, isolate names and hide bars from screen readers."""
     pieces = (text,) if isinstance(text, str) else text
     return Markup("").join(_name(piece) if isinstance(piece, tree.Name) else _words(piece) for piece in pieces)
 
@@ -26,24 +26,24 @@ def _name(name: str) -> Markup:
 
 
 def _words(text: str) -> Markup:
-    # a plain text, as a pattern would escape again what it puts together from safe parts
+    # str, because Markup would escape the joined safe parts again
     return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))))
 
 
 def reasons(verdict: Verdict) -> list[Markup]:
-    """Return what is exposed, what pooling does, and what follows it, one reason each."""
+    """Return a verdict's reasons: exposure, pooling and consequences."""
     found = ([tree.Name(text) if is_name else text for text, is_name in reason] for reason in verdict.reasons)
     return [inline(tuple(pieces)) for pieces in found]
 
 
 def parted(figure: str) -> tuple[str, str]:
-    """Return a figure and its error bar apart: ``0.0953`` and ``±0.0004``."""
+    """Split a figure and its error bar: ``0.0953`` and ``±0.0004``."""
     found = re.fullmatch(r"([^ (]+) (±.*)", figure)
     return (found[1], found[2]) if found else (figure, "")
 
 
 def shown(blocks: Sequence[tree.Block], charts: Collection[str], id: str) -> list[tree.Block]:
-    """Return the blocks that the page has a place for; a chart's section only with its chart."""
+    """Return the page's blocks, and chart sections only with their charts."""
 
     def drawn(one: tree.Block) -> bool:
         here = isinstance(one, tree.Section) and any(isinstance(block, tree.Figure) for block in one.blocks)
@@ -53,5 +53,5 @@ def shown(blocks: Sequence[tree.Block], charts: Collection[str], id: str) -> lis
 
 
 def grouped(rows: Sequence[tree.Row]) -> list[tuple[str, list[tree.Row]]]:
-    """Return rows by their groups, which stand together."""
+    """Return consecutive rows by group."""
     return [(group, list(held)) for group, held in groupby(rows, key=lambda row: row.group)]

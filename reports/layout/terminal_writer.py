@@ -1,4 +1,7 @@
-"""Writes a document for a terminal: tables split where they do not fit, a plot in characters, nothing said by colour alone."""
+"""Terminal writer: tables split to fit, and a plot in characters.
+
+No information depends on colour.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +30,15 @@ from . import document as tree
 GOOD, BAD, OPEN = "bold color(31)", "bold color(166)", "bold color(172)"
 STYLES = {"✓": GOOD, "✗": BAD, "?": OPEN}
 COLUMN = 16
-"""Characters that a scheme's column takes at least."""
+"""Least width of a scheme's column."""
 MOST = 6
-"""Adversaries that a first screen shows."""
+"""Adversaries on the first screen."""
 LABELS = (12, 30)
-"""Characters of a first column, at least and at most."""
+"""Least and largest width of the first column."""
 
 
 def write(console: Console, document: tree.Document) -> None:
-    """Print a document; the outcome of an audit comes last, as the last lines are those in sight."""
+    """Print a document, with an audit's outcome last, next to the prompt."""
     headline = Rich(f"{document.mark} {clean(document.headline)}", STYLES.get(document.mark, ""))
     console.print(Rule(Rich(clipped(document.name, console.width - 4), style="bold"), align="left", characters="━"))
     if document.kind == "comparison":
@@ -50,7 +53,7 @@ def write(console: Console, document: tree.Document) -> None:
 
 
 def write_overview(console: Console, table: tree.Table) -> None:
-    """Print a line for each of several audits."""
+    """Print one line for each of several audits."""
     console.print(Rule(Rich(f"Summary of {len(table.rows)} audits", style="bold"), align="left", characters="━"))
     _table(console, table)
 
@@ -85,7 +88,7 @@ def _items(console: Console, block: tree.Items) -> None:
 
 def _terms(console: Console, block: tree.Terms) -> None:
     for name, formula, meaning in block.terms:
-        # a hat over a letter is a character of no width, which not every terminal knows
+        # not every terminal supports the zero-width hat over a letter
         shown_formula = f"{formula.replace('x̂', 'x′')}: {meaning}" if formula else meaning
         console.print(Rich.assemble((f"{clean(name)}  ", "bold"), (clean(shown_formula), "dim")))
 
@@ -102,14 +105,14 @@ def _fold(console: Console, block: tree.Fold) -> None:
 
 
 def _verdicts(console: Console, block: tree.Verdicts) -> None:
-    told = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
-    strongest = {lines[-1] for lines in told} if block.brief and len(told) > 1 else set()
-    alike = len(strongest) == 1  # then it is said once
-    for verdict, lines in zip(block.found, told, strict=True):
+    texts = [verdict.brief if block.brief else [verdict.text] for verdict in block.found]
+    strongest = {lines[-1] for lines in texts} if block.brief and len(texts) > 1 else set()
+    common = len(strongest) == 1  # print a common last line once
+    for verdict, lines in zip(block.found, texts, strict=True):
         console.print(_title(verdict, console.width - 36))
-        for line in lines[:-1] if alike else lines:
+        for line in lines[:-1] if common else lines:
             _indented(console, line)
-    for line in strongest if alike else ():
+    for line in strongest if common else ():
         console.print(Rich(clean(line), style="dim"))
 
 
@@ -154,7 +157,6 @@ def _figure(console: Console, block: tree.Figure) -> None:
 
 
 def _matrix(console: Console, block: tree.Matrix) -> None:
-    """Print attacks against schemes, a table for each state of knowledge."""
     label = 15 if console.width < 100 else min(32, max(24, *(len(row.attack) for row in block.rows)))
     rows = _strongest(block.rows) if block.brief else block.rows
     for knowledge in unique(row.knowledge for row in rows):
@@ -167,13 +169,13 @@ def _matrix(console: Console, block: tree.Matrix) -> None:
             console.print(made)
     if len(block.rows) > len(rows):
         console.print(Rich(f"… and {len(block.rows) - len(rows)} more adversaries, none of them stronger", style="dim"))
-    scale = SCALE[:-1] if block.brief else SCALE  # who is low needs no bound, nor a line of its own
+    scale = SCALE[:-1] if block.brief else SCALE  # the lowest step needs no bound
     steps = (Rich(f"{step.bars} {step.word}{f' <{step.below:g}' if step.below < 10 else ''}", style=step.style) for step in scale)
     console.print(Rich("  ").join(steps))
 
 
 def _strongest(rows: Sequence[tree.Adversary]) -> list[tree.Adversary]:
-    """Return those that a first screen has room for: whoever is strongest against some scheme, then who leaves least on average."""
+    """Return the first screen's rows: the strongest per scheme, then by mean."""
     columns = [[cell.order for cell in cells if cell.order is not None] for cells in zip(*(row.cells for row in rows), strict=True)]
 
     def order(row: tree.Adversary) -> tuple[int, float]:
@@ -185,7 +187,6 @@ def _strongest(rows: Sequence[tree.Adversary]) -> list[tree.Adversary]:
 
 
 def _line(made: Grid, row: tree.Adversary, chosen: slice, label: int) -> None:
-    """Add what the worst coalition leaves each scheme, in one line."""
     made.add_row(Rich(clipped(row.attack, label), style="bold"), *map(_figure_of, row.cells[chosen]))
 
 
@@ -194,7 +195,7 @@ def _figure_of(cell: tree.Graded) -> Rich:
         return Rich(cell.gap, style="bold" if cell.gap.startswith("✗") else "dim")
     if not cell.error:
         figure = cell.right.partition(" ±")[0]
-    else:  # neighbours with the same digits, whatever their bars allow; what three decimals would call 0 as it is stated
+    else:  # three decimals for all neighbours, except values that would round to 0
         figure = cell.error.partition(" ")[0] if cell.order is None or cell.order < 0.0005 else f"{cell.order:.3f}"
     return Rich(f"{cell.severity.bars}{cell.mark or ' '} {figure}", style=cell.severity.style)
 
@@ -252,7 +253,7 @@ def _cell(text: str, width: int) -> Rich:
 
 
 def _whole(console: Console, block: tree.Table) -> tuple[int, list[int]]:
-    """Return the widths of a table that is not split: its first column takes what the others leave."""
+    """Return column widths of an unsplit table."""
     longest = [min(24, max(map(len, (head, *(row.cells[place] for row in block.rows))))) for place, head in enumerate(block.columns)]
     label = max(COLUMN, console.width - sum(longest) - 2 * len(longest) - 2)
     room = (console.width - label) // len(longest) - 2
@@ -260,19 +261,16 @@ def _whole(console: Console, block: tree.Table) -> tuple[int, list[int]]:
 
 
 def _chunks(console: Console, schemes: Sequence[str], label: int) -> list[slice]:
-    """Split the schemes into tables that fit the width."""
     size = max(1, (console.width - label) // COLUMN)
     return [slice(start, start + size) for start in range(0, len(schemes), size)]
 
 
 def _grid(console: Console, first: str, schemes: Sequence[str], label: int) -> Grid:
-    """Return an empty table with one column a scheme, as wide as the terminal lets it be."""
     column = max(COLUMN - 2, min(24, (console.width - label) // max(1, len(schemes)) - 2))
     return _lines(first, [clipped(name, 3 * column) for name in schemes], [column] * len(schemes), label)
 
 
 def _lines(first: str, heads: Sequence[str], widths: Sequence[int], label: int) -> Grid:
-    """Return an empty table with a rule below its heads and no other lines."""
     made = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True, show_edge=False)
     for head, width in zip((first, *heads), (label, *widths), strict=True):
         made.add_column(Rich(folded(clipped(head, 60), width)), overflow="fold", width=width)
@@ -280,10 +278,10 @@ def _lines(first: str, heads: Sequence[str], widths: Sequence[int], label: int) 
 
 
 def folded(text: str, width: int) -> str:
-    """Break a name into lines where it has joints, so that ``linearly-dependent`` never becomes ``linearly-depen|dent``."""
+    """Break a name at its joints, for example after a hyphen."""
     lines = [""]
     for word in _parts(clean(text), " -_"):
-        # a path or a list of names has finer joints, used only where a word alone is too long
+        # paths and lists break at finer joints if a word is too long
         for part in [word] if len(word.rstrip()) <= width else _parts(word, "./,=:]"):
             if len(lines[-1]) + len(part.rstrip()) <= width:
                 lines[-1] += part

@@ -1,4 +1,4 @@
-"""What reports say, the same in every format: verdicts, the method, differences.
+"""Sentences of reports: verdicts, method, differences.
 
-Uses ``auditor_reports.figures``; knows no format: see ``auditor_reports.layout``.
+Uses ``auditor_reports.figures``.
 """

@@ -1,4 +1,4 @@
-"""What is proved of errors, in words: the least that any attack can leave, and what theorems say of one."""
+"""Proved bounds on errors, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PROVED = "Proved: to whoever has copies alone so much of the variance stays unkn
 
 
 def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
-    """Return each scheme whose bound is known, and the least that some coalition's copies leave: ``5.65 % from both copies``."""
+    """Return each scheme's least error, as ``5.65 % from both copies``."""
     found = []
     for scheme in reading.schemes:
         least = lowest(reading.figures(Setting(point, scheme, None, None), FLOOR).values())
@@ -21,7 +21,10 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
 
 
 def bounds_of(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
-    """Return what is proved of a cell's error, whatever the attack and by a theorem on this one; whoever was given attributes has more."""
+    """Return the proved bounds on a cell's error.
+
+    Adversaries with attributes in clear are excluded.
+    """
     if cell.setting is None or cell.given:
         return []
     everybody = _at(reading, cell.setting._replace(knowledge=None, attack=None), FLOOR, cell)

@@ -1,4 +1,4 @@
-"""One scheme's verdict as reports show it: its finding, its sentences, its grade and the scales it is placed on."""
+"""Verdict card of one scheme: finding, sentences, grade and scales."""
 
 from __future__ import annotations
 
@@ -26,45 +26,44 @@ LABELS: dict[str, str] = {
 }
 
 Pieces = list[tuple[str, bool]]
-"""A text in pieces; those with True are names, which a page sets apart."""
+"""A text in pieces; True marks names, which a page isolates."""
 
 State = Literal["bad", "open", "good", "plain"]
 STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no-gain": "good", "undecided": "open"}
 MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
 FINE = 2
-"""The highest rank of severity that is fine: at least half of the worst attribute's variance stays unknown."""
+"""Highest acceptable rank: at least half of each attribute's variance is unknown."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the audit says of one scheme.
+    """Verdict on one scheme.
 
     Attributes
     ----------
     setting : Setting or None
         The strongest attack's setting.
     worst, single : Figure or None
-        Normalized error of the coalition with the lowest one (for categories: with the best guesses), and of its best member alone.
+        Normalized error of the worst coalition, and of its best member.
     guesses : Guesses or None
-        What that coalition guesses of categories.
+        The worst coalition's guesses of categories.
     gain : Figure or None
-        Collusion gain of that coalition.
+        The worst coalition's collusion gain.
     exposed : Exposure or None
-        The attribute that the worst coalition rebuilds best, when there are several.
+        The most exposed attribute, if there are several.
     given : Given or None
-        What is left to an adversary who was given attributes in clear, where that is less than the strongest of those who were not leaves.
+        A stronger adversary with attributes in clear.
     disclosed : Disclosure or None
-        The sensitive values that classes of records give away, where there are classes.
-    shown : (str, Figure) or None
-        The attribute of which a copy shows most values as they are, and their share, where these are many.
-    kept : (str, Figure) or None
-        The attribute of which most values stand as they were among others that are perturbed, and their share, where any do.
+        Sensitive values that classes of records disclose.
+    shown, kept : (str, Figure) or None
+        The attribute with most unperturbed values and their share: in a copy, or among perturbed
+        values.
     believed : Figure or None
-        How far belief in one value of categories rises where it is true, where that is far.
+        Rise of the belief in one true value, if large.
     understated : bool
-        Whether records or columns that were left out of the audit are less perturbed than those in it.
+        Whether excluded data are less perturbed than audited data.
     beside_errors : bool
-        Whether it is classes or guarantees that tell what pooling does, and no error does: then the sentence is all that says so.
+        Whether the finding rests on classes or guarantees instead of errors.
     """
 
     scheme: str
@@ -88,24 +87,24 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """The verdict in short: how exposed the records are, then what pooling adds, and whether what was left out is worse off."""
+        """Exposure and finding in short, with a warning on excluded data."""
         found = f"Exposure {self.grade}{self._to_given} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
         found = f"{found} · some values stand as they were" if self.kept else found
         return f"{found} · what was left out is more exposed" if self.understated else found
 
     @property
     def state(self) -> State:
-        """Good only where both are fine: enough stays unknown to whoever knows most, and pooling adds nothing to it."""
+        """``good`` only if exposure is acceptable and pooling adds nothing."""
         return "bad" if self.rank > FINE or self.understated or self.kept else STATES.get(self.finding, "plain")
 
     @property
     def rank(self) -> int:
-        """The worst severity's rank, of what is left to anybody; 0 where nothing was measured."""
+        """Rank of the worst severity over adversaries; 0 if not measured."""
         return max(self.severity.rank if self.severity else 0, self.given.rank if self.given else 0)
 
     @property
     def _to_given(self) -> str:
-        """The severity to an adversary who was given attributes, where that is worse than to those who were not."""
+        """Severity to an adversary with attributes in clear, if it is the worst."""
         if self.given is None or self.severity is None or self.given.rank <= self.severity.rank:
             return ""
         who = listed([clipped(name, 30) for name in self.given.names])
@@ -113,17 +112,17 @@ class Verdict:
 
     @property
     def mark(self) -> str:
-        """A character for the state."""
+        """Character of the state."""
         return MARKS[self.state]
 
     @property
     def text(self) -> str:
-        """What is exposed, what pooling does, and who it is that rebuilds so much."""
+        """The reasons as one text."""
         return " ".join("".join(text for text, _ in reason).strip() for reason in self.reasons)
 
     @property
     def reasons(self) -> list[Pieces]:
-        """The same a sentence or two each, in pieces, of which those with True are names."""
+        """Exposure, pooling and strongest attack, as pieces of sentences."""
         said = (self._given_away() or self._as_they_are(), self.sentence, self._strongest_attack("measured"))
         away, pooling, who = ([(text, False)] for text in said)
         found = [self.exposure, away, pooling, self._left_to_given, who]
@@ -131,7 +130,7 @@ class Verdict:
 
     @property
     def brief(self) -> list[str]:
-        """The reasons in a line each, for a first screen."""
+        """The reasons for the first screen, one line each."""
         exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
         alone = open_ or self.beside_errors or (self.finding == "gain" and not self._pooled)
         shown = [self.sentence] if alone else [self._guessed(), self._unknown()]
@@ -149,14 +148,13 @@ class Verdict:
 
     @property
     def _pooled(self) -> bool:
-        """Whether the worst coalition's own figures show that it does better than its most revealing member."""
         return any(axis.single for axis in self.axes)
 
     def _unknown(self) -> str:
         if self.worst is None:
             return ""
         if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
-            return ""  # said of the only attribute already
+            return ""  # already stated for the only attribute
         if self.single is None or self.single.coalition == self.worst.coalition:
             alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooling leaves"
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
@@ -173,7 +171,7 @@ class Verdict:
     def _as_they_are(self) -> str:
         if self.kept is not None and self.shown is None:
             name, shown = self.kept
-            few = "stand as they were among others that are perturbed, more than by chance: whoever knows which they are knows these"
+            few = "are unperturbed among perturbed ones, more than by chance: an attacker who identifies them knows these"
             return f"Of {clipped(name, 60)} {say.share(shown)} of the values {few}."
         if self.shown is None:
             return self._one_value()
@@ -200,7 +198,7 @@ class Verdict:
 
     @property
     def exposure(self) -> Pieces:
-        """Name the most exposed attribute, in pieces; those with True are names. Empty when nothing remains unknown anyway."""
+        """The most exposed attribute in pieces; empty for exact reconstruction."""
         if self.exposed is None or self.finding == "exact":
             return []
         name, shown, tied, by, near = self.exposed
@@ -208,7 +206,7 @@ class Verdict:
 
     @property
     def axes(self) -> list[Axis]:
-        """The scales that the worst coalition is placed on: right guesses, the normalized error, what classes or copies show."""
+        """Scales of the worst coalition: guesses, error, classes, values shown."""
         found = (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis(), self._value_axis())
         return [axis for axis in found if axis is not None]
 
@@ -255,17 +253,17 @@ class Verdict:
 
     @property
     def severity(self) -> Severity | None:
-        """How bad the worst reconstruction is, on the scale where it is worst, or that of the most exposed attribute."""
+        """The worst severity on any scale, or of the most exposed attribute."""
         return self.singled_out.severity if self.singled_out else self.whole
 
     @property
     def whole(self) -> Severity | None:
-        """How bad it is for all attributes together."""
+        """Severity of all attributes together."""
         return max((axis.severity for axis in self.axes), key=lambda step: step.rank, default=None)
 
     @property
     def singled_out(self) -> Exposure | None:
-        """The most exposed attribute, where it is worse off than all attributes together; None where it is not."""
+        """The most exposed attribute, if its severity exceeds the overall one."""
         whole = self.whole
         if whole is None or self.exposed is None or self.exposed.severity.rank <= whole.rank:
             return None
@@ -273,7 +271,7 @@ class Verdict:
 
     @property
     def grade(self) -> str:
-        """The severity in words: ``severe``, or ``rebuilt (age)`` of the worst attribute; empty where nothing was measured or left."""
+        """The severity in words, for example ``severe`` or ``rebuilt (age)``."""
         if self.severity is None or self.finding == "exact":
             return ""
         one = self.singled_out
@@ -281,13 +279,13 @@ class Verdict:
 
     @property
     def left(self) -> float:
-        """How little is left, on the scale where that is least, or of an attribute that is worse off than all together."""
+        """The least share left on any scale, or of the most exposed attribute."""
         one = self.singled_out
         return min([*(axis.left for axis in self.axes), *([one.shown.value] if one else [])], default=math.inf)
 
     @property
     def strongest(self) -> str:
-        """The strongest reconstruction in short: its error, or its right guesses."""
+        """The strongest reconstruction in short: its error or its right guesses."""
         if self.singled_out:
             return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
@@ -295,13 +293,12 @@ class Verdict:
 
 
 def _axis_of(shown: Figure, scale: str, title: str, said: str) -> Axis:
-    """Return the scale of a share that is given away, of which nothing is known of single copies."""
     alone, grade = len(shown.coalition) == 1, severity(1.0 - floor(shown))
     return Axis(scale, title, say.share(shown), "", alone, 1.0 - shown.value, None, grade, said=said)
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
-    """Return the verdict with the strongest reconstruction of all schemes; None where nothing was measured."""
+    """Return the verdict with the strongest reconstruction; None if none."""
     return min((verdict for verdict in found if verdict.axes), key=lambda verdict: verdict.left, default=None)
 
 
@@ -317,11 +314,11 @@ SUMMARY: dict[str, str] = {
 
 
 def summary(found: list[Verdict]) -> str:
-    """Count how many of several schemes expose the records, and what pooling does, worst first; empty for one, whose sentence says it."""
+    """Count exposed schemes and findings, worst first; empty for one scheme."""
     if len(found) < 2:
         return ""
     exposed = sum(verdict.rank > FINE for verdict in found)
-    lead = f"{_of(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
+    lead = f"{_scheme_count(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     if len(parts) == 1:
@@ -330,6 +327,6 @@ def summary(found: list[Verdict]) -> str:
     return f"{every}: {', '.join(parts)}."
 
 
-def _of(count: int, total: int) -> str:
+def _scheme_count(count: int, total: int) -> str:
     every = "Both schemes" if total == 2 else f"All {spelled(total)} schemes"
     return every if count == total else say.capital(f"{spelled(count)} of {spelled(total)} schemes")

@@ -1,4 +1,4 @@
-"""What a cell's detail says beyond its numbers: whether theory and measurement agree, and which assumptions held here."""
+"""Details of a comparison cell: facts, agreement with theory, assumptions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .verdict import MARGIN
 from .winners import BEST, marks
 
 FAR = 4.0
-"""Standard errors between measurement and theory from which they do not agree; by chance once in 16,000 cells."""
+"""Standard errors of disagreement with theory; chance 1 in 16,000 cells."""
 
 
 LEVELS = 12
-"""Levels of a coalition that are written out."""
+"""Largest number of levels to list."""
 
 
 class Fact(NamedTuple):
-    """One line of a cell's detail; ``figure`` where it is a number, ``attribute`` where it is of one attribute."""
+    """One line of a detail: a number if ``figure``, of one ``attribute``."""
 
     term: str
     text: str
@@ -35,7 +35,7 @@ class Fact(NamedTuple):
 
 
 def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
-    """Return what is known of a cell with a figure: from which copies, how well, how much better than from one, attribute by attribute."""
+    """Return the facts of a cell: copies, levels, errors, theory, attributes."""
     shown = cell.worst or (cell.guesses.right if cell.guesses else None)
     if cell.setting is None or shown is None:
         return []
@@ -57,7 +57,7 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
 
 
 def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
-    """Return the facts with at most so many of single attributes, for a report that is read line by line."""
+    """Return the facts with a limited number of attributes."""
     after = next((place for place, fact in enumerate(found) if fact.attribute), len(found))
     named = [fact for fact in found if fact.attribute]
     left = len(named) - attributes
@@ -66,7 +66,7 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
 
 
 def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
-    """Return the cell of the strongest adversary against each scheme that has any figure in the comparison."""
+    """Return the strongest adversary's cell for each measured scheme."""
     marked, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
         measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
@@ -96,7 +96,6 @@ def _pooled(cell: MatrixCell) -> list[Fact]:
 
 
 def _beside(shown: Figure) -> str:
-    """Write a figure, and its theory beside it where there is one."""
     return with_error(shown) + (f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else "")
 
 
@@ -106,7 +105,7 @@ def _theory(shown: Figure) -> str:
 
 
 class Assumption(NamedTuple):
-    """What an attack or a scheme assumes, and what this cell says of it."""
+    """An assumption of attack or scheme, and the cell's evidence on it."""
 
     who: str
     text: str
@@ -114,19 +113,19 @@ class Assumption(NamedTuple):
 
 
 def agreement(shown: Figure) -> str:
-    """Say how far measurement and closed form are apart."""
-    apart = _apart(shown)
+    """State the distance of measurement and closed form."""
+    distance = _distance_to_theory(shown)
     if shown.theory is None:
         return "no closed form"
-    if apart is None:
+    if distance is None:
         return "no error bar to judge it by"
-    if apart <= FAR:
-        return "agrees with the measurement" if apart < 0.05 else f"agrees, {apart:.1f} standard errors apart"
-    return f"disagrees, {apart:.0f} standard errors apart"
+    if distance <= FAR:
+        return "agrees with the measurement" if distance < 0.05 else f"agrees, {distance:.1f} standard errors apart"
+    return f"disagrees, {distance:.0f} standard errors apart"
 
 
 def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
-    """Return what the attack and the scheme of a cell assume, each with what the cell says of it, and when the attack wins and fails."""
+    """Return the assumptions of a cell's attack and scheme, with evidence."""
     found = []
     for plugin in reading.result.plugins:
         if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
@@ -149,26 +148,26 @@ def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixC
 
 
 def _attack_here(worst: Figure | None) -> str:
-    apart = None if worst is None else _apart(worst)
-    if apart is None:
+    distance = None if worst is None else _distance_to_theory(worst)
+    if distance is None:
         return "Not checked here: there is no closed form to hold the measurement against."
-    if apart <= FAR:
+    if distance <= FAR:
         return "Borne out here: the closed form that rests on it agrees with the measurement."
     return "Does not hold here: the closed form that rests on it disagrees with the measurement."
 
 
 KNOWN = {
     "perfect": "What it knows of the data is exact here.",
-    "estimated": "What it knows of the data is estimated here, from the rows released, and holds as far as the estimate does.",
-    "known-records": "What it knows of the data is estimated here from the records known, and holds as far as they tell.",
-    "unmatched-records": "What it knows of the data is estimated here from unmatched records known to it, and holds as far as they tell.",
-    "known-sample": "What it knows of the data is estimated here from a sample of the population, and holds as far as the sample tells.",
-    "known-attributes": "What it knows of the data is exact here, and so are the attributes it was given.",
-    "model": "What it knows of the data is estimated here, from the rows released, but for the regression that was published.",
-    "rules": "What it knows of the data was published here, and it takes all else to be as likely as that allows.",
-    "uniform-prior": "It takes all values for alike here, which holds only for data that are.",
+    "estimated": "What it knows of the data is estimated here from the rows released, and is as accurate as the estimate.",
+    "known-records": "What it knows of the data is estimated here from the known records, and is as accurate as the estimate.",
+    "unmatched-records": "What it knows of the data is estimated here from known unmatched records, and is as accurate as the estimate.",
+    "known-sample": "What it knows of the data is estimated here from a sample of the population, and is as accurate as the estimate.",
+    "known-attributes": "What it knows of the data is exact here, including the attributes known in clear.",
+    "model": "What it knows of the data is estimated here from the rows released, except the published regression.",
+    "rules": "What it knows of the data is published here. Beyond it, it assumes the most uniform distribution.",
+    "uniform-prior": "It assumes equal shares of all values here, which holds only for uniform data.",
 }
-"""How far each state of knowledge grants what an attack assumes to know."""
+"""Validity of an attack's assumptions for each state of knowledge."""
 
 
 def _scheme_here(gain: Figure | None) -> str:
@@ -181,8 +180,8 @@ def _scheme_here(gain: Figure | None) -> str:
     return "Not settled here: the gain's error bar is too wide."
 
 
-def _apart(shown: Figure) -> float | None:
-    """Return the distance of measurement and theory in standard errors; None where either is missing."""
+def _distance_to_theory(shown: Figure) -> float | None:
+    """Return |measured − theory| in standard errors; None if unknown."""
     if shown.theory is None or shown.half is None:
         return None
     distance = abs(shown.value - shown.theory)

@@ -1,4 +1,4 @@
-"""What changed between two audits, as every format tells it."""
+"""Differences between two audits, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """The cell that differs most of its scheme, attack and knowledge: what it was and is, and how many more changed alike."""
+    """The largest change of a group of cells, and the number of others."""
 
     cell: str
     metric: str
@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One kind of difference: changed cells as rows, anything else as lines."""
+    """One kind of difference: changed cells as rows, others as lines."""
 
     key: str
     title: str
@@ -36,12 +36,12 @@ class Part(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many differences it holds."""
+        """Number of differences."""
         return self.cells or sum(1 + row.more for row in self.rows) + len(self.lines)
 
 
 def parts(comparison: Comparison) -> list[Part]:
-    """Return the differences, worst first; empty kinds are left out."""
+    """Return the differences, worst first, without empty kinds."""
     made = [
         Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison)),
         Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
@@ -56,13 +56,12 @@ def _count_worse(comparison: Comparison) -> int:
 
 
 def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
-    """Return a line for each expectation, scheme, attack and knowledge, and how many expectations and cells they are together."""
     lines = [clean(line) for line in stated] + [f"{clean(name)}: {_cells(count)}" for name, count in groups.items()]
     return lines, len(stated) + sum(groups.values())
 
 
 def headline(comparison: Comparison) -> str:
-    """Say in one sentence how the audits compare."""
+    """Summarize the comparison in one sentence."""
     gone, stated = sum(comparison.only_old.values()), len(comparison.stated_old)
     what = [_cells(gone)] if gone else []
     what += [f"{stated:,} expectation{'' if stated == 1 else 's'}"] if stated else []
@@ -80,7 +79,6 @@ def headline(comparison: Comparison) -> str:
 
 
 def _worse(comparison: Comparison) -> list[str]:
-    """Say what got worse, kind by kind; what is counted by no kind is said as it is."""
     leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
     others = comparison.broken[comparison.refuted + len(comparison.lost) : len(comparison.broken) - comparison.exposed]
     schemes = f"{comparison.exposed:,} {'scheme is' if comparison.exposed == 1 else 'schemes are'}"
@@ -99,7 +97,7 @@ def _cells(count: int) -> str:
 
 
 def basis(comparison: Comparison) -> str:
-    """Say what was compared, and when a difference counts."""
+    """State the number of cells compared and the criterion of a difference."""
     compared = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
     return (
         f"{compared}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
@@ -118,7 +116,7 @@ def _row(change: Change, more: int) -> Row:
 
 
 def more_text(row: Row) -> str:
-    """Say how many more cells changed alike."""
+    """State the number of further cells with this change."""
     return f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge" if row.more else ""
 
 

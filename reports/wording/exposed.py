@@ -1,4 +1,4 @@
-"""What a card says beside its sentence: who is exposed most, what is given away and to whom, and the scales that it is placed on."""
+"""Parts of a verdict card: exposure, disclosure, knowledge, scales."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ..figures.reading import ceiling
 from ..figures.severity import Severity, severity
 
 LITTLE = 0.1
-"""Of what attributes given in clear leave unknown of the others: copies that take less of it are not to blame for what was known."""
+"""Share of the error without copies that copies must remove to count as a cause."""
 
 
 class Exposure(NamedTuple):
-    """The attribute rebuilt best.
+    """The attribute with the lowest error.
 
     Attributes
     ----------
     tied : tuple of str
-        Attributes that the error bars cannot tell from it.
+        Attributes within its error bars.
     by : str
-        Who rebuilds it, where that is not the verdict's own attack and coalition; names in it come from the scenario.
+        The adversary, if different from the verdict's; may contain names from the scenario.
     near : str
-        How near its values are known, in its own units.
+        Typical distance of estimates, in the attribute's units.
     """
 
     attribute: str
@@ -33,19 +33,19 @@ class Exposure(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """How bad it is for this attribute, for sure."""
+        """Severity of this attribute's upper bound."""
         return severity(ceiling(self.shown))
 
 
 class Disclosure(NamedTuple):
-    """Records whose sensitive value an attack on classes claims, and claims rightly, and who does so.
+    """Records whose sensitive value an attack on classes claims rightly.
 
     Attributes
     ----------
     news : Figure
-        The same beyond chance: 0 where the table's own shares tell as much, 1 where all is told.
+        The share beyond chance: 0 if the table's shares predict it, 1 if all is disclosed.
     single : Figure or None
-        That of one copy.
+        The share from one copy.
     """
 
     by: str
@@ -55,16 +55,16 @@ class Disclosure(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What is left to an adversary who was given attributes in clear, of the others.
+    """Error of an adversary with attributes in clear, on the other attributes.
 
     Attributes
     ----------
     attribute : str
-        The one left least of, or ``*`` for all of the others together.
+        The attribute with the lowest error, or ``*`` for all others together.
     names : tuple of str
-        What it was given.
+        The known attributes.
     alone : float or None
-        What is left to it without any copy; None where that is not told.
+        The error without copies, if known.
     """
 
     attribute: str
@@ -75,37 +75,37 @@ class Given(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """How bad it is, for sure."""
+        """Severity of the upper bound."""
         return severity(ceiling(self.shown))
 
     @property
     def by_copies(self) -> bool:
-        """Whether copies give any of it away for sure: `LITTLE` at least of what is unknown without them."""
+        """Whether copies remove at least `LITTLE` of the error without copies."""
         return self.alone is None or ceiling(self.shown) < (1 - LITTLE) * self.alone
 
     @property
     def rank(self) -> int:
-        """The severity's rank, as far as copies are at fault; else 0."""
+        """Rank of the severity if copies contribute, else 0."""
         return self.severity.rank if self.by_copies else 0
 
 
 class Axis(NamedTuple):
-    """One scale of a verdict, written out: 0 is an exact reconstruction, 1 no better than a guess without any copy.
+    """One scale of a verdict: 0 exact, 1 no better than without copies.
 
     Attributes
     ----------
     title, what : str
-        What the scale shows, and what its figures are: ``share of the variance unknown``, ``Normalized error``.
+        Title of the scale, and name of its figures.
     worst, single : str
-        Figures of the worst coalition and of its best member alone; ``single`` is empty where that is the same, or was not measured.
+        Figures of the worst coalition and its best member; ``single`` may be empty.
     alone : bool
         Whether the worst coalition is one copy.
     left, single_left : float
-        Places on the scale.
+        Positions on the scale.
     blind : str
-        What needs no copy, for guesses; empty for errors, where it is 1.
+        Share of right guesses without copies; empty for errors.
     said : str
-        What is said after the figure where it stands alone: ``right``.
+        Suffix of a figure in text: ``right``.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""The method in words: what each metric means, where error bars come from, what theory is."""
+"""Method in words: definitions of metrics, error bars and theory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..figures.units import utility_meaning
 
 
 class Definition(NamedTuple):
-    """A term, its formula if it has one, and what it means."""
+    """A term, its formula if any, and its meaning."""
 
     term: str
     formula: str
@@ -57,27 +57,26 @@ ERROR_BARS = {
     "closed-form": "from the closed form of the spread over noise draws, for linear attacks with known weights: "
     "Var = (2 tr S² + 4 tr SA)/n, with A = (I − WH) K_X (I − WH)ᵀ and S = W K_Z Wᵀ",
     "redraws": (
-        "from the spread between other draws of the same release, made for the purpose: of the noise, and of what the adversary was given"
+        "from the spread between additional draws of the release: of the noise, and of the adversary's records"
     ),
     "jackknife": "from a jackknife: blocks of rows are left out in turn, the attack held, and the spread measured",
     "sampling": "as if the records, or the folds of a cross-validation, were independent draws",
     "replicates": "from the spread between replicates, each of which draws the noise anew",
     "replicates-needed": (
-        "without an error bar, as one release does not tell what was drawn once for all its records (an estimated distribution, a matrix, "
-        "records given), nor a gain over a copy whose own error is unsteady; five `replicates` or more do"
+        "without an error bar: one release does not show the spread of a draw common to all its records (an estimated distribution, a "
+        "matrix, known records), nor of a gain over a copy with an unstable error; five `replicates` or more do"
     ),
     "none": "without an error bar: the figure is exact, or no spread could be stated for it",
 }
 
 
 def metric_definitions(reading: Reading) -> list[Definition]:
-    """Define the metrics that occur in the results, each meaning as a sentence."""
+    """Define the metrics in the results, each in a sentence."""
     found = [_definition(name) for name in reading.metrics]
     return [one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.") for one in found]
 
 
 def _definition(name: str) -> Definition:
-    """Define a metric: as explained here, with its formula; else as the program's own list of metrics has it."""
     if name in METRICS:
         return Definition(name, *METRICS[name])
     if name.startswith("utility_"):
@@ -87,6 +86,6 @@ def _definition(name: str) -> Definition:
 
 
 def error_bars(reading: Reading) -> list[tuple[str, str]]:
-    """Say where the error bars that occur in the results come from."""
+    """Describe the error bars in the results."""
     kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
     return [(kind, f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "") for kind in kinds]

@@ -1,4 +1,4 @@
-"""The method in sentences, the same in every report that tells it."""
+"""Method in sentences, common to all reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PARAGRAPHS = [
     ),
 ]
 _SPEAKS = (
-    "speaks of the strongest attack measured against a scheme; who was given attributes in clear has a sentence apart."
+    "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
 )
 _DECIDES = (
     "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "
@@ -47,20 +47,20 @@ _POOLING = (
     "pooling adds nothing."
 )
 REPLICATES = "Over replicates, values are averaged and standard errors combined as √(Σ se²)/R."
-"""How replicates are combined."""
+"""Rule for combining replicates."""
 GUESSES = (
     "Guesses of categories have the same bounds for the share of wrong guesses left, (1 − accuracy) / (1 − accuracy without "
     "any copy). The word is that of the worse of the two."
 )
-"""How the scale of severity grades guesses."""
+"""Severity scale for guesses of categories."""
 
 
 def prose(*, categories: bool) -> list[tuple[str, str]]:
-    """Tell the method, a paragraph each: the term that it explains, if any, and its text, which goes on from the term."""
+    """Return the method's paragraphs as pairs of term and text."""
     verdict = [_SPEAKS, *([_GUESSED] if categories else []), _DECIDES]
     return [*_PARAGRAPHS, ("The verdict", " ".join(verdict))]
 
 
 def terms(*, numbers: bool, categories: bool) -> str:
-    """Explain the figures of the verdicts: normalized errors of numbers, wrong guesses left of categories, or both."""
+    """Explain the verdicts' figures for numbers, categories or both."""
     return " ".join([*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), _POOLING])

@@ -1,4 +1,4 @@
-"""What would change an exposure, in a line for each scheme that has one."""
+"""Changes that would reduce an exposure, one line per scheme."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEASURE = "Estimates scale the closed form by what the attack left here; `audito
 
 
 def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
-    """Say of every scheme that leaves less than half of an attribute unknown what would leave half; empty where none does."""
+    """Return remedies for schemes that leave less than half unknown."""
     lines = []
     for verdict in found:
         point = reading.points[verdict.setting.point] if verdict.setting else {}
@@ -25,16 +25,17 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
 
 
 def remedy_text(release: SchemeSummary, remedy: Remedy) -> str:
-    """Say what would leave half unknown: ``correlated: at σ² ≥ 1.5, 3 half of age would stay unknown (llse, closed form)``.
+    """State the levels that would leave half unknown.
 
-    An estimate is the closed form, scaled by what the attack left here (`auditor.runs.remedies`).
+    Example: ``correlated: at σ² ≥ 1.5, 3 half of age would stay unknown (llse, closed form)``.
+    An estimate is the closed form scaled to the measured error (`auditor.runs.remedies`).
     """
     what = "the categories" if remedy.attribute == "*" else clipped(remedy.attribute, 40)
     basis = "estimate" if remedy.estimated else f"{clipped(remedy.attack, 40)}, closed form"
     name, other = clipped(release.scheme, 60), _other(remedy)
     if not remedy.levels and not other:
         who = "one who knows the other attributes"
-        return f"{name}: no level leaves half of {what} unknown to {who}; publish less of how these hang together."
+        return f"{name}: no level leaves half of {what} unknown to {who}; publish less about their dependence."
     if not remedy.levels:
         return f"{name}: no level is known to help; {other} would leave half of {what} unknown (attacks with a closed form)."
     instead = f"; or {other}, which pooling does not weaken" if other else ""

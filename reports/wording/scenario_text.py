@@ -1,4 +1,4 @@
-"""The scenario as run, as YAML to be read, copied and run again: the same text in every report."""
+"""The scenario as run, as YAML that can be run again."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import yaml
 from auditor.results.renderer import escaped
 
 WIDTH = 100
-"""Columns that lines are folded to where they have spaces; nothing is ever cut."""
+"""Line width for folding at spaces; nothing is cut."""
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes text that looks like markup in double quotes, so that its bracket can be written as an escape."""
+    """YAML writer that quotes markup, so that its brackets can be escaped."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Write what occurs twice twice."""
+        """Repeat repeated values in full."""
         return True
 
 
@@ -31,21 +31,21 @@ _Dumper.add_representer(str, _text)
 
 
 def plain_scenario(scenario: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario made of what JSON has."""
+    """Return a scenario of JSON values only."""
     found: dict[str, Any] = json.loads(json.dumps(scenario, default=str))
     return found
 
 
 def scenario_yaml(scenario: dict[str, Any]) -> str:
-    """Return a scenario as YAML that reads back to the same.
+    """Return a scenario as YAML that reads back to an equal scenario.
 
-    Nothing in it steers a terminal, turns a line around or looks like a tag: such characters are written as YAML's escapes. Text that
-    would turn lines around makes the whole keep to ASCII.
+    Terminal controls, direction marks and tags become YAML escapes. With direction marks, the whole
+    text is ASCII.
 
     Parameters
     ----------
     scenario : dict
-        As results hold it; values that JSON does not have are written as text.
+        As in results; values outside JSON become text.
     """
     held = plain_scenario(scenario)
     text = _dumped(held, unicode=True)

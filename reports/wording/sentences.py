@@ -1,4 +1,4 @@
-"""The verdict's sentences: plain words around figures that the verdict has already weighed."""
+"""Sentences of the verdict around given figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .words import where_text
 
 
 class Bound(NamedTuple):
-    """A collusion gain and its interval, widened for the number of gains looked at."""
+    """A collusion gain and its interval, widened for multiple coalitions."""
 
     gain: Figure
     low: float | None
@@ -21,19 +21,19 @@ class Bound(NamedTuple):
 
 
 def held(gain: Figure | None, said: str) -> str:
-    """The scenario's own test settled what the intervals alone would not."""
+    """State that the scenario's own test found no gain."""
     size = f" (largest gain measured here {percent(gain.value)})" if gain else ""
     return f"Pooling buys nothing beyond the margin that the scenario states{size}. {said}"
 
 
 def expectation(record: ExpectationRecord) -> str:
-    """Say how an expectation came out."""
+    """State an expectation's outcome."""
     status = "is undecided" if record.status == "undecided" else record.status
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
 def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", near: str = "") -> list[tuple[str, bool]]:
-    """Say which attribute is rebuilt best, in pieces; those with True are names, which a page sets apart."""
+    """Name the most exposed attribute, in pieces; True marks names."""
     said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown", False)]
     said += [(" to ", False), (by, True)] if by else []
     said += [(f", {near}", False)] if near else []
@@ -46,9 +46,10 @@ def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", n
 
 
 def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None) -> list[tuple[str, bool]]:
-    """Say what is left to an adversary who was given some attributes in clear, in pieces; those with True are names.
+    """State the error of an adversary with attributes in clear, in pieces.
 
-    That share is of one attribute, or of all that were not given where ``attribute`` is empty; ``alone`` is what no copy leaves of it.
+    An empty ``attribute`` means all other attributes. ``alone`` is the error without copies. True
+    marks names.
     """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
@@ -62,7 +63,7 @@ def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: s
 
 
 def share(shown: Figure | None) -> str:
-    """Write a normalized error as a percentage of the variance with its error bar."""
+    """Format a share with its error bar as a percentage."""
     if shown is None:
         return "–"
     if abs(shown.value) < 1e-4:
@@ -74,5 +75,5 @@ def share(shown: Figure | None) -> str:
 
 
 def capital(text: str) -> str:
-    """Begin a sentence; symbols stay as they are, as a capital μ would read M."""
+    """Capitalize an ASCII letter; μ stays, because its capital resembles M."""
     return text[:1].upper() + text[1:] if text[:1].isascii() else text

@@ -1,4 +1,4 @@
-"""How a verdict tells what a coalition leaves: numbers by the variance that remains unknown, categories by the best guess."""
+"""Sentences on a coalition's result, for numbers and categories."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .sentences import Bound, capital, share
 
 
 class Numbers:
-    """Tells the share of the variance that is left unknown.
+    """Sentences on the share of the variance unknown.
 
     Parameters
     ----------
     total : int
         Copies released.
     given : sequence of str
-        Attributes that the adversary was given in clear; what is left is told of the others.
+        Attributes known in clear; figures concern the others.
     """
 
     def __init__(self, total: int, given: Sequence[str] = ()) -> None:
         self.total, self.given = total, given
 
     def leaves(self, shown: Figure, *, begin: bool = True) -> str:
-        """Say what a coalition leaves unknown."""
+        """State a coalition's share unknown."""
         who = copies(shown.coalition, self.total)
         verb = "leaves" if len(shown.coalition) == 1 else "leave"
         return f"{capital(who) if begin else who} {verb} {share(shown)} of the variance unknown{self._given()}"
@@ -36,7 +36,7 @@ class Numbers:
         return f" to an adversary who was given {listed(self.given)} of every record"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
-        """Pooling reduces the error."""
+        """State that pooling reduces the error."""
         factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
         return (
             f"Pooling {copies(gain.coalition, self.total)} rebuilds the records {factor} more accurately (in squared error) than the most "
@@ -44,7 +44,7 @@ class Numbers:
         )
 
     def exact(self, worst: Figure, single: Figure | None) -> str:
-        """Nothing of the records remains unknown."""
+        """State an exact reconstruction."""
         who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
         if len(worst.coalition) == 1:
             return f"{capital(who)} alone rebuilds the records exactly ({error}){self._given()}."
@@ -53,20 +53,20 @@ class Numbers:
 
 
 def into_smaller_classes(shown: Figure, single: Figure, total: int) -> str:
-    """Pooled copies tell more records apart than each of them does."""
+    """State that pooled copies distinguish more records than each copy."""
     who, least = copies(shown.coalition, total), number(shown.value)
     left = "leaves some record alone" if shown.value == 1 else f"leaves some record among {least}"
     return f"Pooling {who} {left}, where each of these copies has {number(single.value)} or more in every class."
 
 
 def into_weaker_guarantees(symbol: str, shown: Figure, single: Figure, total: int) -> str:
-    """Pooled copies guarantee less than each of them does, be it that no error here shows it."""
+    """State that pooling weakens a guarantee."""
     least = f"{symbol} {number(shown.value)}, where copy {single.coalition[0]} alone has {number(single.value)}"
     return f"Pooling {copies(shown.coalition, total)} weakens what they guarantee: {least}."
 
 
 def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
-    """Pooling reduces the error of one attribute, and not that of all together to speak of."""
+    """State that pooling reduces one attribute's error only."""
     factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
     return (
         f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the most revealing "
@@ -75,21 +75,21 @@ def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None
 
 
 def paying_to_another(paying: str, who: str, gain: Figure | None) -> str:
-    """Pooling helps an attack that is not the strongest, whose own gain is not settled."""
+    """State that pooling helps an attack other than the strongest."""
     settled = "which is undecided" if gain is not None and gain.half else "without an error bar"
     own = "" if gain is None else f"; the strongest attack gains {percent(gain.value)}, {settled}"
     return f"{paying} That is {who}{own}."
 
 
 class Classes(Numbers):
-    """Tells how many records the best guess gets right, against the guess that needs no copy; figures are of ``1 − truth``."""
+    """Sentences on right guesses of categories; figures are ``1 − truth``."""
 
     def __init__(self, total: int, reading: Reading, setting: Setting) -> None:
         super().__init__(total)
         self.reading, self.setting = reading, setting
 
     def leaves(self, shown: Figure, *, begin: bool = True) -> str:
-        """Say what the best guess from a coalition achieves."""
+        """State the best guess's accuracy."""
         who, found = copies(shown.coalition, self.total), guesses(self.reading, self.setting, shown.coalition)
         start = f"{'From' if begin else 'from'} {who} "
         if found is None:
@@ -97,7 +97,7 @@ class Classes(Numbers):
         return f"{start}the best guess is right for {share(found.right)} of the records (without any copy: {percent(found.blind)})"
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
-        """Pooling puts more probability on the truth."""
+        """State that pooling raises the true value's probability."""
         found = guesses(self.reading, self.setting, gain.coalition)
         before = share(_complement(single)) if single else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
         who = copies(gain.coalition, self.total)
@@ -111,7 +111,7 @@ class Classes(Numbers):
         )
 
     def exact(self, worst: Figure, single: Figure | None) -> str:
-        """Every record's value is known."""
+        """State that every record's value is known."""
         who = copies(worst.coalition, self.total)
         if len(worst.coalition) == 1:
             return f"{capital(who)} alone names every record's value."
@@ -122,7 +122,7 @@ class Classes(Numbers):
 
 
 def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
-    """No coalition does better than its best member."""
+    """State that no coalition improves on its best member."""
     ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
     who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
     if ceiling < LEAST:
@@ -135,7 +135,7 @@ def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
 
 
 def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
-    """The intervals allow both that pooling endangers and that it does not."""
+    """State that the intervals decide neither way."""
     gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
     who = copies(gain.coalition, numbers.total)
     if low is None or high is None:
@@ -151,14 +151,13 @@ def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Nu
 
 
 LEAST = 5e-6
-"""Gains below this are written as none."""
+"""Gains below this value are written as none."""
 
 
 def alone(worst: Figure, numbers: Numbers) -> str:
-    """Nobody pooled."""
+    """State that no coalition of two or more was measured."""
     return f"No coalition of two or more was measured; {numbers.leaves(worst, begin=False)}."
 
 
 def _complement(shown: Figure | None) -> Figure | None:
-    """Turn ``1 − truth`` into the probability of the truth again."""
     return None if shown is None else shown._replace(value=1 - shown.value)

@@ -1,11 +1,18 @@
-"""The verdict: for each scheme one sentence in plain words, generated from the results and never contradicting them.
+"""Verdict of each scheme: one sentence from the results.
 
-It speaks of the strongest attack that was measured: the setting whose normalized error over all attributes is lowest for sure; for
-categories, whose guesses give the truth most probability for sure. An adversary who was given attributes in clear has a sentence apart.
-Pooling *endangers* when the whole interval of a gain lies above 0, be it another attack's where the strongest has none, when classes of
-pooled copies hold fewer records than each copy's do, or when pooled copies guarantee less than each does; it *buys nothing* when every
-interval ends below the margin, and is *undecided* otherwise. Intervals are widened for the number of coalitions looked at (Bonferroni). A
-``no-collusion-gain`` of the scenario about the same scheme has the last word, as its test is the stricter one.
+The verdict concerns the strongest measured attack, by the upper bound of its overall normalized
+error (for categories, of ``1 − truth``). An adversary with attributes in clear has a separate
+sentence.
+
+Pooling *endangers* in any of these cases:
+
+- The interval of an attack's gain lies above 0.
+- Classes of pooled copies are smaller than each copy's.
+- Pooled copies guarantee less than each copy.
+
+Pooling *buys nothing* if every interval ends below the margin. Otherwise the verdict is
+*undecided*. Intervals are widened for the number of coalitions (Bonferroni). A stricter
+``no-collusion-gain`` of the scenario overrides it.
 """
 
 from __future__ import annotations
@@ -33,7 +40,7 @@ from .sentences import Bound
 from .telling import Classes, Numbers
 
 MARGIN = 0.01
-"""Gains below this share of the most revealing single copy's error count as none: the margin of ``no-collusion-gain``."""
+"""Margin of ``no-collusion-gain``; smaller gains, relative to the best copy's error, count as none."""
 
 NO_GAIN = ("no-collusion-gain", "theorem-4")
 LAW = "noise-follows-law"
@@ -44,7 +51,7 @@ GUARANTEES = {"epsilon": "ε", "gaussian_dp": "μ"}
 
 
 def verdicts(reading: Reading) -> list[Verdict]:
-    """Return the verdict on every scheme, in the order of the scenario."""
+    """Return the verdict on every scheme, in scenario order."""
     worse = {release.scheme for release in reading.result.releases if release.understated}
     return [replace(verdict(reading, scheme), understated=scheme in worse) for scheme in reading.schemes]
 
@@ -77,33 +84,31 @@ def verdict(reading: Reading, scheme: str) -> Verdict:
 
 
 def _disclosed(reading: Reading, setting: Setting) -> Disclosure | None:
-    """Return the sensitive values that whoever tells most that is news claims rightly, by any attack on the scheme's classes."""
     here = [one for one in reading.settings(DISCLOSED) if (one.scheme, one.point) == (setting.scheme, setting.point)]
-    told = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # results of 0.1 do not tell chance apart
-    found = [(one, news) for one, each in told.items() for news in each.values()]
+    shares = {one: reading.figures(one, NEWS) or reading.figures(one, DISCLOSED) for one in here}  # version 0.1 has no NEWS
+    found = [(one, news) for one, each in shares.items() for news in each.values()]
     if not found:
         return None
     who, news = max(found, key=lambda one: (floor(one[1]), -len(one[1].coalition)))
-    singles = told[who]
+    singles = shares[who]
     alone = [singles[(copy,)] for copy in news.coalition if (copy,) in singles]
     return Disclosure(str(who.attack), reading.figures(who, DISCLOSED)[news.coalition], news, max(alone, key=floor, default=None))
 
 
 def _shown(reading: Reading, setting: Setting) -> tuple[str, Figure] | None:
-    """Return the attribute of which a copy shows most values as they are, where these are a quarter of them for sure, and their share."""
+    """Return the attribute with most unperturbed values, if surely a quarter."""
     most = _most(reading, setting, SHOWN)
     return most if most is not None and severity(1.0 - floor(most[1])) != SCALE[-1] else None
 
 
 def _most(reading: Reading, setting: Setting, metric: str) -> tuple[str, Figure] | None:
-    """Return the attribute with the largest figure of a metric, whoever's, and that figure."""
     here = [one for one in reading.settings(metric) if (one.scheme, one.point) == (setting.scheme, setting.point)]
     found = [(name, shown) for one in here for name in reading.attributes for shown in reading.figures(one, metric, name).values()]
     return max(found, key=lambda one: floor(one[1]), default=None)
 
 
 def _believed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Figure | None:
-    """Return how far belief in one value of categories rises, where that is a quarter of the way to certainty for sure."""
+    """Return the rise of belief in one value, if surely a quarter of the way."""
     found = reading.figures(setting, BELIEVED).get(coalition)
     return found if found is not None and severity(1.0 - floor(found)) != SCALE[-1] else None
 
@@ -116,7 +121,7 @@ def _teller(reading: Reading, setting: Setting) -> Numbers:
 
 
 def _given_more(reading: Reading, setting: Setting) -> Given | None:
-    """Return what is left to an adversary who was given attributes in clear, where the strongest of those who were not leaves more."""
+    """Return a stronger adversary who knows attributes in clear, if any."""
     if reading.given(setting.knowledge):
         return None
     found = [one for other in reading.settings(ERROR) if other.scheme == setting.scheme for one in _left_to(reading, other)]
@@ -126,7 +131,6 @@ def _given_more(reading: Reading, setting: Setting) -> Given | None:
 
 
 def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
-    """Yield what an adversary is left of each attribute that it was not given, and of all of them; nothing where it was given none."""
     given = reading.given(setting.knowledge)
     for name in reading.attributes if given else ():
         shown = lowest(reading.figures(setting, ERROR, name).values())
@@ -136,7 +140,6 @@ def _left_to(reading: Reading, setting: Setting) -> Iterator[Given]:
 
 
 def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure, gains: list[Figure], numbers: Numbers) -> Verdict:
-    """Choose the finding and write its sentence."""
     single = best_single(found, worst.coalition)
     if worst.value < EXACT:
         return replace(base, finding="exact", sentence=numbers.exact(worst, single))
@@ -145,7 +148,7 @@ def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure,
     bounds = [Bound(gain, *_simultaneous(gain, len(gains))) for gain in gains]
     paying = [bound.gain for bound in bounds if bound.low is not None and bound.low > 0 and bound.gain.value > MARGIN]
     if paying:
-        # the coalition with the lowest error speaks, if it is one that gains; else the one that gains most
+        # of the coalitions with a gain, the lowest error
         gain = min(paying, key=lambda gain: (found[gain.coalition].value, len(gain.coalition)))
         sentence = numbers.paying(gain, found[gain.coalition], best_single(found, gain.coalition))
         return replace(base, finding="gain", gain=gain, sentence=sentence)
@@ -155,7 +158,10 @@ def _decided(base: Verdict, found: dict[tuple[int, ...], Figure], worst: Figure,
 
 
 def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling endangers one attribute, where the error of all together, mostly another's, does not show it."""
+    """Return the verdict that pooling endangers one attribute.
+
+    The overall error does not show the gain, because other attributes dominate it.
+    """
     given = reading.given(setting.knowledge)
     names = [name for name in reading.attributes if name != EVERYTHING and name not in given]
     gains = [(name, gain) for name in names for gain in reading.figures(setting, GAIN, name).values() if len(gain.coalition) > 1]
@@ -174,9 +180,10 @@ def _paying_in_one(reading: Reading, setting: Setting, decided: Verdict) -> Verd
 
 
 def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling helps an attack that is not the strongest, where copies pooled leave it less than one leaves that.
+    """Return the verdict that pooling helps a weaker attack.
 
-    An attack on rows has no error bar on a large table without replicates, and the best linear attack nearly always has one.
+    Its pooled error must be below the best single copy's. On large tables without replicates, row
+    attacks have no error bar, while the best linear attack usually has one.
     """
     single = lowest(shown for coalition, shown in losses(reading, setting).items() if len(coalition) == 1)
     here = [one for one in reading.settings(ERROR) if (one.scheme, one.point) == (setting.scheme, setting.point)]
@@ -186,7 +193,7 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
         found = losses(reading, other)
         gains = [gain_of(reading, other, coalition) for coalition in found if len(coalition) > 1]
         worst = lowest(found.values())
-        assert worst is not None  # or the setting would not be among those with a least one
+        assert worst is not None  # `least` returns only settings with figures
         bounded = [gain for gain in gains if gain is not None and ceiling(found[gain.coalition]) < single.value]
         paying = _decided(decided, found, worst, bounded, _teller(reading, other))
         if paying.finding == "gain":
@@ -196,7 +203,7 @@ def _paying_to_another(reading: Reading, setting: Setting, decided: Verdict) -> 
 
 
 def _into_smaller_classes(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling endangers records, where classes of pooled copies are smaller than each copy's; no error says so."""
+    """Return the verdict that pooled copies have smaller classes."""
     here = [one for one in reading.settings(SMALLEST) if (one.scheme, one.point) == (setting.scheme, setting.point)]
     found = [(shown, best_single(figures, shown.coalition)) for figures in (reading.figures(one, SMALLEST) for one in here)
              for shown in figures.values() if len(shown.coalition) > 1]  # fmt: skip
@@ -209,9 +216,9 @@ def _into_smaller_classes(reading: Reading, setting: Setting, decided: Verdict) 
 
 
 def _into_weaker_guarantees(reading: Reading, setting: Setting, decided: Verdict) -> Verdict | None:
-    """Return the verdict that pooling endangers records, where pooled copies guarantee less than each does; too little noise for an error.
+    """Return the verdict that pooled copies guarantee less than each copy.
 
-    A guarantee is the law's: a margin, which is there for what is measured, would pass over what no attack at these levels shows.
+    The margin is relative. Guarantees are exact, so they count even if no attack measures a gain.
     """
     for metric, symbol in GUARANTEES.items():
         here = [one for one in reading.settings(metric) if (one.scheme, one.point) == (setting.scheme, setting.point)]
@@ -226,13 +233,15 @@ def _into_weaker_guarantees(reading: Reading, setting: Setting, decided: Verdict
 
 
 def _weakest(figures: dict[tuple[int, ...], Figure], coalition: tuple[int, ...]) -> Figure | None:
-    """Return what the least guaranteed copy of a coalition of several has; None unless each has a figure."""
     alone = [figures[(copy,)] for copy in coalition if (copy,) in figures]
     return max(alone, key=lambda one: one.value) if len(alone) == len(coalition) > 1 else None
 
 
 def heeding(verdict: Verdict, expectations: list[ExpectationRecord], leaves: str) -> Verdict:
-    """Let the scenario's own test of the scheme have the last word; of several, the one that went worst. No law, no proof from it."""
+    """Let the scenario's worst expectation on the scheme override the verdict.
+
+    A failed `noise-follows-law` has priority, because proofs need the law.
+    """
     broken = next((r for r in expectations if r.expectation == LAW and r.status == "fails" and _is_about(r.where, verdict)), None)
     if broken is not None:
         return _heeded(verdict, broken, leaves)
@@ -262,7 +271,6 @@ def _is_about(where: dict[str, Any], verdict: Verdict) -> bool:
 
 
 def _covers(where: dict[str, Any], verdict: Verdict) -> bool:
-    """Whether an expectation speaks of everything that the verdict does, so that its holding settles the question."""
     setting = verdict.setting
     if setting is None or any(field in where for field in ("coalition", "attribute", "sweep")):
         return False
@@ -274,7 +282,7 @@ def _admits(wanted: Any, value: str | None) -> bool:
 
 
 def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]:
-    """Widen a 95 % interval so that all ``count`` of them hold together (Bonferroni)."""
+    """Widen a 95 % interval for ``count`` intervals (Bonferroni)."""
     if gain.low is None or gain.high is None:
         return None, None
     factor = NormalDist().inv_cdf(1 - 0.025 / count) / Z95
@@ -282,13 +290,13 @@ def _simultaneous(gain: Figure, count: int) -> tuple[float | None, float | None]
 
 
 def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Exposure | None:
-    """Return the attribute that the verdict's own adversary rebuilds best, or one that another leaves clearly less of."""
+    """Return the most exposed attribute, of any adversary if clearly lower."""
     here = _exposed_to(reading, setting, coalition)
     if here is None:
         return None
     others = [one for one in reading.settings(ERROR) if one.scheme == setting.scheme and _peers(reading, one, setting)]
     found = lowest_attribute(reading, others)
-    if found is None or not _apart(found[2], here.shown):
+    if found is None or not _errors_differ(found[2], here.shown):
         return here
     other, name, shown = found
     who = phrase(reading, other)
@@ -297,7 +305,7 @@ def _exposed(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> 
 
 
 def _peers(reading: Reading, other: Setting, setting: Setting) -> bool:
-    """Whether an adversary may speak beside the strongest: one who was given attributes in clear beside another such only."""
+    """Whether two adversaries are comparable in attributes known in clear."""
     return not reading.given(other.knowledge) or bool(reading.given(setting.knowledge))
 
 
@@ -309,12 +317,12 @@ def _exposed_to(reading: Reading, setting: Setting, coalition: tuple[int, ...]) 
     if len(measured) < (2 if guesses_categories(reading, setting) else 1):
         return None
     first, least = min(measured, key=lambda item: item[1].value)
-    tied = [name for name, shown in measured if name != first and not _apart(least, shown)]
+    tied = [name for name, shown in measured if name != first and not _errors_differ(least, shown)]
     return Exposure(first, least, tuple(tied), near=_near(reading, setting, coalition, first))
 
 
 def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> str:
-    """Say how near an attacker comes to a column's values, in its own units; of a standardized one in deviations where no more is told."""
+    """State the typical distance of estimates, in the column's own units."""
     if guesses_categories(reading, setting):
         return ""
     spread, root = spread_of(reading, setting, coalition, attribute), reading.figures(setting, "rmse", attribute).get(coalition)
@@ -326,7 +334,6 @@ def _near(reading: Reading, setting: Setting, coalition: tuple[int, ...], attrib
     return f"half of its values known to within {figure}" if half is not None else f"its values known to {figure}, root mean square"
 
 
-def _apart(least: Figure, other: Figure) -> bool:
-    """Whether two attributes' errors differ beyond their error bars."""
+def _errors_differ(least: Figure, other: Figure) -> bool:
     reach = ((least.half or 0.0) ** 2 + (other.half or 0.0) ** 2) ** 0.5
     return bool(other.value - least.value > max(reach, EXACT))

@@ -1,7 +1,7 @@
-"""Who wins where: the strongest adversary against each scheme at the sweep point of the comparison, who is not told apart from it, and why.
+"""Winners: the strongest adversary against each scheme, ties and reasons.
 
-Adversaries who were given attributes in clear are left out, as in the verdict: an error that counts those as known is no larger
-by construction.
+All are at the comparison's sweep point. Adversaries with attributes in clear are excluded, because
+their overall error is lower by construction.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..figures.strongest import judged, least
 from .sentences import share
 
 ATTACKS = 3
-"""From so many attacks on a table of who wins where is worth its place; of fewer, the comparison says it at a glance."""
+"""Fewest attacks for a table of winners."""
 BEST, NEAR = "★", "☆"
 MARKS = f"{BEST} strongest against its scheme  {NEAR} not told apart from it by the error bars"
 
@@ -31,13 +31,13 @@ class Winner(NamedTuple):
     Attributes
     ----------
     who : str
-        Its attack and knowledge.
+        Attack and knowledge.
     figure : str
-        What its worst coalition leaves.
+        Error of the worst coalition.
     tied : list of str
-        Attacks whose error bars reach its own, each with the states of knowledge for which they do.
+        Attacks with overlapping error bars, each with its states of knowledge.
     why : str
-        When its attack wins and fails, in its own words.
+        The attack's ``wins``.
     """
 
     scheme: str
@@ -48,7 +48,7 @@ class Winner(NamedTuple):
 
 
 def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, str], str]:
-    """Return ★ or ☆ by knowledge, attack and scheme; nothing where only one adversary was measured against a scheme."""
+    """Return ★ or ☆ by knowledge, attack and scheme; empty for one adversary."""
     found: dict[tuple[str, str, str], str] = {}
     for place in range(len(reading.schemes)):
         contest = _contest(reading, rows, place)
@@ -64,7 +64,7 @@ def marks(reading: Reading, rows: Sequence[MatrixRow]) -> dict[tuple[str, str, s
 
 
 def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
-    """Return who wins against each scheme; empty for a few attacks."""
+    """Return the winner against each scheme; empty for few attacks."""
     reported = [row for row in rows if row.reported]
     if len({row.attack for row in reported}) < ATTACKS:
         return []
@@ -81,7 +81,6 @@ def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
 
 
 def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
-    """Return who competes against a scheme, with what each is ranked by: as in the verdict, the guesses of categories or the error."""
     found = [(row, row.cells[place]) for row in rows]
     competing = set(judged(reading, [cell.setting for _, cell in found if cell.setting]))
     found = [(row, cell) for row, cell in found if cell.setting in competing]
@@ -90,7 +89,7 @@ def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tu
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
-    """Whether two attacks are one, up to rounding: ``llse`` on a single copy is ``bayes-estimate``."""
+    """Whether two attacks agree up to rounding."""
     return abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best))) and abs(shown.value - best.value) <= 1e-9
 
 

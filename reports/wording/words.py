@@ -1,4 +1,4 @@
-"""Words that every report shares: statuses, filters, bounds and provenance."""
+"""Wording common to reports: statuses, filters, bounds and provenance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STATUS_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
 class Check(NamedTuple):
-    """How an expectation came out: what was stated and where, observed and bound, and why."""
+    """Outcome of an expectation: statement, filter, observed, bound, reason."""
 
     mark: str
     status: str
@@ -26,7 +26,7 @@ class Check(NamedTuple):
 
 
 def check(record: ExpectationRecord) -> Check:
-    """Return how an expectation came out, its numbers with the digits that set them apart."""
+    """Return an expectation's outcome, with digits that separate its numbers."""
     bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
     observed, *limits = distinct_texts(record.observed, *bounds)
     mark, bound = STATUS_MARKS[record.status], " to ".join(limits) or number(None)
@@ -34,7 +34,7 @@ def check(record: ExpectationRecord) -> Check:
 
 
 def where_text(where: dict[str, Any]) -> str:
-    """Write an expectation's filter: `` (scheme = corner-wave)``; empty when it has none."""
+    """Format an expectation's filter: `` (scheme = corner-wave)``, or empty."""
     return f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})" if where else ""
 
 
@@ -56,7 +56,7 @@ def counts(result: AuditResult) -> str:
 
 
 def partial_text(result: AuditResult) -> str:
-    """Say that the audit did not come to its end, how far it came, and what that means; empty when it is whole."""
+    """State how far an incomplete audit got; empty if complete."""
     part = result.partial
     if part is None:
         return ""
@@ -65,7 +65,7 @@ def partial_text(result: AuditResult) -> str:
 
 
 def outcome(result: AuditResult) -> str:
-    """Return the outcome of an audit in a word or three."""
+    """Return the outcome of an audit in at most three words."""
     if result.partial is not None:
         return "partial"
     if result.failed:
@@ -82,27 +82,27 @@ OUTCOMES = {
     "partial": "Partial: not every task was finished",
     "nothing expected": "No expectation was stated",
 }
-"""An outcome as a sentence."""
+"""Outcomes as sentences."""
 
 
 def outcome_mark(came: str, *, safe: bool = True) -> str:
-    """Return the character that an outcome is marked by: a tick only where what was expected is safe as well."""
+    """Return an outcome's character; a tick also requires safe verdicts."""
     return ("✓" if safe else "·") if came == "holds" else {"nothing expected": "·"}.get(came, "✗")
 
 
 MOST_NOTES = 20
-"""Lines on what copies lack that a report has; results have all of them."""
+"""Largest number of notes in a report."""
 
 
 def left_out(result: AuditResult) -> list[str]:
-    """Say what copies lack of the table, and what therefore was audited: a line for each copy and scheme."""
+    """Return notes on missing parts of copies, per copy and scheme."""
     found = list(dict.fromkeys(f"{release.scheme}: {note}." for release in result.releases for note in release.notes))
     more = len(found) - MOST_NOTES
     return [*found[:MOST_NOTES], *([f"And {more} more such notes: results.json has them."] if more > 0 else [])]
 
 
 def rows_text(result: AuditResult) -> str:
-    """Say which table was audited: ``cps, 20,000 rows × 2 attributes``."""
+    """Describe the audited table: ``cps, 20,000 rows × 2 attributes``."""
     if not result.data:
         return ""
     first, rows = result.data[0], sorted({table.rows for table in result.data})
@@ -113,7 +113,7 @@ def rows_text(result: AuditResult) -> str:
 
 
 def disclosure_text(result: AuditResult) -> str:
-    """Say how sharp the figures of private records are; empty for tables that are no secret."""
+    """Describe the rounding or withholding of private tables' figures."""
     kinds = {table.disclosure for table in result.data}
     rounded = "figures are rounded to what their error bars need" if "rounded" in kinds else ""
     withheld = "figures of tables with too few records are withheld" if "withheld" in kinds else ""
@@ -121,7 +121,7 @@ def disclosure_text(result: AuditResult) -> str:
 
 
 def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
-    """Say what was audited, on what, with which seed, when and where, a line each."""
+    """Return data, seed, time and platform as terms."""
     made, rows = result.provenance, []
     for table in result.data[:1]:
         rows.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
@@ -136,5 +136,5 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def reproduce(result: AuditResult) -> str:
-    """Return the one line that runs the audit again."""
+    """Return the command that repeats the audit."""
     return result.provenance.command or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"

@@ -134,8 +134,8 @@ def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(
     assert found["b"] == pytest.approx(as_it_was.mean(), abs=0.002)
     assert result.expectations[0].status == "undecided"
     assert verdict.state == "bad"
-    assert "stand as they were" in verdict.text
-    assert any("stand as they were" in line for line in verdict.brief)
+    assert "are unperturbed" in verdict.text
+    assert any("are unperturbed" in line for line in verdict.brief)
     honest, verdict = published(tmp_path, X, loud(rng, X))
     assert "kept" not in {r.metric for r in honest.measurements}
     assert (honest.expectations[0].status, verdict.state) == ("holds", "plain")

@@ -29,7 +29,7 @@ def test_a_terminal_has_the_release_first_and_everything_in_its_width(advice: Ad
     assert "\x1b" not in text
     assert all(len(line) <= width for line in lines if "auditor perturb" not in line)  # what is to be copied is never broken
     whole = " ".join(text.split())
-    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open", "sure is 1, 2, 4, by a factor of 1.2 in σ². It", "not measured: it would", "×3,001", "19 %"):
+    for words in ("52.0 ± 1.2 %", "49.0 ± 1.2 %", "✗ missed", "? open", "distinguish is 1, 2, 4, by a factor of 1.2 in σ². It", "not measured: it would", "×3,001", "19 %"):
         assert words in whole
 
 

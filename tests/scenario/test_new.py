@@ -150,7 +150,7 @@ def test_of_a_large_table_the_first_records_are_taken_unless_a_column_does_not_v
 
 def test_the_order_of_the_records_is_named_where_it_tells():
     walk = pd.DataFrame({"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300))})
-    assert "order of the records tells of 't'" in draft("t.csv", describe_frames([walk]))
+    assert "record order discloses 't'" in draft("t.csv", describe_frames([walk]))
     assert yaml.safe_load(draft("t.csv", describe_frames([walk.sample(frac=1, random_state=2)])))["data"]["order"] == "no"
 
 

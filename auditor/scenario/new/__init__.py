@@ -1,4 +1,5 @@
-"""Scenarios to start from: one made for a table, from what was found of it, and templates of several kinds.
+"""New scenarios: a draft for a table, and templates.
 
-``selection`` says which columns are audited, ``draft`` writes the scenario; ``templates`` holds YAML that runs as it stands.
+``selection`` chooses the audited columns. ``draft`` writes the scenario. ``templates`` has YAML
+that runs unchanged.
 """

@@ -1,6 +1,6 @@
-"""A scenario made for a table, from what was found of it (``auditor.data.describe``): it runs as it stands, and says why it is so.
+"""Draft of a scenario for a table, from ``auditor.data.describe``.
 
-No value of the table stands in it: column names, kinds, steps and shares only; domains and bounds are taken by whoever reads the table.
+The draft runs unchanged. It has column names, kinds, steps and shares, but no value of the table.
 """
 
 from __future__ import annotations
@@ -26,22 +26,15 @@ from auditor.text.column_names import counted, listed, quoted
 from auditor.text.safe_text import visible
 
 OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
-"""Text in YAML 1.2, which is read here, and true or false in YAML 1.1, which other programs read."""
+"""Text in YAML 1.2, which this project reads, but truth values in YAML 1.1."""
 MOST_ROWS = 20_000
-"""Records of a first audit: a few minutes of one core."""
+"""Records of a first audit, which takes a few minutes on one core."""
 MOST_LEFT_OUT = 50
-"""Columns left out that are described one by one."""
+"""Number of excluded columns with a description."""
 
 
 def draft(source: str, found: Description) -> str:
-    """Return the YAML of a scenario.
-
-    Parameters
-    ----------
-    source : str
-        As the scenario shall name it: see ``source_for``.
-    found : Description
-        What the table holds.
+    """Return the YAML of a scenario; ``source`` is a name from ``source_for``.
 
     Raises
     ------
@@ -57,13 +50,13 @@ def draft(source: str, found: Description) -> str:
 
 
 def source_named(data: str) -> str:
-    """Return a source as a scenario takes it: a folder with a slash at its end, unless a registered source is called so."""
+    """Return a source name, with a slash after an unregistered folder."""
     folder = not is_file(data) and not registry.has("source", data) and any(path.is_dir() for path in located(data))
     return f"{data}/" if folder else data
 
 
 def source_for(source: str, scenario: Path) -> str:
-    """Return how a scenario in a file names a source: a registered one as it is, a file relative to the scenario's folder."""
+    """Return a source's name relative to the scenario's folder."""
     there = located(source)
     if not is_file(source) or Path(source).expanduser().is_absolute() or not there:
         return source
@@ -72,7 +65,7 @@ def source_for(source: str, scenario: Path) -> str:
 
 
 def text(value: str) -> str:
-    """Return a text as YAML reads it back: plain where that is safe, in double quotes otherwise.
+    """Return a text in YAML, in double quotes if necessary.
 
     Examples
     --------
@@ -102,7 +95,7 @@ def _head(source: str, found: Description) -> str:
 
 def _data(source: str, found: Description, chosen: Selection, records: int) -> str:
     lines = ["data:", f"  source: {text(source)}"]
-    main = chosen.numbers or chosen.dates or chosen.categories  # without `columns:` every number of the file would be taken
+    main = chosen.numbers or chosen.dates or chosen.categories  # without `columns:`, all numeric columns would be taken
     lines += [_line("  columns:", "taken as categories below" if main is chosen.categories else "noise is added to them"), *_items(main)]
     if chosen.dates:
         lines.append(_line("  dates:", "read as days since 1970, to which noise is added"))
@@ -125,7 +118,6 @@ def _items(columns: Iterable[Column]) -> list[str]:
 
 
 def _about(column: Column) -> str:
-    """Return what the values are like."""
     facts = []
     if column.kind == "category":
         facts.append(f"{column.values} different values")
@@ -150,15 +142,14 @@ def _blanks(found: Description, chosen: Selection) -> list[str]:
 
 
 def _order(found: Description) -> list[str]:
-    """Return what is said of the order of the records: an adversary knows it, as copies have it too."""
     if not found.dependent:
-        return ["  # No column depends on the record before it, so the order of the records tells nothing."]
+        return ["  # No column depends on the preceding record, so the order of the records discloses nothing."]
     largest = max(map(abs, found.dependent.values()))
-    told = [
-        f"  # The order of the records tells of {listed(found.dependent, 3)}: rank correlation with the record before up to {largest:.1f}.",
-        "  # Serial attacks use it. Where nobody needs the order, shuffle the records before copies are made of them.",
+    notes = [
+        f"  # The record order discloses {listed(found.dependent, 3)}: rank correlation with the preceding record up to {largest:.1f}.",
+        "  # Serial attacks use it. Unless the order is needed, shuffle the records before making copies.",
     ]
-    return told if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *told]
+    return notes if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *notes]
 
 
 def _left_out(chosen: Selection) -> list[str]:
@@ -196,7 +187,6 @@ attacks: all                     # every attack that applies
 
 
 def _expectations(chosen: Selection, records: int) -> str:
-    """Return what must hold of the schemes that stand for a release; tests are as fine as so many records allow."""
     lines, safe = [], []
     if chosen.numbers or chosen.dates:
         safe.append("corner-wave")
@@ -207,7 +197,7 @@ def _expectations(chosen: Selection, records: int) -> str:
     margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
     lines += [
         f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",
-        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies are what their law says; more records tell more finely",
+        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies follow their law; more records give a finer test",
     ]
     head = "# What must hold for the release to be safe. `auditor run` ends with status 1 if anything here does not."
     return "\n".join([head, "expect:", *lines, ""])
@@ -218,5 +208,5 @@ def _flow(names: Sequence[str]) -> str:
 
 
 def _bound(usual: float, scale: float, records: int) -> float:
-    """Return a bound that so many records can decide: errors fall with the root of their number."""
+    """Return a bound in proportion to 1/√n."""
     return min(0.99, max(usual, math.ceil(100.0 * scale / math.sqrt(records)) / 100.0))

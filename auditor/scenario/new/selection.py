@@ -1,4 +1,4 @@
-"""Which columns of a described table an audit takes, and how blanks are treated, so that it runs at once."""
+"""Selection of audited columns and treatment of blanks, for a quick audit."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from auditor.errors import DataError
 from auditor.text.column_names import counted, quoted
 
 MOST_COMBINATIONS = 1_000
-"""Of categories, which are perturbed together: a posterior has a number for each."""
+"""Largest number of category combinations; a posterior has one entry for each."""
 MOST_NUMBERS = 12
-"""Columns of numbers and dates; the work grows with their square."""
+"""Largest number of numeric and date columns; time grows with its square."""
 MOST_DROPPED = 0.5
-"""Share of the records that blanks may cost at most."""
+"""Largest share of records to drop for blanks."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What of a table is audited, and why the rest is not.
+    """Audited columns of a table, and reasons for exclusion.
 
     Attributes
     ----------
     numbers, dates, categories : tuples of Column
     left_out : tuple of (Column, str)
-        With a reason, to be read after the column's name.
+        The reason follows the column's name in a sentence.
     missing : str
-        As in a scenario's ``data``: ``refuse``, ``drop`` or ``mean``.
+        A scenario's ``missing``: ``refuse``, ``drop`` or ``mean``.
     """
 
     numbers: tuple[Column, ...]
@@ -39,17 +39,19 @@ class Selection:
 
     @property
     def used(self) -> tuple[Column, ...]:
-        """All columns that are audited."""
+        """All audited columns."""
         return (*self.numbers, *self.dates, *self.categories)
 
 
 def select(found: Description) -> Selection:
-    """Return what to audit: numbers and dates up to a dozen, and categories while records are enough to tell their combinations apart.
+    """Return up to twelve numeric columns, and categories within limits.
+
+    Combinations of categories are limited by the number of records.
 
     Raises
     ------
     DataError
-        There is nothing, and why.
+        No column can be audited; the message has the reasons.
     """
     used, missing = [column for column in found.columns if column.used], _missing(found)
     why = {column.name: column.why for column in found.columns if not column.used}
@@ -74,7 +76,7 @@ _TOO_WIDE = f"comes after the first {MOST_NUMBERS} columns of numbers; add it, a
 
 
 def _missing(found: Description) -> str:
-    """Return what is done about blanks, of which those in one record are counted as if in several."""
+    """Return the treatment of blanks; blanks count once per column."""
     blank = sum(column.blank for column in found.columns if column.used)
     if found.whole and not blank:
         return "refuse"
@@ -82,7 +84,6 @@ def _missing(found: Description) -> str:
 
 
 def _together(categories: Sequence[Column], rows: int, without_blanks: bool) -> tuple[list[Column], int]:
-    """Return the categories that are taken, in their order, and how many combinations they may have."""
     taken: list[Column] = []
     combinations, most = 1, min(MOST_COMBINATIONS, max(2, rows // FEWEST_EACH))
     for column in categories:

@@ -1,4 +1,4 @@
-"""Templates: commented YAML, each valid and fit to run as it stands."""
+"""Templates: commented YAML scenarios that run unchanged."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from auditor.errors import AuditorError, did_you_mean
 from auditor.process.shipped import shipped_folder
 
 BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.csv")}
-"""Files of a template's own, by name: copies that it audits, as a shipped scenario does."""
+"""Copies that a template audits, by template name."""
 
 
 def template_names() -> list[str]:
-    """Return the names of all templates but the one that is written unless another is asked for."""
+    """Return the names of all templates except the default."""
     return sorted(item.name.removesuffix(".yaml") for item in _folder().iterdir() if item.name.endswith(".yaml"))
 
 
@@ -23,7 +23,7 @@ def template(name: str | None = None) -> bytes:
     Raises
     ------
     AuditorError
-        There is none of that name.
+        Unknown template.
     """
     if name is None:
         return files("auditor").joinpath("scenario/template.yaml").read_bytes()
@@ -33,7 +33,7 @@ def template(name: str | None = None) -> bytes:
 
 
 def beside(name: str | None) -> dict[str, bytes]:
-    """Return the files that a template needs beside it, by path relative to it."""
+    """Return a template's additional files by relative path."""
     return {path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())}
 
 

@@ -1,4 +1,4 @@
-"""YAML 1.2 with positions and limits: nodes that know their line and column, no aliases that explode, no code.
+"""YAML 1.2 with positions and limits, without code execution.
 
-Uses errors alone. What a field means is ``auditor.scenario``.
+Limits include the expansion of aliases. This package uses only errors.
 """

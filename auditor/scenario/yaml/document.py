@@ -1,8 +1,9 @@
-"""Scenario files: YAML 1.2, safely, with the place of every value.
+"""Scenario files in YAML 1.2, with the position of every value.
 
-PyYAML out of the box reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten), keeps the last
-of two equal keys and loads alias bombs. Here its parser is used and nothing else of it. See `auditor.scenario.yaml.scalars`
-for what is a number, `auditor.scenario.yaml.nodes` for what is refused, `auditor.field_paths` for how places are written.
+PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
+keeps the last of two equal keys and expands alias bombs. This package uses only its parser.
+`auditor.scenario.yaml.scalars` defines numbers, `auditor.scenario.yaml.nodes` the refused
+constructs, and `auditor.field_paths` the notation of places.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ __all__ = [
     "set_at",
 ]
 
-# The largest scenario with every grid written out has some ten thousand bytes.
+# The largest scenario with all grids written out has about 10,000 bytes.
 MAX_BYTES = 1_000_000
 
-# Controls, the halves of surrogate pairs, byte order marks inside the text, and the two non-characters that end the
-# plane, which YAML forbids; NEL and the two Unicode separators, which only YAML 1.1 took for line breaks, so that
-# parser and editor would count lines differently. Those that are allowed take ten times as long to compile.
+# Controls, surrogates, inner byte order marks and non-characters are forbidden in YAML. NEL and the
+# Unicode separators are line breaks only in YAML 1.1, so parser and editor would count lines
+# differently. A pattern of allowed characters compiles ten times more slowly.
 _FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -42,14 +43,14 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Document:
-    """A document's value, and where each part of it is written.
+    """A document's value with the position of each part.
 
     Attributes
     ----------
     value : dict, list or scalar
-        Plain Python values; no part is shared with another, even where the document has aliases.
+        Plain Python values; aliases are copied.
     file : str or None
-        The file it was read from.
+        Source file.
     """
 
     value: Value
@@ -57,28 +58,18 @@ class Document:
     _root: Node = field(repr=False, compare=False)
 
     def position(self, path: Path) -> Position:
-        """Line and column, from 1, of the value at a path, or of what encloses it when there is none.
+        """Return line and column, from 1, of a value or its nearest parent.
 
-        Parameters
-        ----------
-        path : tuple of str or int
-            Keys, and numbers, ids or names of items. For an alias, the place is where the alias stands.
+        The path has keys, and numbers, ids or names of items. An alias has its own position.
         """
         return self._trace(path)[-1].node.at
 
     def key_position(self, path: Path) -> Position:
-        """Line and column, from 1, of the key (or list item) at a path, or of the value that encloses it.
-
-        Parameters
-        ----------
-        path : tuple of str or int
-            As for `position`.
-        """
+        """Return line and column, from 1, of a key, list item or nearest parent."""
         trace = self._trace(path)
         return trace[-1].key if len(trace) > len(path) else trace[-1].node.at
 
     def _trace(self, path: Path) -> list[Entry]:
-        """The entries from the root down to the path, as far as they exist."""
         trace = [Entry(self._root.at, self._root)]
         for element in path:
             entry = _child(trace[-1].node, element)
@@ -91,19 +82,14 @@ class Document:
 def load(text: str, file: str | None = None) -> Document:
     r"""Read a YAML 1.2 document.
 
-    Parameters
-    ----------
-    text : str
-        The document; one byte order mark at its beginning is ignored.
-    file : str, optional
-        Named in the problems.
+    An initial byte order mark is ignored. ``file`` is a name for messages.
 
     Raises
     ------
     ScenarioError
-        With the place of every problem: syntax; equal keys; keys that are not text; merge keys; tags other than the
-        core ones; unknown, self-referring or exploding aliases; a second document or none; forbidden characters;
-        more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
+        With every error's position: syntax; equal keys; keys that are not text; merge keys; tags
+        other than the core ones; unknown, self-referring or exploding aliases; a second document or
+        none; forbidden characters; more than `MAX_BYTES` bytes, 50 levels or 100,000 values.
 
     Examples
     --------
@@ -121,17 +107,12 @@ def load(text: str, file: str | None = None) -> Document:
 def load_file(path: str | FilePath) -> Document:
     """Read a YAML 1.2 file in UTF-8.
 
-    Parameters
-    ----------
-    path : str or pathlib.Path
-        The file; named in problems as it is given here.
-
     Raises
     ------
     AuditorError
-        When there is no such file, or it cannot be read.
+        The file does not exist or cannot be read.
     ScenarioError
-        When it is not UTF-8, and as `load`.
+        The file is not UTF-8, or as `load`.
     """
     file = str(path)
     content = _read(FilePath(path)).removeprefix(BOM_UTF8)
@@ -149,10 +130,10 @@ def scalar(text: str, file: str | None = None) -> Value:
     Parameters
     ----------
     text : str
-        What stands after the equals sign: ``1e3``, ``corner-wave``, ``[0.25, 1]``, ``{estimated: {rows: 400}}``.
-        Nothing, or blanks, is null.
+        Text after the equals sign: ``1e3``, ``corner-wave``, ``[0.25, 1]``, ``{estimated: {rows:
+        400}}``. Blank text is null.
     file : str, optional
-        Named in the problems in place of a file, as ``--set data.rows``.
+        Name for messages, as ``--set data.rows``.
 
     Raises
     ------
@@ -175,7 +156,7 @@ def _child(node: Node, element: str | int) -> Entry | None:
 
 
 def _read(path: FilePath) -> bytes:
-    """At most one byte more than is allowed, so that a wrong path to a large table costs nothing."""
+    """Read at most one byte above the limit, in case of a large table."""
     try:
         with path.open("rb") as stream:
             return stream.read(MAX_BYTES + len(BOM_UTF8) + 1)
@@ -194,7 +175,7 @@ def _check_size(size: int, file: str | None) -> None:
 
 
 def _check_characters(text: str, file: str | None) -> None:
-    """Report the first character that may not occur, and how many follow: a binary file would fill the screen."""
+    """Report the first forbidden character and the number of others."""
     first = _FORBIDDEN.search(text)
     if first is None:
         return

@@ -1,8 +1,8 @@
-"""From YAML text to a tree of values with their positions, within limits that hold before anything is built.
+"""Tree of YAML values with positions, built within limits.
 
-PyYAML's parser gives a stream of events; everything after that is done here, because PyYAML's own composer recurses
-(deep nesting overflows the C stack), keeps the last of two equal keys, and expands aliases without a bound. The stream
-is walked with an explicit stack, so a document is refused at the first event beyond a limit.
+PyYAML's parser gives events. Its composer is not used, because it recurses (deep nesting overflows
+the C stack), keeps the last of two equal keys, and expands aliases without limit. This module uses
+an explicit stack and stops at the first event beyond a limit.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from auditor.scenario.yaml.scalars import CORE_PREFIX, resolve, resolve_tagged
 
 Position: TypeAlias = tuple[int, int]
 
-# Nodes once every alias is written out. A hundred times the largest scenario; an alias bomb passes it in a few lines.
+# Nodes with aliases expanded: 100 times the largest scenario.
 MAX_NODES = 100_000
-# A text counts as one node for each so many characters begun, so that aliases of one long text are bounded as well.
+# Long text counts as several nodes, so that aliases of it are limited as well.
 CHARACTERS_PER_NODE = 64
-# After this many problems the file is likely no scenario at all, and nobody reads on.
-MAX_PROBLEMS = 99  # and one line that says so: a hundred are reported of a scenario at most (auditor.errors.MOST_LINES)
-# Characters of the document that a message may repeat.
+# With this many errors, the file is probably not a scenario.
+MAX_PROBLEMS = 99  # one more line states the stop; messages have at most 100 lines (auditor.errors.MOST_LINES)
+# Characters of the document in a message.
 MAX_EXCERPT = 100
 
-# JSON writes a character beyond U+FFFF as two escapes. libyaml refuses them, PyYAML's own scanner reads them.
+# JSON writes characters beyond U+FFFF as two escapes, which libyaml refuses and PyYAML reads.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class _PureLoader(yaml.SafeLoader):
-    """PyYAML's own scanner, made to skip tabs between tokens as libyaml does (JSON may be indented with them)."""
+    """PyYAML's scanner, modified to skip tabs between tokens like libyaml.
+
+    JSON may be indented with tabs.
+    """
 
     def scan_to_next_token(self) -> None:
-        """Skip what separates tokens; a tab only where it cannot be taken for indentation."""
         super().scan_to_next_token()
         while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
             self.forward()
@@ -46,7 +48,7 @@ class _PureLoader(yaml.SafeLoader):
 
 
 class Entry(NamedTuple):
-    """What stands under a key or at a number: where its key is written, and the node."""
+    """An entry of a mapping or list: the key's position, and the node."""
 
     key: Position
     node: Node
@@ -54,20 +56,20 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True)
 class Node:
-    """A value and where it is written.
+    """A value and its position.
 
     Attributes
     ----------
     at : tuple of int
-        Line and column, from 1; for an alias, where the alias stands.
+        Line and column, from 1; an alias has its own position.
     value : dict, list or scalar
         The plain value.
     entries : dict
-        What a mapping or list holds, by key or number.
+        Entries of a mapping or list, by key or number.
     weight : int
-        Number of nodes from here down, aliases written out; long texts count for more.
+        Number of nodes in the subtree with aliases expanded; long texts count for more.
     height : int
-        Collections inside one another from here down; 0 for a scalar.
+        Depth of nested collections; 0 for a scalar.
     """
 
     at: Position
@@ -79,32 +81,20 @@ class Node:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or list whose end has not been met yet; in a mapping, `key` is waiting for its value."""
-
     node: Node
     path: Path
     key: Node | None = None
 
 
 def compose(text: str, file: str | None = None) -> Node:
-    """Read the one document of a text.
+    """Read the single document of a text.
 
-    Parameters
-    ----------
-    text : str
-        YAML without control characters and without a byte order mark.
-    file : str, optional
-        Named in the problems.
-
-    Returns
-    -------
-    Node
-        The root.
+    The text must have no control characters or byte order mark. The result is the root.
 
     Raises
     ------
     ScenarioError
-        With every problem found; those that leave nothing to read on from (syntax, depth, size) come last.
+        With every error; fatal ones (syntax, depth, size) come last.
     """
     composer = _Composer(file)
     try:
@@ -120,7 +110,7 @@ def compose(text: str, file: str | None = None) -> Node:
 
 
 def _events(text: str, file: str | None) -> Iterator[yaml.Event]:
-    """The parser's events; whatever the parser raises becomes one problem."""
+    """Yield the parser's events; an exception of the parser becomes one error."""
     at: Position = (1, 1)
     try:
         for event in yaml.parse(text, Loader=_backend(text)):
@@ -130,7 +120,7 @@ def _events(text: str, file: str | None) -> Iterator[yaml.Event]:
         at = _position(error.problem_mark) if error.problem_mark else at
         raise ScenarioError([Problem("", _syntax_message(error, text), file, *at)]) from None
     except (yaml.YAMLError, ValueError, OverflowError):
-        # Escapes and directives that PyYAML hands to chr(), int() or a codec without a check.
+        # PyYAML passes escapes and directives unchecked to chr(), int() or a codec
         raise ScenarioError([Problem("", "not valid YAML: a malformed escape or directive", file, *at)]) from None
 
 
@@ -156,8 +146,6 @@ def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Composer:
-    """Builds the tree from events, one at a time."""
-
     def __init__(self, file: str | None) -> None:
         self.file = file
         self.root: Node | None = None
@@ -168,7 +156,6 @@ class _Composer:
         self._anchors: dict[str, Node] = {}
 
     def take(self, event: yaml.Event) -> None:
-        """Take the parser's next event."""
         at = _position(event.start_mark)
         match event:
             case yaml.DocumentStartEvent():
@@ -185,7 +172,6 @@ class _Composer:
                 self._attach(self._open.pop().node)
 
     def report(self, at: Position, message: str, path: Path | None = None) -> None:
-        """Note a problem of the value at `path` (of the next node when it is not given), and read on."""
         self.problems.append(self._problem(at, message, path))
         if len(self.problems) >= MAX_PROBLEMS:
             self._give_up(at, f"has {MAX_PROBLEMS} problems so far; the rest is not read", ())
@@ -227,7 +213,7 @@ class _Composer:
     def _scalar_value(self, event: yaml.ScalarEvent, at: Position) -> Value:
         try:
             text = _join_surrogates(event.value)
-            # The parser calls even quoted text plain when it is tagged with a lone "!"; YAML calls all of it text.
+            # the parser treats quoted text with the tag "!" as plain, but YAML as text
             if event.tag == "!" or (event.style and event.tag is None):
                 return text
             return resolve(text) if event.tag is None else resolve_tagged(event.tag, text)
@@ -252,7 +238,6 @@ class _Composer:
         return Node(at, copy_value(target.value), target.entries, target.weight, target.height)
 
     def _attach(self, node: Node) -> None:
-        """Put a finished node where it belongs."""
         if not self._open:
             self.root = node
             return
@@ -281,7 +266,7 @@ class _Composer:
         return bool(self._open) and isinstance(self._open[-1].node.value, dict) and self._open[-1].key is None
 
     def _path(self) -> Path:
-        """The place of the next node; for a key, of the mapping it belongs to."""
+        """Return the next node's path, or for a key, the mapping's path."""
         if not self._open:
             return ()
         parent = self._open[-1]
@@ -310,7 +295,6 @@ class _Composer:
 
 
 def _enter(parent: _Open, key: Node, node: Node) -> None:
-    """Put a value under its key; the first of two equal keys stays."""
     value = parent.node.value
     if isinstance(value, dict) and isinstance(key.value, str) and key.value not in value:
         value[key.value] = node.value
@@ -318,5 +302,5 @@ def _enter(parent: _Open, key: Node, node: Node) -> None:
 
 
 def _join_surrogates(text: str) -> str:
-    """Make one character of the two escapes by which JSON writes it; `UnicodeError` when one stands alone."""
+    """Join surrogate pairs; `UnicodeError` for a single surrogate."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16")

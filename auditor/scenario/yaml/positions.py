@@ -1,4 +1,4 @@
-"""Where in its file each field of a scenario is written, even when the command line or a sweep has put something else there."""
+"""File positions of scenario fields, with overrides and sweeps."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from auditor.field_paths import Path, find_item, format_path, set_at
 from auditor.scenario.yaml.document import Document
 
 LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", "cite")
-"""Sections where a lone item may stand for a list of one."""
+"""Sections that accept a single item as a list of one."""
 
 EVERY = "*"
-"""``schemes[*].levels`` is the levels of every scheme."""
+"""Wildcard: ``schemes[*].levels`` is the levels of every scheme."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """The places of a scenario's fields, for messages.
+    """Positions of a scenario's fields, for messages.
 
     Attributes
     ----------
     document : Document or None
-        The file as it was read; None for a scenario from plain values.
+        The file; None for plain values.
     changed : tuple of Path
-        Fields that were set from outside, and so stand nowhere in the file.
+        Fields set from outside, without a position in the file.
     swept : tuple of (Path, Path)
-        Fields that a sweep has set, each with the place of the value under ``sweep``.
+        Swept fields, each with the path of its value under ``sweep``.
     """
 
     document: Document | None = field(default=None, repr=False)
@@ -36,7 +36,7 @@ class Places:
     swept: tuple[tuple[Path, Path], ...] = ()
 
     def problem(self, path: Path, message: str, key: bool = False) -> Problem:
-        """Return a problem with its place; ``key`` says that the key is at fault and not its value."""
+        """Return an error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
                 return self._at(origin, f"makes an invalid scenario: {Problem(format_path(path), message)}", key=False)
@@ -50,19 +50,19 @@ class Places:
         return Problem(format_path(path), message, self.document.file, line, column)
 
     def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
-        """Return problems in the order of the file, each once."""
+        """Return unique errors in file order."""
         problems = dict.fromkeys(self.problem(*item) for item in found)
         return sorted(problems, key=lambda problem: (problem.line or 0, problem.column or 0))
 
 
 def _as_written(value: Any, path: Path) -> Path:
-    """Return where a path leads in a file that gives a lone item for a list of one: ``schemes: {name: …}``."""
+    """Return a path in a file that may have single items for lists."""
     lone = isinstance(value, dict) and len(path) > 1 and path[1] == 0 and not isinstance(value.get(str(path[0])), list)
     return (path[0], *path[2:]) if lone else path
 
 
 def spelt_out(value: Any) -> Any:
-    """Return a document with its short forms written out, so that there is room to set something below them."""
+    """Return a document without short forms, so that nested fields can be set."""
     if not isinstance(value, dict):
         return value
     long = {name: [value[name]] for name in LISTS if isinstance(value.get(name), (str, dict))}
@@ -71,12 +71,12 @@ def spelt_out(value: Any) -> Any:
 
 
 def named(value: Any, path: Path) -> list[Path]:
-    """Return the places that a path names, items by number: ``schemes[corner-wave]``, or ``schemes[*]`` for every one.
+    """Return the numbered paths of ``schemes[corner-wave]`` or ``schemes[*]``.
 
     Raises
     ------
     AuditorError
-        ``[*]`` stands for the items of something that is no list.
+        ``[*]`` is applied to something other than a list.
     """
     places: list[tuple[Path, Any]] = [((), value)]
     for element in path:
@@ -104,12 +104,12 @@ def _child(here: Any, element: str | int) -> Any:
 
 
 def put(value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
-    """Return a document's value with places changed, and the places, items by number.
+    """Return a document with changes applied, and the numbered paths.
 
     Raises
     ------
     AuditorError
-        A path leads nowhere.
+        A path is invalid.
     """
     changed: list[Path] = []
     value = spelt_out(value)

@@ -1,4 +1,4 @@
-"""The YAML 1.2 core schema: which unquoted texts are numbers, truth values or null, and which stay text.
+"""YAML 1.2 core schema: numbers, truth values, null and text.
 
 =====================  ==================================================
 written                read as
@@ -25,7 +25,7 @@ from auditor.parameters import kind_of
 
 Scalar: TypeAlias = str | int | float | bool | None
 
-# Far above any count or seed, far below the 4300 digits at which Python itself refuses to convert or to print.
+# Above any count or seed, below Python's limit of 4300 digits.
 MAX_DIGITS = 1000
 
 CORE_PREFIX = "tag:yaml.org,2002:"
@@ -57,20 +57,10 @@ _TAGS: dict[str, type] = {
 def resolve(text: str) -> Scalar:
     """Read an unquoted scalar by the core schema.
 
-    Parameters
-    ----------
-    text : str
-        The scalar as it stands in the document.
-
-    Returns
-    -------
-    str, int, float, bool or None
-
     Raises
     ------
     ValueError
-        When it is a number that cannot be held: an integer of more than `MAX_DIGITS` digits, or a decimal beyond the
-        range of a double (which would become infinity without a word).
+        An integer has more than `MAX_DIGITS` digits, or a decimal exceeds the range of a double.
 
     Examples
     --------
@@ -86,21 +76,16 @@ def resolve(text: str) -> Scalar:
 
 
 def resolve_tagged(tag: str, text: str) -> Scalar:
-    """Read a scalar that carries an explicit core tag, such as ``!!str 5``.
+    """Read a scalar with an explicit core tag, for example ``!!str 5``.
 
-    Parameters
-    ----------
-    tag : str
-        The full tag, as ``tag:yaml.org,2002:str``.
-    text : str
-        The scalar, quoted or not.
+    The tag is complete, as ``tag:yaml.org,2002:str``. The text may be quoted.
 
     Raises
     ------
     KeyError
-        When the tag is not one of the core scalar tags.
+        The tag is not a core scalar tag.
     ValueError
-        When the text is not a value of that kind.
+        The text is not a value of this kind.
     """
     wanted = _TAGS[tag]
     if wanted is str:
