@@ -2,6 +2,6 @@
 
 ``engine`` chooses between ``numeric_engine`` (moments and rows) and ``categorical_engine`` (counts and
 posteriors), which put the rooms below together: ``base``, ``numeric``, ``attempts``, ``counts``, ``categorical``,
-``anonymity``, ``measures``, ``pooling`` and ``drawn_law``. None of these imports a module that stands here.
+``anonymity``, ``measures``, ``pooling``, ``drawn_law`` and ``law_tests``. None of these imports a module that stands here.
 Uses the rooms up to ``auditor.scenario``; many releases, workers and checkpoints are ``auditor.runs``.
 """
