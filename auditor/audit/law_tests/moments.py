@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.audit.law_tests.battery import Largest
-from auditor.audit.law_tests.chosen_rows import some_copies
+from auditor.audit.law_tests.chosen_rows import MOST_COORDINATES, some_copies
 from auditor.audit.law_tests.scores import COARSEST, coordinate_name, whitening
 from auditor.numerics.moments import Moments
 from auditor.numerics.statistics import correlation_tail, tail
@@ -27,8 +27,6 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array
 
-MOST_COORDINATES = 256
-"""Copies times attributes that are tested; of more, some copies, evenly spread."""
 DIGITS = 2.0**-46
 """Rounding of a sum of products, relative to the squares in it."""
 
