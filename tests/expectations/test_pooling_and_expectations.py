@@ -335,11 +335,12 @@ def test_observations_needed_decide_with_their_power():
 
 
 def test_more_rows_are_named_even_when_the_estimate_lies_above_the_margin():
-    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): pooling(None, gain=0.02, error=0.02)})
+    insider = InsiderGain(1, (1, 2), (math.sqrt(0.02),), (0.05,), (100.0,), 200)
+    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): Pooling(None, (0.02,), (0.02,), 31, insider=insider)})
     found = NoCollusionGain().judge(Evidence([], [release]))
     assert found.status == "undecided"
-    z = quantile(1 - 0.05 / 2) + quantile(0.8)  # at a level shared with what boosted trees say
-    assert f"about {math.ceil(200 * (z * 0.02 / 0.01) ** 2):,} rows would settle it" in found.why
+    z = quantile(1 - 0.05 / 2) + quantile(0.8)  # at a level shared with the best linear attack's guard
+    assert f"about {math.ceil(200 * (z * 0.05 / 0.1) ** 2):,} rows would settle it" in found.why
 
 
 def test_too_few_rows_to_learn_from_are_undecided_and_no_crash():

@@ -1,6 +1,6 @@
 """Leaks in the noise of the copies: shared, repeated, missing, or made to depend on the record.
 
-Where a description says that pooling gains under 1 %, a learner of boosted trees gained no more in 20,000 rows (−0.5 to 0.4 %, each known to ± 0.4 %):
+Where a description says that pooling gains under 1 %, a learner gained no more in 20,000 rows (−0.5 to 0.4 %, each known to ± 0.4 %):
 what is wrong there is each copy alone, and ``noise-follows-law`` is what should find it.
 """
 
