@@ -94,7 +94,7 @@ LEAKS = {
         normal, lambda rng, X: [X + rng.standard_normal(X.shape) * np.where(rng.random(X.shape) < 0.1, 50.0, 0.01)], (0.35, 0.35)),
     "half of the records in each copy": Leak(normal, held_in_halves, (0.35, 0.35)),
     "values that five copies agree on": Leak(normal, exchanged, (0.15, 0.15)),
-    "a factor that another copy shows": Leak(skewed, lambda rng, X: [X * (f := skewed(rng)), f], (0.02, 0.02)),
+    "a factor that another copy shows": Leak(skewed, lambda rng, X: [X * (f := skewed(rng)), f], (0.06, 0.06)),
     "factors of either sign": Leak(normal, lambda rng, X: [X * (f := 9.0 * rng.standard_normal(X.shape)), f], (0.01, 0.01)),
     "noise in whole hundreds": Leak(people, lambda rng, X: [X + STEPS[0] * rng.integers(-300, 301, X.shape)], (0.01, 0.01, 0.01)),
     "noise in steps of 128": Leak(people, lambda rng, X: [X + STEPS[1] * rng.integers(-300, 301, X.shape)], (0.01, 0.01, 0.01)),

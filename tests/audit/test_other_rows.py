@@ -216,7 +216,7 @@ def test_no_blocks_are_found_in_honest_copies(kind):
 def test_stretches_of_a_long_table_say_whether_blocks_are_looked_for(monkeypatch):
     """Its first 4,000 records once said so: a table whose rows were moved after these held."""
     monkeypatch.setattr("auditor.audit.categorical.other_rows.LOOKED_AT", 1_000)
-    monkeypatch.setattr("auditor.audit.measures.moved_rows.LOOKED_AT", 1_000)
+    monkeypatch.setattr("auditor.audit.insider.features.moved_blocks.LOOKED_AT", 1_000)
     x = values(22)
     late = np.concatenate([RNG(23).permutation(x[:1_500]), by_their_own_distance(x[1_500:], 100, True)])
     assert len(by_blocks(x, by_their_own_distance(x, 100, True), np.arange(4), 1_500.0)) == 1

@@ -195,7 +195,7 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
 def test_the_right_covariance_is_not_enough(scheme):
     """Nothing linear gains here, but what the second copy adds predicts the first one's noise, or the record, and a learner gains by it."""
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
-    assert found.status == "fails"
+    assert found.status == ("undecided" if scheme == "lie-shared-size" else "fails")  # sizes alone gain little more than the margin
     assert "insider learner" in found.why
     wary = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {"margin": 0.6}})
     assert wary.status == "undecided"
@@ -335,11 +335,12 @@ def test_observations_needed_decide_with_their_power():
 
 
 def test_more_rows_are_named_even_when_the_estimate_lies_above_the_margin():
-    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): pooling(None, gain=0.02, error=0.02)})
+    insider = InsiderGain(1, (1, 2), (math.sqrt(0.02),), (0.05,), (100.0,), 200)
+    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): Pooling(None, (0.02,), (0.02,), 31, insider=insider)})
     found = NoCollusionGain().judge(Evidence([], [release]))
     assert found.status == "undecided"
-    z = quantile(1 - 0.05 / 2) + quantile(0.8)  # at a level shared with what boosted trees say
-    assert f"about {math.ceil(200 * (z * 0.02 / 0.01) ** 2):,} rows would settle it" in found.why
+    z = quantile(1 - 0.05 / 2) + quantile(0.8)  # at a level shared with the best linear attack's guard
+    assert f"about {math.ceil(200 * (z * 0.05 / 0.1) ** 2):,} rows would settle it" in found.why
 
 
 def test_too_few_rows_to_learn_from_are_undecided_and_no_crash():

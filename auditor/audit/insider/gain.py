@@ -149,7 +149,7 @@ def correlations(x: Array, copies: Sequence[Array], unmix: Array | None = None) 
         for model, f, tested in zip(models, first, parts[::-1], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
             apart[tested] = (model.predict(whole) - np.mean([model.predict(each) for each in replaced], axis=0))[tested]
-        if r.std() > KNOWN * max((best - x)[:, j].std(), x[:, j].std()) and apart.any():
+        if r.std() > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max()) and apart.any():
             w, scale = r * apart, np.sqrt((r**2).sum() * (apart**2).sum())
             squares = w**2
             found[:, j] = w.sum() / scale, np.sqrt(squares.sum()) / scale, max(1.0, squares.sum() ** 2 / (squares**2).sum() - 1.0)

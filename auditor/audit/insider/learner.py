@@ -42,6 +42,8 @@ HELPS = 3.5
 """Score above which a column is used."""
 FAR = 8.0
 """Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make nor hide a column."""
+FAR_OUT = 3.0
+"""Deviations at which a cell is cut off that a prediction is a multiple of."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
 """Columns that are used, and of one family."""
 SCORED_ROWS = 2_500
@@ -80,7 +82,29 @@ class Chosen(NamedTuple):
     saved: float
     """Share of a target's mean square that bin means save in held-out rows."""
     values: Array
-    """Column and bin means in all rows, those of training rows learnt from the other part, shape (n, 1 + T)."""
+    """Column, mean of ``r`` and mean of ``r y`` times y in all rows, those of training rows learnt from the other part, shape (n, 3)."""
+
+    def of(self, shown: Shown, slope: Slope) -> Array:
+        """Return these values for any cells."""
+        v = self.column(shown)
+        return _columns(v, self.encoder(v), slope(shown))
+
+
+class Slope(NamedTuple):
+    """First cell ``y`` of an attribute, in its deviations in the training rows."""
+
+    attribute: int
+    mean: float
+    deviation: float
+
+    def __call__(self, shown: Shown) -> Array:
+        """Return y, shape (n,), at most ``FAR_OUT`` from 0."""
+        return np.clip((shown.filled[:, 0, self.attribute] - self.mean) / self.deviation, -FAR_OUT, FAR_OUT)
+
+
+def _columns(v: Array | Indices, means: Array, y: Array) -> Array:
+    """Return a column, its predictions of r, and of r as a multiple of y, shape (n, 3)."""
+    return np.column_stack([v.astype(np.float64), means[:, 0], means[:, 1] * y])
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,21 +121,24 @@ class Task:
         Training rows.
     parts : tuple of two ndarrays of int
         These, dealt into two parts.
+    slope : Slope
+        Computes ``y``.
     """
 
     known: Known
     targets: Array
     taught: Indices
     parts: tuple[Indices, Indices]
+    slope: Slope
 
     @classmethod
     def of(cls, shown: Shown, known: Known, taught: Indices, rng: np.random.Generator) -> Task:
         """Deal the training rows into two parts."""
         dealt = rng.permutation(taught)
-        y = shown.filled[:, 0, known.attribute]
-        slope = (y - y[taught].mean()) / (y[taught].std() or 1.0)
+        y = shown.filled[taught, 0, known.attribute]
+        slope = Slope(known.attribute, float(y.mean()), float(y.std()) or 1.0)
         parts = np.sort(dealt[: len(dealt) // 2]), np.sort(dealt[len(dealt) // 2 :])
-        return cls(known, np.column_stack([known.left, known.left * slope]), taught, parts)
+        return cls(known, np.column_stack([known.left, known.left * slope(shown)]), taught, parts, slope)
 
 
 def edges_of(v: Array | Indices) -> Array | None:
@@ -158,7 +185,7 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
                 edges = edges_of(v)
                 bins = binned(v, edges)
                 for each, task in zip(tried, tasks, strict=True):
-                    each.append(_try(column, [v, v, v], [bins, bins, bins], [edges] * 3, task))
+                    each.append(_try(shown, column, [v, v, v], [bins, bins, bins], [edges] * 3, task))
         for best, each in zip(found, tried, strict=True):
             best += sorted((one for one in each if one is not None), key=lambda one: -one.saved)[:MOST_OF_FAMILY]
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
@@ -172,12 +199,12 @@ def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
         if all(name in each for each in by_part):
             values = [each[name](shown) for each in by_part]
             edges = [edges_of(v) for v in values]
-            tried.append(_try(column, values, [binned(*each) for each in zip(values, edges, strict=True)], edges, task))
+            tried.append(_try(shown, column, values, [binned(*each) for each in zip(values, edges, strict=True)], edges, task))
     return tried
 
 
 def _try(
-    column: Column, values: Sequence[Array | Indices], bins: Sequence[Indices], edges: Sequence[Array | None], task: Task
+    shown: Shown, column: Column, values: Sequence[Array | Indices], bins: Sequence[Indices], edges: Sequence[Array | None], task: Task
 ) -> Chosen | None:
     """Return a column if it helps, its values those that all training rows and each part taught."""
     size = int(bins[0].max()) + 1
@@ -195,10 +222,11 @@ def _try(
         return None
     power = np.maximum((task.targets[task.taught] ** 2).mean(axis=0), 1e-300)
     encoder = Encoder(edges[0], np.vstack([bin_means(bins[0][task.taught], task.targets[task.taught], size), np.zeros((1, 2))]))
-    found = np.column_stack([values[0].astype(np.float64), encoder.means[bins[0]]])
+    y = task.slope(shown)
+    found = _columns(values[0], encoder.means[bins[0]], y)
     for k in (0, 1):
         rows = task.parts[1 - k]
-        found[rows] = np.column_stack([values[1 + k][rows], means[k][bins[1 + k][rows]]])
+        found[rows] = _columns(values[1 + k][rows], means[k][bins[1 + k][rows]], y[rows])
     return Chosen(column, encoder, float((np.where(helps, mean, 0.0) / power).max()), found)
 
 
@@ -207,6 +235,7 @@ class Model:
     """Predicts an attribute from cells; ``low`` and ``high``, which bound predictions, are three times as wide as the training rows."""
 
     chosen: list[Chosen]
+    slope: Slope
     linear: Array = field(repr=False)
     scale: tuple[Array, Array] = field(repr=False)
     trees: Any
@@ -219,8 +248,7 @@ class Model:
 
     def steps(self, shown: Shown) -> tuple[Array, Array]:
         """Return predictions by least squares alone, and with trees, shapes (n,)."""
-        columns = [one.column(shown) for one in self.chosen]
-        values = np.hstack([shown.flat, *(np.column_stack([v, one.encoder(v)]) for one, v in zip(self.chosen, columns, strict=True))])
+        values = np.hstack([shown.flat, *(one.of(shown, self.slope) for one in self.chosen)])
         linear = self.linear_only(values)
         more = 0.0 if self.trees is None else self.trees.predict(_for_trees(values, shown))
         return np.clip(linear, self.low, self.high), np.clip(linear + more, self.low, self.high)
@@ -274,7 +302,7 @@ def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Tr
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
     linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
     low, high = float(y[taught].min()), float(y[taught].max())
-    model = Model(chosen, linear, (scale[0], used), None, low - (high - low), high + (high - low))
+    model = Model(chosen, task.slope, linear, (scale[0], used), None, low - (high - low), high + (high - low))
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model

@@ -24,9 +24,9 @@ from auditor.numerics.statistics import standard_ranks
 from auditor.registry import register
 from auditor.types import Array, Indices
 
-WINDOW, HOP, REACH = 128, 32, 1024
+WINDOW, HOP, REACH = 64, 16, 1024
 """Records of a window, records from one window to the next, and the largest distance that is tried."""
-TURNED = 2187
+TURNED = 2160
 """Length of the Fourier transforms, at least ``WINDOW + 2 REACH``."""
 SIDE = 8
 """Records on one side that tell on which side of a block's edge a record stands."""
