@@ -349,7 +349,7 @@ def test_command_line_perturbs_categories(tmp_path):
     assert set(second["disease"]) == {"flu", "HIV"}
     assert list(second) == ["disease"]
     with pytest.raises(AuditorError, match="--columns"):
-        write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out")
+        write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "other")
 
 
 @pytest.mark.parametrize(

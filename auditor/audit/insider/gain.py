@@ -41,8 +41,8 @@ KNOWN = 1e-9
 """Share of the noise's or the data's deviation up to which the residual of the best copy is rounding."""
 RUN = 64
 """Neighbouring rows that are taken together from a long table."""
-PROVED_FITS = 2
-"""Coalitions that are measured where a law decides, the widest first."""
+PROVED_FITS = 1
+"""Coalitions that are measured where a law decides: the widest."""
 SHIFTS = 3
 """Other records whose differences a record is shown with."""
 
@@ -63,7 +63,7 @@ def insider_gains(
     law : NoiseLaw or None
         Says which copy has the least noise; without it, the rows do.
     proved : bool
-        Whether the law decides: then only the ``PROVED_FITS`` widest coalitions are measured.
+        Whether the law decides: then only the widest coalition is measured.
     """
     whole = np.isfinite(x).all(axis=1) & np.all([np.isfinite(copy).all(axis=1) for copy in copies], axis=0)
     x, copies = x[whole], [copy[whole] for copy in copies]
