@@ -55,6 +55,8 @@ HISTORY = 6e-10
 """To look a record's value up in one more copy, for the size of its history."""
 FITTED_CELL = 1.3e-7
 """To fit a value of the original to one of the cells that a coalition holds of its record, where nobody states a law."""
+SEEDS = 3.5
+"""To draw the first values of all guessable seeds, where copies come from files."""
 GEOMETRY = 0.04
 """Distances and clusters of one copy."""
 FOLD, FOLD_ROW = 1e-3, 3e-6
@@ -122,7 +124,8 @@ def numeric_seconds(here: Scenario, use: SchemeUse, tried: Iterable[Try], rows: 
     seconds += GEOMETRY * copies * (here.measure("geometry") is not None)
     if here.utility is not None:
         seconds += copies * len(here.utility.models) * here.utility.folds * (FOLD + FOLD_ROW * rows)
-    return seconds, tree_seconds(here, rows, width, copies)
+    from_files = scheme is not None and not scheme.makes_copies
+    return seconds, tree_seconds(here, rows, width, copies) + SEEDS * from_files
 
 
 def _scheme(use: SchemeUse) -> Scheme | None:

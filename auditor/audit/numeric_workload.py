@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from auditor import registry
 from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
@@ -26,6 +27,8 @@ TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
 """Arrays as large as the table, as the moments of all rows, as all maps, and as the noise that is looked at row by row: those that there
 are at once. These four, and the next, are fitted together to the peaks of 24 whole runs with their pages, of 2 to 1,000 copies and 2 to
 500 attributes (all within 1.0 to 1.5)."""
+INSIDER = 120 * 2**20
+"""Of scikit-learn, and of the first draws of known generators, where copies come from files."""
 REDRAWN = 18
 """Arrays as large as the moments, where they are drawn again for what was estimated; beside those of each part of what was chosen."""
 BIN_BYTES = 250
@@ -61,7 +64,8 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     tried = list(tries(here, use, copies))
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
-    memory = process_bytes(table) + imported + _numeric_memory(here, table, use, copies, tried)
+    insider = 0 if registry.get("scheme", use.name).makes_copies else INSIDER
+    memory = process_bytes(table) + imported + insider + _numeric_memory(here, table, use, copies, tried)
     spread = here.measure("error-distribution")
     bins = 0 if spread is None else table.width * int(spread.options["bins"])
     results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS)) + BIN_BYTES * bins * sum(held for *_, held in tried)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import auditor
 from auditor.audit.insider_noise.coincidences import coincidences, one_to_one, solve
 from auditor.audit.insider_noise.density import conditional_density, fitted_density
 from auditor.audit.insider_noise.equal_noise import Arrangement, arrangement, resolutions
 from auditor.audit.insider_noise.finding import line_squares
 from auditor.audit.insider_noise.generators import STREAMS, _standard, all_seeds, first_draws, known_generators
 from auditor.audit.insider_noise.noise_density import dependent_attributes, noise_density
-from tests.audit.test_fitted_to_originals import audit
 
 RNG = np.random.default_rng
 ROWS = 1_500
@@ -25,6 +26,19 @@ def table(seed=0, rows=ROWS):
     rng = RNG(FRESH + seed)
     mixed = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]])
     return np.column_stack([np.exp(0.5 * mixed[:, 0]), 40.0 + 12.0 * mixed[:, 1], np.round(30.0 + 10.0 * mixed[:, 2])])
+
+
+def audit(folder, X, copies):
+    """Audit copies in files, vouching that they are the table's."""
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.to_csv(folder / "original.csv", index=False)
+    for number, copy in enumerate(copies):
+        pd.DataFrame(copy, columns=["a", "b"]).to_csv(folder / f"copy-{number}.csv", index=False)
+    scheme = {"name": "published", "copies": [str(folder / f"copy-{number}.csv") for number in range(len(copies))], "aligned": True}
+    return auditor.run({
+        "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr", "llse"], "coalitions": "subsets",
+        "knowledge": ["perfect"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+    })  # fmt: skip
 
 
 def by_coalition(findings):

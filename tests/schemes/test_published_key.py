@@ -179,7 +179,9 @@ def test_rows_order_and_dropped_records_go_with_their_keys(folder):
     found = auditor.run(scenario("y1.csv", data=data, key="id"))
     X.head(80).drop(index=3).to_csv("dropped.csv", index=False)
     wanted = auditor.run(scenario("y1.csv", data={"source": "dropped.csv"}, key="id"))
-    measured, expected = ({key: value for key, (value, _) in figures(result).items()} for result in (found, wanted))
+    measured, expected = (  # the insider deals rows into halves by their place
+        {key: value for key, (value, _) in figures(result).items() if key[0] != "fitted-to-originals"} for result in (found, wanted)
+    )
     assert measured == pytest.approx(expected, rel=1e-9)
     assert found.releases[0].notes == wanted.releases[0].notes
 

@@ -29,6 +29,7 @@ NAME = "known-generator"
 DRAWS = 24
 TWISTER_DRAWS = 96
 """Doubles of which nearly every seed makes ``DRAWS`` normals by rejection."""
+BLOCKS = 16
 SAME = 0.99
 LAST_SEED = 65_535
 POPULAR = (
@@ -158,13 +159,16 @@ def all_seeds() -> Indices:
 
 @cache
 def first_draws() -> dict[str, NDArray[np.float32]]:
-    """Return the first draws of all seeds by stream, shape (S, DRAWS).
+    """Return the first draws of all seeds by stream, shape (S, DRAWS), rows standardised.
 
-    Rows are standardised. A process draws them once, in three seconds.
-
-    Numpy's ``RandomState`` and Python seed the Mersenne Twister differently. Each seed is drawn once for all laws.
+    A process draws them once, in three seconds. Blocks of seeds keep memory below 200 MB.
     """
-    seeds = all_seeds().tolist()
+    parts = [_first_draws(seeds.tolist()) for seeds in np.array_split(all_seeds(), BLOCKS)]
+    return {stream: np.concatenate([part[stream] for part in parts]) for stream in STREAMS}
+
+
+def _first_draws(seeds: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+    """Numpy's ``RandomState`` and Python seed the Mersenne Twister differently; each seed is drawn once for all laws."""
     legacy, python, doubles, normals = (np.empty((len(seeds), width)) for width in (TWISTER_DRAWS, TWISTER_DRAWS, DRAWS, DRAWS))
     twister = np.random.RandomState()
     for place, seed in enumerate(seeds):

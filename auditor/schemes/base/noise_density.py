@@ -146,7 +146,7 @@ def excess_kurtosis(distribution: Distribution, v: float) -> float:
 
 
 def _gaussian(t: Array, s: float, unit: float) -> Array:
-    z = np.minimum(np.abs(t) / s, 40.0)  # farther out the density is 0, and larger squares may overflow
+    z = np.minimum(np.abs(t), 40.0 * s) / s  # farther out the density is 0, and larger quotients may overflow
     return np.asarray(np.exp(-0.5 * z * z) / (s * np.sqrt(2.0 * np.pi)))
 
 
