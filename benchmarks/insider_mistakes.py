@@ -1,6 +1,6 @@
 """Realistic mistakes in noise: the share that a knowing adversary leaves, and the share that an audit reports.
 
-``python -m benchmarks.insider_mistakes`` audits each mistake in 10,000 rows, without a stated law; ``--only WORD`` those whose name has it;
+``python -m benchmarks.insider_mistakes > docs/evidence/mistakes.md`` audits each mistake in 10,000 rows; ``--only WORD`` some of them;
 ``--honest`` audits releases without a mistake by the same attacks; ``--time`` measures their processor time.
 
 A share left is a mean squared error over an attribute's variance. «before» is the least by attacks that do not know the noise.
@@ -273,8 +273,18 @@ def ratio(reported: np.ndarray, truth: np.ndarray) -> float:
     return float((np.maximum(reported, 0.01) / np.maximum(truth, 0.01)).max())
 
 
+HEADING = """# Mistakes in noise
+
+<!-- Written by `python -m benchmarks.insider_mistakes > docs/evidence/mistakes.md`; do not edit. -->
+
+Copies of 10,000 rows without a stated law. *Truth* is the share that an adversary who knows the mistake leaves. *Before* is the least share
+by attacks that do not know the noise, *after* by all. *Ratio* is the largest quotient of a reported and a true share.
+"""
+
+
 def report_mistakes(word: str) -> None:
-    """Print a line for each mistake."""
+    """Print the page: a line for each mistake."""
+    print(HEADING)
     print("| mistake | truth | before | ratio | after | ratio | exposure ≥ 0.5 | cause |")
     print("| --- | --: | --: | --: | --: | --: | --- | --- |")
     for number, (name, make) in enumerate(mistakes().items()):

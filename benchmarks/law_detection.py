@@ -1,6 +1,6 @@
 """Detection of faulty noise and false alarms of `noise-follows-law`.
 
-`python -m benchmarks.law_detection` prints two Markdown tables.
+`python -m benchmarks.law_detection > docs/evidence/faults.md` writes the page.
 
 `--rows 1000,10000`, `--releases 3`, `--honest 1000` and `--only TEXT` choose the cases.
 """
@@ -19,6 +19,13 @@ from auditor.errors import DataError
 from auditor.results.evidence import LawTest
 from tests.audit.law_faults import FAULTS, GRIDS, HONEST, KINDS, honest
 
+HEADING = """# Planted faults
+
+<!-- Written by `python -m benchmarks.law_detection > docs/evidence/faults.md`; do not edit. -->
+
+p-values of faulty noise after Holm's correction, with the test that finds it. In italics: not found at 10⁻⁴. [The method](../method.md)
+explains the tests, [mistakes](mistakes.md) lists copies without a law, [mended](mended.md) the faults of the program.
+"""
 LEVEL = 1e-4
 """Chance of a false «fails» at which `noise-follows-law` decides."""
 ALARM_LEVELS = (0.05, 0.01, 1e-4)
@@ -73,7 +80,7 @@ def false_alarms(releases: int, seed: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1000,10000,100000")
     parser.add_argument("--releases", type=int, default=1)
@@ -82,9 +89,10 @@ def main() -> None:
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    print(HEADING)
     for line in detection([int(n) for n in arguments.rows.split(",")], arguments.releases, arguments.only):
         print(line, flush=True)
-    print()
+    print("\n## False alarms\n")
     for line in false_alarms(arguments.honest, arguments.seed):
         print(line, flush=True)
 

@@ -21,7 +21,7 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
-TREE_BYTES, FITTED_COLUMN = 150, 350_000
+TREE_BYTES, FITTED_COLUMN = 100, 350_000
 """Of boosted trees, for each value of the copies; and of a fitted attack that is not linear, for each attribute of a coalition."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
 """Arrays as large as the table, as the moments of all rows, as all maps, and as the noise that is looked at row by row: those that there

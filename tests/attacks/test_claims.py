@@ -31,7 +31,7 @@ class Claim(NamedTuple):
 CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where it fails
     "ndr": (
         Claim("survey-example-3.6", "normalized_error", {"attack": "ndr", "at-most": 0.06}, "Wins when noise is small beside the data"),
-        Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": "ndr (as released)", "at-least": 5}, "Fails when noise is larger than the data"),
+        Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": "ndr (as released)", "at-least": 5}, "Fails if the noise is larger than the data"),
     ),
     "udr": (
         Claim("survey-additive", "ranking", {"scheme": "like the data", "order": ["udr (learnt prior)", "udr (no correlations)", "MAP (normal prior)"]}, "reconstructed on clustered or skewed ones"),
@@ -71,7 +71,7 @@ CLAIMS: dict[str, tuple[Claim, Claim]] = {  # attack: where it succeeds, where i
     ),
     "distribution-analysis": (
         Claim("survey-example-3.6", "normalized_error", {"attack": ["em", "iteration", "posterior-mean"], "at-most": 0.013}, "Wins on clustered attributes and bounded noise"),
-        Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": ["MAP (learnt prior)", "distribution-analysis", "udr (learnt prior)"], "at-least": 0.9}, "Few records or strong noise make the reconstruction a blur"),
+        Claim("survey-additive", "normalized_error", {"scheme": "strong noise", "attack": ["MAP (learnt prior)", "distribution-analysis", "udr (learnt prior)"], "at-least": 0.9}, "Few records or strong noise blur the reconstruction"),
     ),
     "joint-distribution-analysis": (
         Claim("survey-rare-cells", "rare_disclosed", {"scheme": "coloured", "attack": "together", "coalition": [1], "at-least": 0.05}, "finds the rare records in it"),

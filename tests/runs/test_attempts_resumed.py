@@ -20,7 +20,7 @@ from auditor.runs.journal import NAME, _line
 
 ROWS = 6_250
 BLOCKS = 2
-ATTEMPTS = 10
+ATTEMPTS = 9
 """Two attacks on rows with two states of knowledge, on two schemes, and trees on one that pooling is judged of, in two parts; `ndr` is linear
 and is none."""
 
