@@ -18,13 +18,14 @@ for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 collect_ignore = ["scenarios/quickstart.yaml"]  # tests/reports/test_report_readme.py runs and judges it, and needs what it finds
 
 SLOW = {
-    "batches", "both-worlds", "guarantees", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records", "li2012-example",
-    "li2012-fig2", "li2012-fig3", "li2012-fig4", "li2012-fig4-wisconsin", "li2012-fig5", "lossless-noises",
-    "low-order-bits", "nested-anonymity", "official-statistics", "population-sample", "record-linkage", "serial", "serial-categories",
-    "strongest-joint", "strongest-kinds", "strongest-kinds-mixture", "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity",
-    "survey-known-sample", "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rare-cells", "survey-rotation",
-    "survey-rotation-noise", "survey-tables", "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5", "xiao2009-fig6",
-    "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
+    "batches", "both-worlds", "guarantees", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records",
+    "li2012-example", "li2012-fig2", "li2012-fig3", "li2012-fig4", "li2012-fig4-wisconsin", "li2012-fig5",
+    "lossless-noises", "low-order-bits", "nested-anonymity", "official-statistics", "population-sample",
+    "record-linkage", "serial", "serial-categories", "strongest-joint", "strongest-kinds", "strongest-kinds-mixture",
+    "strongest-kinds-series", "survey-additive", "survey-ica", "survey-kanonymity", "survey-known-sample",
+    "survey-most-exposed", "survey-privacy-measures", "survey-projection", "survey-rare-cells", "survey-rotation",
+    "survey-rotation-noise", "survey-tables", "theorem-4", "uniform-quickstart", "with-records", "xiao2009-fig5",
+    "xiao2009-fig6", "xiao2009-fig7", "xiao2009-fig8", "xiao2009-fig8-multi-pert",
 }  # fmt: skip
 """More than about four seconds each, together nine tenths of the time of all. Of every family of schemes a quick one is left but of
 k-anonymity, which tests/schemes/test_k_anonymity.py audits."""
