@@ -280,3 +280,12 @@ def test_what_undoes_a_root_by_hand_in_any_units_and_of_a_total():
     parts = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])  # a total beside its parts: two normals' worth
     through = undo_root(parts) @ parts @ undo_root(parts).T
     np.testing.assert_allclose(np.linalg.eigvalsh(through), [0.0, 1.0, 1.0], atol=1e-9)
+
+
+def test_a_sign_that_alternates_along_the_file_is_found():
+    rng = RNG(2**42)
+    x = np.exp(rng.normal(size=(6_000, 1)))
+    first = x + 2.0 * rng.normal(size=x.shape)
+    sign = np.where(np.arange(len(x)) % 2, 1.0, -1.0)[:, None] * np.sign(x - np.median(x))
+    r, error, _ = correlations(x, [first, first + 2.0 * sign * np.abs(rng.normal(size=x.shape))])
+    assert r[0] > 5.0 * error[0]

@@ -1,4 +1,4 @@
-"""Products of signs and sizes of any number of columns, found by a Walsh–Hadamard transform."""
+"""Products of signs, sizes and row parities, by a Walsh–Hadamard transform."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from auditor.process.deferred import scipy
 from auditor.registry import register
 from auditor.types import Array, Indices
 
-MOST_BITS = 14
-"""Signs and sizes that are multiplied."""
+MOST_BITS, PLACE_BITS = 14, 2
+"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along the file."""
 SURE = 5.0
 """Amount by which the largest of m powers exceeds ln m once in 150 times."""
 
 
 @register
 class Signs(Feature):
-    """The product of signs and of «large or small» that predicts the residual best."""
+    """The product of signs, sizes and row parities that predicts the residual best."""
 
     name, learns = "signs", True
 
@@ -30,7 +30,7 @@ class Signs(Feature):
         there = np.flatnonzero(np.isfinite(known.left))
         left = known.left[there] - known.left[there].mean()
         above = bits(shown)
-        if not above.shape[1] or not left.any():
+        if not left.any():
             return
         pattern = above[there] @ (1 << np.arange(above.shape[1]))
         sums = walsh(np.bincount(pattern, left, 1 << above.shape[1]).astype(np.float64)[None])[0]
@@ -42,7 +42,7 @@ class Signs(Feature):
 
 
 def bits(shown: Shown) -> NDArray[np.bool_]:
-    """Return which values are above their median, and which of the differences are large, shape (n, at most ``MOST_BITS``)."""
+    """Return which values are above their median, and which of the differences are large, and low bits of the row number, shape (n, b)."""
     few = MOST_BITS // 2
     d = np.hstack([shown.differences[:, : few - 1], shown.flat])[:, :few]
     values = np.hstack([d, np.abs(d - np.median(d, axis=0))])
@@ -50,7 +50,8 @@ def bits(shown: Shown) -> NDArray[np.bool_]:
     lot = np.random.default_rng(0).permutation(len(values))
     ranks = np.empty(values.shape, dtype=np.intp)
     ranks[lot] = values[lot].argsort(axis=0, kind="stable").argsort(axis=0, kind="stable")
-    return np.asarray(2 * ranks >= len(values))
+    place = (np.arange(len(values))[:, None] >> np.arange(PLACE_BITS) & 1).astype(bool)
+    return np.hstack([2 * ranks >= len(values), place])
 
 
 def parity(product: int, shown: Shown) -> Indices:
