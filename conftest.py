@@ -15,7 +15,9 @@ sys.dont_write_bytecode = False
 for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
 
-collect_ignore = ["scenarios/quickstart.yaml"]  # tests/reports/test_report_readme.py runs and judges it, and needs what it finds
+collect_ignore = [
+    "scenarios/quickstart.yaml"
+]  # tests/reports/test_report_readme.py runs and judges it, and needs what it finds
 
 SLOW = {
     "batches", "both-worlds", "guarantees", "huang2005-exp2", "huang2005-exp3", "huang2005-exp4", "known-records",

@@ -6,8 +6,8 @@
 | ``T_i`` | the orthogonal matrix nearest to C_i: ``U Vᵀ`` of its singular value decomposition | (N, N) | Schönemann 1966 |
 | ``ȳ`` | ``Σ w_i T_iᵀ (y_i − ȳ_i) + ȳ_1``, weights of least noise | (N,) | |
 
-Further copies without noise add no information. Independent noise is averaged with weights 1/σ_i². Of nested noise only the
-least noisy copy is used.
+Further copies without noise add no information. Independent noise is averaged with weights 1/σ_i².
+Of nested noise only the least noisy copy is used.
 """
 
 from __future__ import annotations

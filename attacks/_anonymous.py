@@ -6,8 +6,8 @@
 | ``P_E(v)`` | share of sensitive value v in the class: the posterior of each of its records | (classes, V) |
 | ``P(v)`` | share in the copies as a whole: the prior | (V,) |
 
-A record that one copy suppresses is estimated from the other copies. A record that all copies suppress has the posterior ``P``
-and no row to be linked to.
+A record that one copy suppresses is estimated from the other copies. A record that all copies
+suppress has the posterior ``P`` and no row to be linked to.
 """
 
 from __future__ import annotations
@@ -18,7 +18,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from auditor.plugin import Array, ClassRecords, Cost, Indices, Inferred, KnownAttributes, NotApplicable, Reconstruction, RowAttack, View
+from auditor.plugin import (
+    Array,
+    ClassRecords,
+    Cost,
+    Indices,
+    Inferred,
+    KnownAttributes,
+    NotApplicable,
+    Reconstruction,
+    RowAttack,
+    View,
+)
 from auditor.schemes.generalisation.classes import counted
 from auditor.schemes.generalisation.copies import classes, ranges, released
 
@@ -31,9 +42,14 @@ def target_of(view: View) -> int:
     NotApplicable
         The adversary does not know all quasi-identifiers, or already knows the sensitive attribute.
     """
-    target, known = view.attributes.index(view.scheme["sensitive"]), {view.attributes[place] for place in view.known_columns}
+    target, known = (
+        view.attributes.index(view.scheme["sensitive"]),
+        {view.attributes[place] for place in view.known_columns},
+    )
     if not set(view.scheme["quasi"]) <= known:
-        raise NotApplicable("finds a target's class by its quasi-identifiers, so needs to know all of them")
+        raise NotApplicable(
+            "finds a target's class by its quasi-identifiers, so needs to know all of them"
+        )
     if view.scheme["sensitive"] in known:
         raise NotApplicable("looks for the sensitive attribute, which this adversary knows already")
     return target
@@ -67,7 +83,9 @@ class Classes:
         found, number = np.unique(members, axis=0, return_inverse=True)
         values, codes = np.unique(value[shown], return_inverse=True)
         counts = counted(number.ravel()[shown], codes.ravel(), (len(found), len(values)))
-        return cls(target, {tuple(row): place for place, row in enumerate(found.tolist())}, values, counts)
+        return cls(
+            target, {tuple(row): place for place, row in enumerate(found.tolist())}, values, counts
+        )
 
     @property
     def prior(self) -> Array:
@@ -91,7 +109,9 @@ class Classes:
     def number(self, copies: Sequence[ClassRecords]) -> Indices:
         """Return each record's class number."""
         found, number = np.unique(classes(copies), axis=0, return_inverse=True)
-        return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[number.ravel()]
+        return np.array([self.numbers[tuple(row)] for row in found.tolist()], dtype=np.intp)[
+            number.ravel()
+        ]
 
 
 class ClassAttack(RowAttack):
@@ -100,7 +120,9 @@ class ClassAttack(RowAttack):
     families = frozenset({"k-anonymity"})
     cost = Cost(3e-4, 3e-7)
     knowledge = (KnownAttributes.name,)
-    assumes = "The adversary knows that its target is in the table, and all of its quasi-identifiers."
+    assumes = (
+        "The adversary knows that its target is in the table, and all of its quasi-identifiers."
+    )
 
     @abstractmethod
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
@@ -130,7 +152,8 @@ def surest(sizes: Array, P_E: Array, confidence: float) -> Indices:
 
 def by_group(shares: Array, groups: Indices) -> Array:
     """Sum the shares of values, shape (…, V), within groups, shape (…, G)."""
-    if (groups == np.arange(len(groups))).all():  # the product with the identity would cost V² per class
+    # the product with the identity would cost V² per class
+    if (groups == np.arange(len(groups))).all():
         return shares
     return np.asarray(shares @ np.eye(int(groups.max()) + 1)[groups])
 
@@ -138,13 +161,16 @@ def by_group(shares: Array, groups: Indices) -> Array:
 class ClassReading(Reconstruction):
     """Estimate every attribute of a record from its class.
 
-    Quasi-identifiers are midpoints of the intersected ranges. The sensitive value is the most probable one in the class. Other
-    attributes stay as released.
+    Quasi-identifiers are midpoints of the intersected ranges. The sensitive value is the most
+    probable one in the class. Other attributes stay as released.
     """
 
     def __init__(self, attack: ClassAttack, view: View, classes: Classes) -> None:
         self._classes, self._groups = classes, attack.groups(view, classes.values)
-        self._posterior, self._prior = by_group(classes.posterior, self._groups), by_group(classes.prior, self._groups)
+        self._posterior, self._prior = (
+            by_group(classes.posterior, self._groups),
+            by_group(classes.prior, self._groups),
+        )
         self._claims = attack.claimed(classes.sizes, self._posterior, self._prior)
 
     def rows(self, copies: Sequence[ClassRecords]) -> Array:
@@ -160,7 +186,11 @@ class ClassReading(Reconstruction):
         number = self._classes.number(copies)
         size = self._classes.sizes[number]
         return Inferred(
-            attribute=self._classes.target, values=self._classes.values, groups=self._groups,
-            posterior=self._posterior[number], prior=self._prior, claims=self._claims[number],
+            attribute=self._classes.target,
+            values=self._classes.values,
+            groups=self._groups,
+            posterior=self._posterior[number],
+            prior=self._prior,
+            claims=self._claims[number],
             linked=np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0),
-        )  # fmt: skip
+        )

@@ -1,6 +1,7 @@
 """First-order error of principal axes estimated from a sample.
 
-A sample's axes are rotated by ``Ω`` relative to the population's. ``z`` is a centred record along the axes, ``λ`` their variances.
+A sample's axes are rotated by ``Ω`` relative to the population's. ``z`` is a centred record along
+the axes, ``λ`` their variances.
 
 | symbol | meaning | source |
 | --- | --- | --- |

@@ -26,7 +26,8 @@ FARTHEST = 10.0
 EM_STEPS = 5
 """Few steps: with few records, a longer fit of the prior overfits the noise."""
 UNLIKELY = 1e-9
-"""Smallest prior of a candidate relative to a uniform prior. It allows tails longer than normal ones."""
+"""Smallest prior of a candidate relative to a uniform prior. It allows tails longer than normal
+ones."""
 
 
 def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
@@ -42,7 +43,8 @@ def prior_of(view: View, j: int, step: float) -> tuple[Array, Array] | None:
     first, last = np.floor((mu - FARTHEST * std) / step), np.ceil((mu + FARTHEST * std) / step)
     if not 0.0 < std or not 1 < last - first < MOST_CANDIDATES:
         return None
-    whole, power = as_fraction(np.array([step]))  # multiples of 0.01 are not the doubles that are written as cents
+    # multiples of 0.01 are not the doubles that are written as cents
+    whole, power = as_fraction(np.array([step]))
     values = np.arange(first, last + 1.0) * whole / power
     prior = np.exp(-0.5 * ((values - mu) / std) ** 2)
     return values, shares(prior / prior.sum() + UNLIKELY / len(values))
@@ -72,10 +74,14 @@ class Posterior:
     def _joint(self, copies: Array) -> Array:
         log_f = self.channel.log_likelihood(copies, self.values) + np.log(self.prior)
         top = log_f.max(axis=1, keepdims=True)
-        joint = np.where(np.isfinite(top), np.exp(log_f - np.where(np.isfinite(top), top, 0.0)), 0.0)
+        joint = np.where(
+            np.isfinite(top), np.exp(log_f - np.where(np.isfinite(top), top, 0.0)), 0.0
+        )
         row, column = np.nonzero(joint > 1e-12)
         for place, generator, grid in self.made:
-            joint[row, column] *= STRAY + (1.0 - STRAY) * ratio(copies[row, place], self.values[column], generator, grid)
+            joint[row, column] *= STRAY + (1.0 - STRAY) * ratio(
+                copies[row, place], self.values[column], generator, grid
+            )
         return np.asarray(joint)
 
 

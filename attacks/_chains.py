@@ -1,6 +1,7 @@
 """Hidden Markov chains: posteriors and transitions from noisy categories.
 
-Long series are cut into windows that are processed in parallel, so every step is one matrix product.
+Long series are cut into windows that are processed in parallel, so every step is one matrix
+product.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -57,8 +58,8 @@ def both_ways(B: Array) -> Array:
 def passes(A: Array, pi: Array, B: Array) -> tuple[Array, Array, Array, Array]:
     """Return ``α`` and ``γ`` of every window, and their divisors.
 
-    Shapes (T, w, s) and (T, w). ``B`` is the result of ``both_ways``. ``γ_t ∝ B_t ∘ (A γ_{t+1})`` is the recursion of ``α`` in
-    reverse with a uniform start, so one loop computes both.
+    Shapes (T, w, s) and (T, w). ``B`` is the result of ``both_ways``. ``γ_t ∝ B_t ∘ (A γ_{t+1})``
+    is the recursion of ``α`` in reverse with a uniform start, so one loop computes both.
     """
     ways, chances = forward(np.stack([A, A.T]), np.stack([pi, np.ones_like(pi)])[:, None], B)
     return ways[:, 0], ways[::-1, 1], chances[:, 0], chances[::-1, 1]
@@ -68,7 +69,11 @@ def posteriors(A: Array, pi: Array, B: Array) -> Array:
     """Return every record's posterior given its neighbours, shape (b, s)."""
     alpha, gamma, _, _ = passes(A, pi, both_ways(windows(B, WINDOW, WARM_UP)))
     inner = slice(WARM_UP, WARM_UP + WINDOW)
-    P = (alpha[inner] * (gamma[WARM_UP + 1 : WARM_UP + WINDOW + 1] @ A.T)).swapaxes(0, 1).reshape(-1, B.shape[1])[: len(B)]
+    P = (
+        (alpha[inner] * (gamma[WARM_UP + 1 : WARM_UP + WINDOW + 1] @ A.T))
+        .swapaxes(0, 1)
+        .reshape(-1, B.shape[1])[: len(B)]
+    )
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
@@ -78,7 +83,8 @@ def expected_moves(A: Array, pi: Array, B: Array) -> tuple[Array, float]:
     E step of baum1970, for B of ``both_ways``.
     """
     alpha, gamma, chances, left_out = passes(A, pi, B)
-    # α_{t−1} A γ_t, the sum of a term, is c_t / d_t times the next term's sum, by the divisors of α_t and γ_t
+    # α_{t−1} A γ_t, the sum of a term, is c_t / d_t times the next term's sum, by the divisors of
+    # α_t and γ_t
     ratios = (chances[1:] / left_out[1:])[::-1]
     ratios[0] = np.einsum("wi,wi->w", alpha[-2] @ A, gamma[-1])
     alpha[:-1] /= np.cumprod(ratios, axis=0)[::-1, :, None]

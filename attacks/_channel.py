@@ -7,7 +7,8 @@
 | one process with independent increments | its least perturbed copy: sufficient | its density ``f(y − x)`` |
 | independent between copies | all copies | ``Π_i f_i(y_i − x)`` |
 
-Module ``_product`` has the last two. Each attribute is treated alone; dependence between attributes is not used.
+Module ``_product`` has the last two. Each attribute is treated alone; dependence between attributes
+is not used.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ class Combined(Channel):
         y = self.value(copies)[:, None]
         mass, phi = self.noise.between(y - edges), self.noise.std * self.noise.pdf(y - edges)
         # y + σ(φ(low) − φ(high)) / mass, as in truncated_mean; each shared edge is computed once
-        shift = np.divide(phi[:, :-1] - phi[:, 1:], mass, out=np.zeros_like(mass), where=mass > 1e-300)
+        shift = np.divide(
+            phi[:, :-1] - phi[:, 1:], mass, out=np.zeros_like(mass), where=mass > 1e-300
+        )
         return mass / np.diff(edges), np.clip(y + self.noise.std * shift, edges[:-1], edges[1:])
 
 
@@ -191,8 +194,8 @@ class Overlap(Channel):
 def truncated_mean(mean: Array, std: Array | float, low: Array, high: Array) -> Array:
     """Return the mean of a normal distribution truncated to [low, high].
 
-    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, evaluated in the lower tail to avoid cancellation. An interval without mass gives
-    its nearer end. Arguments broadcast.
+    ``mean + std·(φ(a) − φ(b)) / (Φ(b) − Φ(a))``, evaluated in the lower tail to avoid cancellation.
+    An interval without mass gives its nearer end. Arguments broadcast.
     """
     a, b = (low - mean) / std, (high - mean) / std
     flip = a > 0

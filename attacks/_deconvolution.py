@@ -10,14 +10,14 @@
 | ``b`` | ``m + V T⁻¹ (u − m)``: posterior mean of ``x`` in that component | (n, K, r) | bovy2011 |
 | ``B`` | ``V − V T⁻¹ V``: its posterior covariance | (K, r, r) | bovy2011 |
 
-EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each component's weighted mean and
-covariance of ``u``, then works on K matrices of shape (r, r).
+EM needs ``b`` only in sums weighted by ``q``, and ``b`` is affine in ``u``. So a step computes each
+component's weighted mean and covariance of ``u``, then works on K matrices of shape (r, r).
 
-The number of components is doubled from 1 while the held-out likelihood rises by more than a standard error. Starts are
-deterministic.
+The number of components is doubled from 1 while the held-out likelihood rises by more than a
+standard error. Starts are deterministic.
 
-*Atoms.* A point mass is a component with a variance that converges slowly to 0. A component much narrower than the noise becomes an
-atom at once, unless that lowers the held-out likelihood.
+*Atoms.* A point mass is a component with a variance that converges slowly to 0. A component much
+narrower than the noise becomes an atom at once, unless that lowers the held-out likelihood.
 
 Reference: bovy2011. *Limit*: with strong noise only one component is found.
 """
@@ -39,7 +39,8 @@ from auditor.plugin import Array, Indices
 CHUNK_VALUES = 2**14
 """Numbers per piece: 128 kB stay in the cache. Larger arrays triple the time."""
 GRAIN = 1e-10
-"""Least relative noise variance. It keeps ``T`` regular if neither copies nor component have variance."""
+"""Least relative noise variance. It keeps ``T`` regular if neither copies nor component have
+variance."""
 MOST_STEPS = 200
 GAIN = 0.3
 """EM stops when a step gains less log-likelihood, in nats over all rows or over each 5,000 rows. Run to convergence, deconvolution
@@ -47,7 +48,8 @@ makes spikes."""
 NARROW = 0.1
 """Component variance over noise variance, in one attribute, below which an atom is tried."""
 FIRST_LOOK = 5_000
-"""Rows, at most three in four, that fit each number of components. All other rows validate it. The chosen mixture is refitted to all."""
+"""Rows, at most three in four, that fit each number of components. All other rows validate it. The
+chosen mixture is refitted to all."""
 FEWEST_ROWS = 50
 """With fewer rows, only one component is fitted."""
 ROWS_PER_PARAMETER = 5
@@ -87,7 +89,9 @@ class Posterior:
         self._prior, self._s = prior, s
         L = np.linalg.cholesky(prior.covariances + np.diag(s + GRAIN))
         self._half = np.linalg.inv(L)  # L⁻¹: T⁻¹ = L⁻ᵀL⁻¹; triangular, GRAIN bounds its condition
-        self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(np.einsum("krr->kr", L)).sum(axis=1)
+        self._log_scale = np.log(np.maximum(prior.weights, np.finfo(float).tiny)) - np.log(
+            np.einsum("krr->kr", L)
+        ).sum(axis=1)
 
     def natural(self) -> Array:
         """Return the natural parameters, shape (K, 1 + r + r(r + 1)/2).
@@ -106,7 +110,9 @@ class Posterior:
     def _map(self) -> Array:
         """``L⁻¹`` and ``−L⁻¹m`` side by side, shape (Kr, r + 1)."""
         m = self._prior.means
-        return np.concatenate([self._half, -self._half @ m[:, :, None]], axis=2).reshape(m.size, m.shape[1] + 1)
+        return np.concatenate([self._half, -self._half @ m[:, :, None]], axis=2).reshape(
+            m.size, m.shape[1] + 1
+        )
 
     def _standardised(self, u: Array) -> Array:
         """Return ``L⁻¹(u − m)`` of every component, shape (K, r, n)."""
@@ -127,7 +133,10 @@ class Posterior:
     def chances(self, u: Array) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         pieces = evenly(0, len(u), self._prior.means.size, CHUNK_VALUES)
-        q, total, likelihood = zip(*(self._chances(self._standardised(u[start:stop])) for start, stop in pieces), strict=True)
+        q, total, likelihood = zip(
+            *(self._chances(self._standardised(u[start:stop])) for start, stop in pieces),
+            strict=True,
+        )
         return np.concatenate(q, axis=1) / np.concatenate(total), np.concatenate(likelihood)
 
     def components(self, u: Array) -> tuple[Array, Array, Array]:
@@ -174,10 +183,13 @@ def em_step(prior: Mixture, u: Array, s: Array) -> tuple[Mixture, float]:
     spread = second / total[:, None, None] - average[:, :, None] * average[:, None, :]
     m, V = prior.means, prior.covariances
     gain = np.linalg.solve(V + np.diag(s + GRAIN), V).swapaxes(1, 2)  # V T⁻¹
-    # Σ q b/Σq = m + V T⁻¹ (ū − m);  Σ q (b − m')(b − m')ᵀ/Σq + B = V T⁻¹ Cov_q(u) T⁻¹ V + V − V T⁻¹ V
+    # Σ q b/Σq = m + V T⁻¹ (ū − m);  Σ q (b − m')(b − m')ᵀ/Σq + B = V T⁻¹ Cov_q(u) T⁻¹ V + V − V T⁻¹
+    # V
     means = m + np.einsum("krs,ks->kr", gain, average - m)
     covariances = gain @ spread @ gain.swapaxes(1, 2) + V - gain @ V
-    return Mixture(total / total.sum(), means, (covariances + covariances.swapaxes(1, 2)) / 2.0), likelihood
+    return Mixture(
+        total / total.sum(), means, (covariances + covariances.swapaxes(1, 2)) / 2.0
+    ), likelihood
 
 
 @lru_cache
@@ -189,8 +201,9 @@ def _pairs(r: int) -> tuple[Indices, Indices]:
 def _weighted_sums(prior: Mixture, u: Array, s: Array) -> tuple[Array, Array, Array, float]:
     """Return ``Σ q``, ``Σ q u``, ``Σ q u uᵀ`` and the log-likelihood.
 
-    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product gives it for all components,
-    and one gives the sums. Rounding is a millionth of a nat if ``T`` is ``GRAIN``, so estimates do not use this form.
+    ``log α_k N(u; m_k, T_k)`` is linear in the features 1, ``u_i`` and ``u_i u_j``. One product
+    gives it for all components, and one gives the sums. Rounding is a millionth of a nat if ``T``
+    is ``GRAIN``, so estimates do not use this form.
     """
     (K, r), natural = prior.means.shape, Posterior(prior, s).natural()
     i, j = _pairs(r)
@@ -282,13 +295,18 @@ def deconvolved(prior: Mixture, rows: NoisyRows) -> Mixture:
 def split(prior: Mixture, rows: NoisyRows, most: int) -> Mixture:
     """Split components in two, the heaviest first, up to ``most`` in total.
 
-    The halves lie along the axis on which the component's rows look least normal. The criterion is the first terms of negentropy,
-    ``skewness²/12 + excess kurtosis²/48``. The pair keeps the component's mean and covariance.
+    The halves lie along the axis on which the component's rows look least normal. The criterion is
+    the first terms of negentropy, ``skewness²/12 + excess kurtosis²/48``. The pair keeps the
+    component's mean and covariance.
     """
     q, _ = rows.chances(prior)
     room = sorted(range(prior.size), key=lambda k: -prior.weights[k])[: most - prior.size]
-    parts = [_halves(prior, k, rows, q[k]) if k in room else [(prior.weights[k], prior.means[k], prior.covariances[k])]
-             for k in range(prior.size)]  # fmt: skip
+    parts = [
+        _halves(prior, k, rows, q[k])
+        if k in room
+        else [(prior.weights[k], prior.means[k], prior.covariances[k])]
+        for k in range(prior.size)
+    ]
     weights, means, covariances = zip(*chain.from_iterable(parts), strict=True)
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
 
@@ -302,7 +320,8 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
     variance = np.maximum(q @ z**2, GRAIN)
     z = z / np.sqrt(variance)
     square = z * z  # products: powers of arrays take twenty times as long
-    kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2  # less the noise's kurtosis
+    # less the noise's kurtosis
+    kurtosis = q @ (square * square) - 3.0 - rows.fourth @ axes**4 / variance**2
     negentropy = np.where(values > GRAIN, (q @ (square * z)) ** 2 / 12.0 + kurtosis**2 / 48.0, -1.0)
     best = int(negentropy.argmax())
     if values[best] <= GRAIN:
@@ -314,8 +333,8 @@ def _halves(prior: Mixture, k: int, rows: NoisyRows, q: Array) -> list[tuple[flo
 def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     """Replace components narrower than the noise by atoms in that attribute.
 
-    ``V − V a aᵀV / aᵀVa``: the covariance of the others conditional on that attribute, ``aᵀx``. A component narrower than the grain
-    is an atom already.
+    ``V − V a aᵀV / aᵀVa``: the covariance of the others conditional on that attribute, ``aᵀx``. A
+    component narrower than the grain is an atom already.
 
     Parameters
     ----------
@@ -326,7 +345,8 @@ def with_atoms(prior: Mixture, s: Array, A: Array) -> Mixture:
     for V in covariances:
         for a, noise in zip(A, A**2 @ s, strict=True):
             along = V @ a
-            # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the others' variance
+            # below the grain ``Va`` is rounding error; its square over ``aᵀVa`` would exceed the
+            # others' variance
             if GRAIN * noise < a @ along < NARROW * noise:
                 V -= np.outer(along, along) / (a @ along)
     return Mixture(prior.weights, prior.means, covariances)
@@ -351,7 +371,8 @@ def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
         return start
     most = min(most, n // (ROWS_PER_PARAMETER * (r + 1) * (r + 2) // 2))
     rows = rows.part(np.lexsort(rows.u.T))
-    teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0  # spread evenly over the sorted rows
+    # spread evenly over the sorted rows
+    teaching = np.diff(np.floor(np.arange(n + 1) * min(0.75, FIRST_LOOK / n))) > 0
     held, rest = rows.part(~teaching), rows.part(teaching)
     best = tried = start
     judged, failures = held.chances(start)[1], 0
@@ -368,7 +389,9 @@ def learn(start: Mixture, rows: NoisyRows, A: Array, most: int) -> Mixture:
     return best if best is start else deconvolved(best, rows)
 
 
-def _with_or_without_atoms(prior: Mixture, rows: NoisyRows, held: NoisyRows, A: Array) -> tuple[Mixture, Array]:
+def _with_or_without_atoms(
+    prior: Mixture, rows: NoisyRows, held: NoisyRows, A: Array
+) -> tuple[Mixture, Array]:
     """Return the fit, with or without atoms, of largest held-out likelihood."""
     smooth = deconvolved(prior, rows)
     pointed = deconvolved(with_atoms(smooth, rows.s, A), rows)

@@ -29,7 +29,8 @@ class Directions:
     Attributes
     ----------
     TW : ndarray of shape (N, kN) or None
-        From copies to the sufficient combination along the directions. None uses the copies unchanged.
+        From copies to the sufficient combination along the directions. None uses the copies
+        unchanged.
     T, back : ndarrays of shape (N, N)
         From attributes to directions, and back.
     channels : sequence of N Channel
@@ -61,14 +62,19 @@ def directions(view: View, groups: Sequence[Indices]) -> Directions:
     T, std = identity.copy(), np.zeros(view.width)
     for group in groups:
         T[np.ix_(group, group)], std[group] = independent(Sigma_r[np.ix_(group, group)])
-    return Directions(T @ W, T, np.asarray(np.linalg.inv(T)), [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std])
+    return Directions(
+        T @ W,
+        T,
+        np.asarray(np.linalg.inv(T)),
+        [Combined(NoiseDensity("gaussian", float(s)), np.ones(1)) for s in std],
+    )
 
 
 def independent(Sigma: Array) -> tuple[Array, Array]:
     """Return ``T``, unit lower triangular, and the deviations of ``T z``.
 
-    ``T z`` has independent entries: each attribute less its regression on the attributes before it. ``Sigma``, shape (p, p), may be
-    singular.
+    ``T z`` has independent entries: each attribute less its regression on the attributes before it.
+    ``Sigma``, shape (p, p), may be singular.
 
     Examples
     --------

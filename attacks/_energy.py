@@ -1,8 +1,9 @@
 """Two-sample energy statistic, and a sign search that minimises it.
 
-``E(P, Q) = 2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖`` is 0 for equal distributions and positive otherwise (szekely2004). Sign changes
-of one sample's axes leave the last two terms unchanged. So the search minimises ``T(D) = mean ‖a D − b‖``.
-``‖a D − b‖² = ‖a‖² + ‖b‖² − 2 Σ_k D_k a_k b_k`` changes by ``4 D_k a_k b_k`` when D_k flips: one product of columns per flip.
+``E(P, Q) = 2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖`` is 0 for equal distributions and positive otherwise
+(szekely2004). Sign changes of one sample's axes leave the last two terms unchanged. So the search
+minimises ``T(D) = mean ‖a D − b‖``. ``‖a D − b‖² = ‖a‖² + ‖b‖² − 2 Σ_k D_k a_k b_k`` changes by ``4
+D_k a_k b_k`` when D_k flips: one product of columns per flip.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def energy(a: Array, b: Array) -> float:
     0.0
     """
     s, m = len(a), len(b)
-    within = 2.0 * scipy.spatial.distance.pdist(a).sum() / s**2 + 2.0 * scipy.spatial.distance.pdist(b).sum() / m**2
+    within = (
+        2.0 * scipy.spatial.distance.pdist(a).sum() / s**2
+        + 2.0 * scipy.spatial.distance.pdist(b).sum() / m**2
+    )
     return float(2.0 * scipy.spatial.distance.cdist(a, b).mean() - within)
 
 
@@ -53,7 +57,9 @@ class SignSearch:
         return float(self._root.mean())
 
     def _flipped(self, k: int) -> Array:
-        return np.asarray(self._squares + np.outer(4.0 * self.signs[k] * self._a[:, k], self._b[:, k]))
+        return np.asarray(
+            self._squares + np.outer(4.0 * self.signs[k] * self._a[:, k], self._b[:, k])
+        )
 
     def _flip(self, k: int) -> None:
         self._squares = self._flipped(k)

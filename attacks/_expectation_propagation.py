@@ -1,7 +1,7 @@
 """Normal-mixture posterior under any noise, by expectation propagation.
 
-Noise is independent between attributes. Each likelihood is replaced by the normal factor that preserves mass, mean and variance
-given all other factors.
+Noise is independent between attributes. Each likelihood is replaced by the normal factor that
+preserves mass, mean and variance given all other factors.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -13,8 +13,9 @@ given all other factors.
 | ``B`` | ``(V⁻¹ + diag p)⁻¹``: its posterior covariance | (K, n, N, N) | |
 | ``m_c, v_c`` | mean and variance of attribute a given all factors but ``L_a`` | (K, n) | minka2001 |
 
-*Approximate* if attributes depend on one another within a component; exact for one attribute. For log-concave likelihoods two
-rounds nearly reach the limit, and the limit nearly equals the integral. Lattice noise is treated as continuous.
+*Approximate* if attributes depend on one another within a component; exact for one attribute. For
+log-concave likelihoods two rounds nearly reach the limit, and the limit nearly equals the integral.
+Lattice noise is treated as continuous.
 """
 
 from __future__ import annotations
@@ -35,11 +36,14 @@ from ._posterior import by_attribute
 from ._product import LEAST, Product
 
 ROUNDS = 2
-"""Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace noise)."""
+"""Rounds over all attributes. A third gains nothing (three clusters in two attributes, Laplace
+noise)."""
 WIDEST = 1e4
-"""Largest ratio of cavity variance to likelihood variance. Beyond it rounding would spoil the moments; only the slope counts."""
+"""Largest ratio of cavity variance to likelihood variance. Beyond it rounding would spoil the
+moments; only the slope counts."""
 NEARLY_NORMAL = 1.0 / 16.0
-"""Excess kurtosis below which Skellam noise is treated as normal: a variance of 16 squared steps."""
+"""Excess kurtosis below which Skellam noise is treated as normal: a variance of 16 squared
+steps."""
 THINNEST = 1e6
 """Largest ratio of likelihood variance to cavity variance. It bounds how narrow an atom may be."""
 LEAST_TOLD = 1e-9
@@ -79,7 +83,14 @@ class Likelihood(NamedTuple):
         if isinstance(channel, Overlap):
             t = (np.column_stack(channel.overlap(copies)) - origin) / unit
             std = np.maximum(t[:, 1] - t[:, 0], 1e-6 * channel.noise.std / unit) / np.sqrt(12.0)
-            return cls(t[:, :1], t[:, 1:], np.zeros((len(t), 1)), np.zeros((len(t), 1)), t.mean(axis=1), std)
+            return cls(
+                t[:, :1],
+                t[:, 1:],
+                np.zeros((len(t), 1)),
+                np.zeros((len(t), 1)),
+                t.mean(axis=1),
+                std,
+            )
         assert isinstance(channel, Product)
         knots = channel.knots(copies)
         t, log_f = (knots - origin) / unit, np.maximum(channel.log_likelihood(copies, knots), LEAST)
@@ -89,13 +100,15 @@ class Likelihood(NamedTuple):
         low[:, 0], high[:, -1] = -np.inf, np.inf
         centre, variance = _normal_like(channel, copies)
         std = np.full(len(t), np.sqrt(variance) / unit)
-        return cls(low, high, log_f[:, :-1] - slope * t[:, :-1], slope, (centre - origin) / unit, std)
+        return cls(
+            low, high, log_f[:, :-1] - slope * t[:, :-1], slope, (centre - origin) / unit, std
+        )
 
     def tilted(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return log-mass, mean and variance of ``N(x; mean, variance) L(x)``.
 
-        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``, evaluated in the lower tail to avoid
-        cancellation.
+        Shapes (K, n). Each piece is a truncated normal with mean ``mean + slope·variance``,
+        evaluated in the lower tail to avoid cancellation.
         """
         m, v = mean[..., None], variance[..., None]
         s, shifted = np.sqrt(v), m + self.slope * v
@@ -108,34 +121,49 @@ class Likelihood(NamedTuple):
         log_mass = log_b + np.log(np.where(empty, 1.0, share))
         at_a, at_b = (np.exp(-0.5 * end * end - log_mass) / np.sqrt(2.0 * np.pi) for end in (a, b))
         shift = at_a - at_b
-        spread = 1.0 + np.where(at_a > 0, a, 0.0) * at_a - np.where(at_b > 0, b, 0.0) * at_b - shift**2
+        spread = (
+            1.0 + np.where(at_a > 0, a, 0.0) * at_a - np.where(at_b > 0, b, 0.0) * at_b - shift**2
+        )
         inside = shifted + s * np.where(flip, -shift, shift)
-        log_w = np.where(empty, -np.inf, self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass)
+        log_w = np.where(
+            empty, -np.inf, self.height + self.slope * (m + 0.5 * self.slope * v) + log_mass
+        )
         top = log_w.max(axis=-1, keepdims=True)
         w = np.exp(log_w - top)
         total = w.sum(axis=-1, keepdims=True)
         w /= total
         found = (w * inside).sum(axis=-1)
-        within = (w * (np.clip(spread, 0.0, 1.0) * v + (inside - found[..., None]) ** 2)).sum(axis=-1)
+        within = (w * (np.clip(spread, 0.0, 1.0) * v + (inside - found[..., None]) ** 2)).sum(
+            axis=-1
+        )
         return (top + np.log(total))[..., 0], found, within
 
     def matched(self, mean: Array, variance: Array) -> tuple[Array, Array, Array]:
         """Return ``log C``, ``h``, ``p`` of the matched normal, shapes (K, n)."""
         v_c = np.clip(variance, self.std**2 / THINNEST, self.std**2 * WIDEST)
-        m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))  # keeps the slope at the centre
+        # keeps the slope at the centre
+        m_c = self.centre + (mean - self.centre) * np.minimum(1.0, v_c / np.maximum(variance, v_c))
         log_Z, found, v = self.tilted(m_c, v_c)
         p = np.maximum(1.0 / np.maximum(v, 1e-9 * v_c) - 1.0 / v_c, 0.0)
         h = (found - m_c) * (p + 1.0 / v_c) + m_c * p
         # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        log_C = log_Z + 0.5 * np.log1p(p * v_c) - (m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c) / (1.0 + p * v_c)
+        log_C = (
+            log_Z
+            + 0.5 * np.log1p(p * v_c)
+            - (m_c * h + 0.5 * v_c * h * h - 0.5 * p * m_c * m_c) / (1.0 + p * v_c)
+        )
         return log_C, h, p
 
 
 def _is_normal(channel: Channel) -> bool:
     """Whether a channel is exact, or Skellam noise close enough to normal."""
-    return channel.exact or (isinstance(channel, Product) and all(
-        density.distribution == "skellam" and density.excess_kurtosis < NEARLY_NORMAL for density in channel.densities
-    ))  # fmt: skip
+    return channel.exact or (
+        isinstance(channel, Product)
+        and all(
+            density.distribution == "skellam" and density.excess_kurtosis < NEARLY_NORMAL
+            for density in channel.densities
+        )
+    )
 
 
 def _normal_like(channel: Channel, copies: Array) -> tuple[Array, float]:
@@ -169,40 +197,57 @@ class RowsInAnyNoise(NoisyRows):
     """
 
     error: ClassVar[float] = 0.005
-    """Error of expectation propagation. Without this margin, normal data would favour more components."""
+    """Error of expectation propagation. Without this margin, normal data would favour more
+    components."""
     most_steps: ClassVar[int] = 5
     """Few: EM starts from the mixture fitted under normal noise."""
 
     likelihoods: tuple[Likelihood | None, ...]
 
     @classmethod
-    def of(cls, found: Sequence[Channel], copies: Sequence[Array], origin: Array, unit: Array) -> RowsInAnyNoise:
+    def of(
+        cls, found: Sequence[Channel], copies: Sequence[Array], origin: Array, unit: Array
+    ) -> RowsInAnyNoise:
         """Return rows ``(x − origin)/unit`` observed through N channels.
 
         Each copy has shape (n, N).
         """
         given = list(zip(found, by_attribute(copies), origin, unit, strict=True))
-        likelihoods = tuple(None if _is_normal(channel) else Likelihood.of(channel, y, o, one) for channel, y, o, one in given)
-        centres, variances = zip(*(_normal_like(channel, y) for channel, y, _, _ in given), strict=True)
+        likelihoods = tuple(
+            None if _is_normal(channel) else Likelihood.of(channel, y, o, one)
+            for channel, y, o, one in given
+        )
+        centres, variances = zip(
+            *(_normal_like(channel, y) for channel, y, _, _ in given), strict=True
+        )
         s = np.array(variances) / unit**2
         kurtosis = [0.0 if channel.exact else channel.noise.excess_kurtosis for channel in found]
-        return cls((np.stack(centres, axis=1) - origin) / unit, s, np.array(kurtosis) * s**2, likelihoods)
+        return cls(
+            (np.stack(centres, axis=1) - origin) / unit, s, np.array(kurtosis) * s**2, likelihoods
+        )
 
     def part(self, where: NDArray[np.generic] | slice) -> RowsInAnyNoise:
         """Select rows by their indices, a slice or a mask."""
-        parts = (None if each is None else Likelihood(*(array[where] for array in each)) for each in self.likelihoods)
+        parts = (
+            None if each is None else Likelihood(*(array[where] for array in each))
+            for each in self.likelihoods
+        )
         return RowsInAnyNoise(self.u[where], self.s, self.fourth, tuple(parts))
 
     def pieces(self, size: int) -> Iterator[RowsInAnyNoise]:
         """Yield pieces of rows that stay in the cache with ``size`` components."""
-        largest = max([self.s.size**2] + [each.low.shape[1] for each in self.likelihoods if each is not None])
+        largest = max(
+            [self.s.size**2] + [each.low.shape[1] for each in self.likelihoods if each is not None]
+        )
         for start, stop in evenly(0, len(self.u), size * largest, CHUNK_VALUES):
             yield self.part(slice(start, stop))
 
     def chances(self, prior: Mixture) -> tuple[Array, Array]:
         """Return ``q``, shape (K, n), and each row's log-likelihood, shape (n,)."""
         found = [posterior(prior, part, ROUNDS) for part in self.pieces(prior.size)]
-        return np.concatenate([each.q for each in found], axis=1), np.concatenate([each.log_likelihood for each in found])
+        return np.concatenate([each.q for each in found], axis=1), np.concatenate(
+            [each.log_likelihood for each in found]
+        )
 
     def step(self, prior: Mixture) -> tuple[Mixture, float]:
         """Return the mixture after one EM step, and the log-likelihood before it.
@@ -222,7 +267,9 @@ class RowsInAnyNoise(NoisyRows):
         total = np.maximum(total, np.finfo(float).tiny)
         moved = first / total[:, None]
         V = second / total[:, None, None] - moved[:, :, None] * moved[:, None, :]
-        return Mixture(total / total.sum(), prior.means + moved, (V + V.swapaxes(1, 2)) / 2.0), likelihood
+        return Mixture(
+            total / total.sum(), prior.means + moved, (V + V.swapaxes(1, 2)) / 2.0
+        ), likelihood
 
     def mean(self, prior: Mixture) -> Array:
         """Return ``Σ_k q_k b_k``, shape (n, N)."""
@@ -240,12 +287,21 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
     rounds : int
     """
     u, s = rows.u, rows.s
-    # start from normal noise only: a normal in place of Laplace noise would move an outlying row too far to recover
-    m, start = prior.means[:, None], np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN)
+    # start from normal noise only: a normal in place of Laplace noise would move an outlying row
+    # too far to recover
+    m, start = (
+        prior.means[:, None],
+        np.array([each is None for each in rows.likelihoods]) / np.maximum(s, GRAIN),
+    )
     (K, n), M = (prior.size, len(u)), np.eye(len(s)) + prior.covariances * start
-    one = np.linalg.solve(M, prior.covariances)  # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
+    # (V⁻¹ + diag p)⁻¹ for any V, per component, then per row
+    one = np.linalg.solve(M, prior.covariances)
     h, p, log_C = np.tile(start * u, (K, 1, 1)), np.tile(start, (K, n, 1)), np.zeros((K, n, len(s)))
-    d, B, log_det = (u - m) * start @ one, np.repeat(one[:, None], n, axis=1), np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1)
+    d, B, log_det = (
+        (u - m) * start @ one,
+        np.repeat(one[:, None], n, axis=1),
+        np.repeat(np.linalg.slogdet(M)[1][:, None], n, axis=1),
+    )
     for a in list(range(len(s))) * rounds:
         each = rows.likelihoods[a]
         if each is None:
@@ -258,8 +314,12 @@ def posterior(prior: Mixture, rows: RowsInAnyNoise, rounds: int) -> Found:
         # cavity: 1/v_c = 1/B_aa − p and m_c/v_c = b/B_aa − h
         off = (d[..., a] - column[..., a] * (old_h - old_p * m[..., a])) / left
         told &= np.abs(off) <= FURTHEST * np.sqrt(prior.covariances[:, a, a] + GRAIN)[:, None]
-        matched = each.matched(m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN))
-        log_C[..., a], h[..., a], p[..., a] = (np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True))
+        matched = each.matched(
+            m[..., a] + np.where(told, off, 0.0), np.maximum(column[..., a] / left, GRAIN)
+        )
+        log_C[..., a], h[..., a], p[..., a] = (
+            np.where(told, *pair) for pair in zip(matched, (old_C, old_h, old_p), strict=True)
+        )
         more = p[..., a] - old_p
         grown = np.maximum(1.0 + more * column[..., a], LEAST_TOLD)  # only rounding falls below
         # (B⁻¹ + more·e_a e_aᵀ)⁻¹ = B − more·B_a B_aᵀ/grown

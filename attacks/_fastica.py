@@ -11,8 +11,9 @@
 | ``γ_k`` | ``E g(s_k)² − (E s_k g(s_k))²`` | (N,) | Tichavský, Koldovský and Oja 2006 |
 | ``Var`` | ``(γ_k + γ_l + τ_l²) / (|τ_k| + |τ_l|)² / m``, of the share of l left in k | (N, N) | idem, symmetric |
 
-W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is ``I + (o_kl − o_lk) / (|τ_k| + |τ_l|)``.
-If τ of one component is near 0, two fixed points may be close, one for each sign. Signs passed to ``o`` select one.
+W is fixed if ``o`` is symmetric. From a nearby W, the first-order step to it is ``I + (o_kl − o_lk)
+/ (|τ_k| + |τ_l|)``. If τ of one component is near 0, two fixed points may be close, one for each
+sign. Signs passed to ``o`` select one.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ class Unmixing:
     def beside(cls, y: Array, directions: Array, signs: Array) -> Unmixing:
         """Fit to rows of shape (m, N) from a start at given directions.
 
-        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``, shape (N,), select between
-        two close fixed points. Only the sign of the most nearly Gaussian component is used.
+        ``directions``, shape (N, N), has one component per row, of any length. ``signs`` of ``τ``,
+        shape (N,), select between two close fixed points. Only the sign of the most nearly Gaussian
+        component is used.
 
         Raises
         ------
@@ -144,10 +146,17 @@ def whitened(y: Array, components: int) -> tuple[Array, Array, Array]:
     """
     mean = y.mean(axis=0)
     U, singular, Vt = np.linalg.svd(y - mean, full_matrices=False)
-    if len(y) <= components or singular[components - 1] <= max(1e-9 * singular[0], 1e-300):  # below, the inverse overflows
-        raise NotApplicable(f"the rows do not vary in {components} directions, so they cannot be unmixed into as many components")
+    # below, the inverse overflows
+    if len(y) <= components or singular[components - 1] <= max(1e-9 * singular[0], 1e-300):
+        raise NotApplicable(
+            f"the rows do not vary in {components} directions, so they cannot be unmixed into as many components"
+        )
     root = np.sqrt(len(y))
-    return np.ascontiguousarray(root * U[:, :components].T), root * Vt[:components] / singular[:components, None], mean
+    return (
+        np.ascontiguousarray(root * U[:, :components].T),
+        root * Vt[:components] / singular[:components, None],
+        mean,
+    )
 
 
 def orthogonal(A: Array) -> Array:
@@ -166,11 +175,15 @@ def step(z: NDArray[np.floating[Any]], W: Array) -> Array:
     """
     g = W.astype(z.dtype) @ z
     np.tanh(g, out=g)
-    new = orthogonal(g @ z.T / z.shape[1] - (1.0 - np.einsum("km,km->k", g, g) / z.shape[1])[:, None] * W)
+    new = orthogonal(
+        g @ z.T / z.shape[1] - (1.0 - np.einsum("km,km->k", g, g) / z.shape[1])[:, None] * W
+    )
     return new * np.where((new * W).sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
 
 
-def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED) -> tuple[Array, bool]:
+def fixed_point(
+    z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED
+) -> tuple[Array, bool]:
     """Iterate from W to a fixed point.
 
     Return the last W and whether the iteration converged.
@@ -188,8 +201,8 @@ def fixed_point(z: Array, W: Array, steps: int = MOST_STEPS, rest: float = FIXED
 def contrast(s: Array) -> float:
     """Return ``Σ_k (E G(s_k) − E G(ν))²`` with ``G = log cosh`` and ν normal.
 
-    It measures how far components of shape (N, m) are from Gaussian. Source: hyvarinen2000's approximation of negentropy, each
-    component alike.
+    It measures how far components of shape (N, m) are from Gaussian. Source: hyvarinen2000's
+    approximation of negentropy, each component alike.
     """
     far = np.abs(s)
     log_cosh = (far + np.log1p(np.exp(-2.0 * far))).mean(axis=1) - np.log(2.0)
@@ -217,7 +230,8 @@ def first_order(s: Array, signs: Array) -> Array:
 def leak_deviation(s: Array) -> Array:
     """Return the standard deviation of each component's leak into others.
 
-    Entry [k, l], shape (N, N), is for the share of component l in estimate k. The diagonal is 0. Asymptotic in m.
+    Entry [k, l], shape (N, N), is for the share of component l in estimate k. The diagonal is 0.
+    Asymptotic in m.
 
     Parameters
     ----------
@@ -234,7 +248,11 @@ def _sums(tau: Array) -> Array:
     return np.asarray(np.maximum(np.abs(tau)[:, None] + np.abs(tau), 1e-100))
 
 
-def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: Callable[[list[Array]], Array] = np.hstack) -> Array:
+def some_rows(
+    blocks: Iterable[Sequence[Array]],
+    rng: np.random.Generator,
+    of: Callable[[list[Array]], Array] = np.hstack,
+) -> Array:
     """Sample at most ``MOST_ROWS`` records, in order, and map their copies.
 
     The sample is uniform. Memory holds one block and the sample. Only sampled records are mapped.
@@ -250,7 +268,10 @@ def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: C
         drawn = rng.random(len(copies[0]))
         here = _least(drawn)
         found = of([copy[here] for copy in copies])
-        rows, keys = np.concatenate([rows, found]) if len(rows) else np.array(found), np.concatenate([keys, drawn[here]])
+        rows, keys = (
+            np.concatenate([rows, found]) if len(rows) else np.array(found),
+            np.concatenate([keys, drawn[here]]),
+        )
         kept = _least(keys)
         rows, keys = rows[kept], keys[kept]
     return rows
@@ -258,4 +279,8 @@ def some_rows(blocks: Iterable[Sequence[Array]], rng: np.random.Generator, of: C
 
 def _least(keys: Array) -> Indices:
     """Return the indices of the ``MOST_ROWS`` smallest keys, in order."""
-    return np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS]) if len(keys) > MOST_ROWS else np.arange(len(keys))
+    return (
+        np.sort(np.argpartition(keys, MOST_ROWS)[:MOST_ROWS])
+        if len(keys) > MOST_ROWS
+        else np.arange(len(keys))
+    )

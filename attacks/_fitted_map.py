@@ -16,7 +16,17 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from auditor.plugin import Affine, Array, KnownRecords, LinearAttack, NotApplicable, Reconstruction, Records, RowAttack, View
+from auditor.plugin import (
+    Affine,
+    Array,
+    KnownRecords,
+    LinearAttack,
+    NotApplicable,
+    Reconstruction,
+    Records,
+    RowAttack,
+    View,
+)
 
 SPANNED = 1e-8
 """Directions with less than this share of the largest singular value count as not spanned."""
@@ -43,7 +53,9 @@ class FittedMap(LinearAttack):
         """Return the map from the known records' moments."""
         known = view.need(Records).moments
         if known is None:
-            raise NotApplicable("learns from moments, which copies need as many columns for as the original has")
+            raise NotApplicable(
+                "learns from moments, which copies need as many columns for as the original has"
+            )
         C, N, mean = known.covariance(), view.width, known.mean
         W = self.weights(C[:N, :N], C[:N, N:], C[N:, N:], known.count)
         return Affine(W, mean[:N] - W @ mean[N:], fixed=False, apart=True)
@@ -71,8 +83,14 @@ class MapOverRows(RowAttack):
         mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
         x, y = x - mean_x, y - mean_y
         p = len(x)
-        exact = self._attack.undoes_a_matrix and not any(view.levels) and _rank(x) == _rank(y) == view.width
-        return _Map(mean_x, mean_y, self._attack.weights(x.T @ x / p, x.T @ y / p, y.T @ y / p, p), exact)
+        exact = (
+            self._attack.undoes_a_matrix
+            and not any(view.levels)
+            and _rank(x) == _rank(y) == view.width
+        )
+        return _Map(
+            mean_x, mean_y, self._attack.weights(x.T @ x / p, x.T @ y / p, y.T @ y / p, p), exact
+        )
 
 
 class _Map(Reconstruction):

@@ -27,11 +27,13 @@ BINS = {1: 100, 2: 24, 3: 12}
 COUNTED = 3
 """Cells of released values per bin. Their width adds little to the noise."""
 MOST_STEPS, GAIN = 500, 3.0
-"""EM stops when a step gains less log-likelihood, in nats over all records. Run to convergence, it makes spikes."""
+"""EM stops when a step gains less log-likelihood, in nats over all records. Run to convergence, it
+makes spikes."""
 LEAST = 1e-250
 """Likelihood below which a cell of released values counts as impossible."""
 COARSE = 8
-"""Interpolation points per deviation of Gaussian noise. Posterior means are right to a hundredth of a deviation."""
+"""Interpolation points per deviation of Gaussian noise. Posterior means are right to a hundredth of
+a deviation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,9 @@ class Grid:
         return [axis.place for axis in self.axes]
 
     @classmethod
-    def fitted(cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None) -> Grid:
+    def fitted(
+        cls, channels: Sequence[Channel], copies: Sequence[Array], places: Indices, bins: int | None
+    ) -> Grid:
         """Fit the grid by EM to copies, shapes (n, N), along some directions."""
         count = bins or BINS[len(places)]
         axes, cells, values = [], [], []
@@ -68,13 +72,20 @@ class Grid:
             axes.append(Axis(place, channel, spaced(values[-1], count, channel.noise.std)))
             cells.append(spaced(values[-1], COUNTED * count, 0.0))
         counts = np.histogramdd(np.stack(values, axis=1), cells)[0]
-        L = [axis.channel.noise.likelihood((c[:-1] + c[1:]) / 2.0, axis.edges) for axis, c in zip(axes, cells, strict=True)]
+        L = [
+            axis.channel.noise.likelihood((c[:-1] + c[1:]) / 2.0, axis.edges)
+            for axis, c in zip(axes, cells, strict=True)
+        ]
         return cls(axes, reconstructed(counts, L, [axis.edges for axis in axes]))
 
     def tabled(self, rows: int) -> Grid:
         """Return the grid with tables and surface if they save time."""
         found = replace(self, axes=[axis.tabled(rows) for axis in self.axes])
-        return replace(found, surface=surface_of(found, rows)) if all(axis.table for axis in found.axes) else found
+        return (
+            replace(found, surface=surface_of(found, rows))
+            if all(axis.table for axis in found.axes)
+            else found
+        )
 
     def posterior(self, each: Sequence[Array]) -> tuple[list[Array], Bins]:
         """Return the bins' probabilities, and the mask of explained rows.
@@ -99,9 +110,13 @@ class Grid:
         if self.surface is not None:
             found = self.surface.at(values)
         else:
-            L, weighed = zip(*(axis.weights(y) for axis, y in zip(self.axes, each, strict=True)), strict=True)
+            L, weighed = zip(
+                *(axis.weights(y) for axis, y in zip(self.axes, each, strict=True)), strict=True
+            )
             others, scale = self._others(L)
-            means = np.stack([scale * np.einsum("ib,ib->i", M, R) for M, R in zip(weighed, others, strict=True)])
+            means = np.stack(
+                [scale * np.einsum("ib,ib->i", M, R) for M, R in zip(weighed, others, strict=True)]
+            )
             found = np.where(scale > 0, means, np.nan)
         return np.where(np.isnan(found), values, found).T
 
@@ -138,7 +153,8 @@ class Surface:
     def at(self, values: Array) -> Array:
         """Interpolate the means at values, shape (p, b).
 
-        NaN beyond the grid or next to NaN. ``scipy.ndimage.map_coordinates`` of order 1 takes four times as long.
+        NaN beyond the grid or next to NaN. ``scipy.ndimage.map_coordinates`` of order 1 takes four
+        times as long.
         """
         last = np.array(self.means[0].shape)[:, None] - 1
         place = (values - self.first[:, None]) / self.step[:, None]
@@ -163,8 +179,12 @@ def linear(tables: Sequence[Array], low: Indices, share: Array) -> Array:
     steps = [int(np.prod(shape[j + 1 :])) for j in range(len(shape))]
     found = []
     for table in tables:
-        corners = [table.take(first + int(np.dot(corner, steps))) for corner in product((0, 1), repeat=len(shape))]
-        for t in share[::-1]:  # the last axis first: corners that differ along it are adjacent in the list
+        corners = [
+            table.take(first + int(np.dot(corner, steps)))
+            for corner in product((0, 1), repeat=len(shape))
+        ]
+        # the last axis first: corners that differ along it are adjacent in the list
+        for t in share[::-1]:
             corners = [a + t * (b - a) for a, b in zip(corners[::2], corners[1::2], strict=True)]
         found += corners
     return np.stack(found)
@@ -175,18 +195,40 @@ def surface_of(grid: Grid, rows: int) -> Surface | None:
 
     None if rows are too few. All axes need tables.
     """
-    sides = [np.linspace(low, high, min(int(points) + 2, rows)) for low, high, points in (axis.points(COARSE) for axis in grid.axes)]
+    sides = [
+        np.linspace(low, high, min(int(points) + 2, rows))
+        for low, high, points in (axis.points(COARSE) for axis in grid.axes)
+    ]
     if np.prod([len(side) for side in sides]) > 0.75 * rows:
         return None
     tables = [axis.table for axis in grid.axes if axis.table]
-    L, weighed = zip(*(table.nearest(side) for table, side in zip(tables, sides, strict=True)), strict=True)
-    total = along(grid.mass, L)  # Σ π(b) Π_j L_j(y_j, b_j) at all grid points, one direction after the other
-    sums = [along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))]) for j in range(len(L))]
-    means = [np.divide(each, total, out=np.full(total.shape, np.nan), where=total > LEAST) for each in sums]
-    return Surface(np.array([side[0] for side in sides]), np.array([side[1] - side[0] for side in sides]), means)
+    L, weighed = zip(
+        *(table.nearest(side) for table, side in zip(tables, sides, strict=True)), strict=True
+    )
+    # Σ π(b) Π_j L_j(y_j, b_j) at all grid points, one direction after the other
+    total = along(grid.mass, L)
+    sums = [
+        along(grid.mass, [weighed[i] if i == j else L[i] for i in range(len(L))])
+        for j in range(len(L))
+    ]
+    means = [
+        np.divide(each, total, out=np.full(total.shape, np.nan), where=total > LEAST)
+        for each in sums
+    ]
+    return Surface(
+        np.array([side[0] for side in sides]),
+        np.array([side[1] - side[0] for side in sides]),
+        means,
+    )
 
 
-def reconstructed(counts: Array, L: Sequence[Array], edges: Sequence[Array], steps: int = MOST_STEPS, gain: float = GAIN) -> Array:
+def reconstructed(
+    counts: Array,
+    L: Sequence[Array],
+    edges: Sequence[Array],
+    steps: int = MOST_STEPS,
+    gain: float = GAIN,
+) -> Array:
     """Return ``π``, shape (B_1, …, B_p), by EM from counts of released values.
 
     Parameters

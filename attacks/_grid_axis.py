@@ -56,7 +56,11 @@ class Axis:
         """Return each bin's likelihood, shape (b, B), from copies of shape (b, k)."""
         if self.table is not None:
             return np.asarray(self.table.L[self.table.place(self.channel.value(y))])
-        return self._in_one_bin(self.channel.value(y)) if self.given_away else self.channel.likelihood(y, self.edges)
+        return (
+            self._in_one_bin(self.channel.value(y))
+            if self.given_away
+            else self.channel.likelihood(y, self.edges)
+        )
 
     def weights(self, y: Array) -> tuple[Array, Array]:
         """Return each bin's likelihood, and its product with the bin's mean value.
@@ -73,7 +77,9 @@ class Axis:
         return L, L * means
 
     def _in_one_bin(self, value: Array) -> Array:
-        place = np.clip(np.searchsorted(self.edges, value, side="right") - 1, 0, len(self.edges) - 2)
+        place = np.clip(
+            np.searchsorted(self.edges, value, side="right") - 1, 0, len(self.edges) - 2
+        )
         return np.asarray(np.eye(len(self.edges) - 1)[place])
 
     def touched(self, low: Array, high: Array) -> Bins:
@@ -92,7 +98,9 @@ class Axis:
         if not self.channel.smooth or int(points) + 1 > min(MOST_TABLED, rows // 2):
             return self
         grid, step = np.linspace(low, high, int(points) + 1, retstep=True)
-        return replace(self, table=Table(grid, float(step), replace(self, channel=self.channel.alone())))
+        return replace(
+            self, table=Table(grid, float(step), replace(self, channel=self.channel.alone()))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +127,20 @@ class Table:
 
     def place(self, y: Array) -> Indices:
         """Return the indices of the values nearest to y."""
-        return np.asarray(np.clip(np.rint((y - self.values[0]) / self.step), 0, len(self.values) - 1), dtype=np.intp)
+        return np.asarray(
+            np.clip(np.rint((y - self.values[0]) / self.step), 0, len(self.values) - 1),
+            dtype=np.intp,
+        )
 
 
 def smoothed(channel: Channel, spread: float) -> Channel:
     """Return a noisy channel: exact copies get a millionth of their range."""
     least = FINEST * (spread or 1.0)
-    return Combined(NoiseDensity("gaussian", least), np.eye(1)[0]) if channel.noise.std < least else channel
+    return (
+        Combined(NoiseDensity("gaussian", least), np.eye(1)[0])
+        if channel.noise.std < least
+        else channel
+    )
 
 
 def spaced(values: Array, count: int, beyond: float) -> Array:

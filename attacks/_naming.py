@@ -1,6 +1,7 @@
 """Assign independent components to attributes, with means and scales.
 
-Known pairs use correlation and regression. Records of the population use similarity of distributions.
+Known pairs use correlation and regression. Records of the population use similarity of
+distributions.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ class Pairs(Guide):
         power = (s**2).sum(axis=0)
         A = np.zeros((len(order), len(order)))
         varied = power > ROUNDING**2 * len(s)  # a constant component gives no slope
-        A[np.arange(len(order)), order] = np.divide((x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied)
+        A[np.arange(len(order)), order] = np.divide(
+            (x * s).sum(axis=0), power, out=np.zeros_like(power), where=varied
+        )
         return self.original.mean(axis=0) - A @ components.mean(axis=0), A
 
     def without_matrix(self) -> Guide:
@@ -117,7 +120,9 @@ class Likeness(Guide):
 
     def order(self, found: Unmixing, y: Array) -> tuple[Order, Array]:
         """Return order and signs of the least Wasserstein distance."""
-        return match(standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved))
+        return match(
+            standard(self.known @ self.own.T, self.moved), standard(y @ found.matrix.T, self.moved)
+        )
 
     def place(self, found: Unmixing, order: Order, signs: Array) -> tuple[Array, Array]:
         """Return the records' mean and the map from components to attributes."""

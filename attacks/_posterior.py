@@ -1,8 +1,8 @@
 """Posteriors of one attribute under a binned prior fitted to the copies.
 
-A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's estimate is a function of one
-number; for many rows it is tabulated on a grid and interpolated. On a lattice, each distinct combination of copies is
-estimated once.
+A ``Channel`` (``_channel``) gives the likelihood of one record's copies. A smooth channel's
+estimate is a function of one number; for many rows it is tabulated on a grid and interpolated. On a
+lattice, each distinct combination of copies is estimated once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ FINE, SMOOTH = 128, 32
 
 ``SMOOTH`` points suffice for a mean or a median, which have no jumps: about 1e-4."""
 STEEP = 8.0
-"""An estimate that rises by more than this many steps between grid points jumps, like a mode; no interpolation."""
+"""An estimate that rises by more than this many steps between grid points jumps, like a mode; no
+interpolation."""
 CHUNK_ROWS = 1024
 
 Estimate = Callable[[Array], Array]
@@ -56,11 +57,16 @@ def channels(view: View) -> list[Channel]:
         assert isinstance(law, KroneckerNoise)
     K_0, levels = law.shape, np.diag(law.level_covariance)
     if law.distribution == "uniform" and not is_diagonal(K_0):
-        raise NotApplicable("uniform noise that is correlated between attributes is not uniform in any one of them")
+        raise NotApplicable(
+            "uniform noise that is correlated between attributes is not uniform in any one of them"
+        )
     std = np.sqrt(np.clip(np.diag(K_0), 0.0, None))
     if law.distribution == "uniform":
         least = float(np.sqrt(levels.min()))
-        return [Overlap(NoiseDensity("uniform", float(least * s)), np.sqrt(3.0 * levels) * s) for s in std]
+        return [
+            Overlap(NoiseDensity("uniform", float(least * s)), np.sqrt(3.0 * levels) * s)
+            for s in std
+        ]
     v = view.combined_variance
     return [
         Combined(NoiseDensity("gaussian", float(np.sqrt(v) * s)), view.weights)
@@ -71,7 +77,11 @@ def channels(view: View) -> list[Channel]:
 
 
 def reconstructed_priors(
-    found: Sequence[Channel], blocks: Iterable[list[Array]], method: Method, bins: int | None, domain: Sequence[float] | None
+    found: Sequence[Channel],
+    blocks: Iterable[list[Array]],
+    method: Method,
+    bins: int | None,
+    domain: Sequence[float] | None,
 ) -> list[Histogram | None]:
     """Estimate each attribute's distribution from released values.
 
@@ -86,7 +96,8 @@ def reconstructed_priors(
     bins : int or None
         None: 100 to 400, with bins no wider than half the noise deviation.
     domain : [low, high] or None
-        Range of the originals. None: the central 99.8 % of released values, and a bin beyond on either side.
+        Range of the originals. None: the central 99.8 % of released values, and a bin beyond on
+        either side.
     """
     values = [_Values(channel, j) for j, channel in enumerate(found)]
     for copies in blocks:
@@ -125,12 +136,20 @@ class _Values:
         cells = self._cells
         count, width = len(cells) - 1, (cells[-1] - cells[0]) or 1.0
         place = (self._of(copies) - cells[0]) * (count / width)  # equal cells need no search
-        self._counts[:count] += np.bincount(np.minimum(place.astype(np.intp), count - 1), minlength=count)
+        self._counts[:count] += np.bincount(
+            np.minimum(place.astype(np.intp), count - 1), minlength=count
+        )
 
     def prior(self, method: Method, bins: int | None, domain: Sequence[float] | None) -> Histogram:
         cells = self._cells
         edges, counts = self._edges(cells, bins, domain), self._counts[: len(cells) - 1]
-        return _fitted(((cells[:-1] + cells[1:]) / 2.0).tobytes(), counts.tobytes(), edges.tobytes(), self.channel.noise, method)
+        return _fitted(
+            ((cells[:-1] + cells[1:]) / 2.0).tobytes(),
+            counts.tobytes(),
+            edges.tobytes(),
+            self.channel.noise,
+            method,
+        )
 
     def _edges(self, cells: Array, bins: int | None, domain: Sequence[float] | None) -> Array:
         noise = self.channel.noise
@@ -142,14 +161,20 @@ class _Values:
         cumulative = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
         low, high = np.interp([CORE, 1.0 - CORE], cumulative, cells)
         count = bins or int(np.clip(np.ceil(2.0 * (high - low) / noise.std), 100, MOST_BINS))
-        core = lattice_bins(low, high, bins or MOST_BINS, noise.unit) if noise.on_lattice else np.linspace(low, high, count - 1)
+        core = (
+            lattice_bins(low, high, bins or MOST_BINS, noise.unit)
+            if noise.on_lattice
+            else np.linspace(low, high, count - 1)
+        )
         beyond = noise.unit * np.ceil(noise.std / noise.unit) if noise.on_lattice else noise.std
         reached = np.concatenate([cells[[0, -1]], core])
         return np.unique(np.concatenate([[reached.min() - beyond], core, [reached.max() + beyond]]))
 
 
 @lru_cache(maxsize=256)
-def _fitted(y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method) -> Histogram:
+def _fitted(
+    y: bytes, counts: bytes, edges: bytes, noise: NoiseDensity, method: Method
+) -> Histogram:
     """Call ``reconstruct`` with arrays as bytes, cached across attacks."""
     return reconstruct(np.frombuffer(y), np.frombuffer(counts), np.frombuffer(edges), noise, method)
 
@@ -166,7 +191,11 @@ def posterior_mass(prior: Histogram, likelihood: Array) -> tuple[Array, NDArray[
 
 
 def read_off(
-    estimate: Callable[[Histogram, Channel, Array], Array], prior: Histogram, channel: Channel, rows: int, fine: int = FINE
+    estimate: Callable[[Histogram, Channel, Array], Array],
+    prior: Histogram,
+    channel: Channel,
+    rows: int,
+    fine: int = FINE,
 ) -> Estimate:
     """Return an estimate as a function of copies, tabulated if that is faster.
 
@@ -175,7 +204,8 @@ def read_off(
     estimate : callable
         Of prior, channel and copies of shape (b, k); returns shape (b,) or (e, b).
     rows : int
-        Expected rows. The grid has fewer than half as many points and covers the prior's bins. Copies beyond are estimated directly.
+        Expected rows. The grid has fewer than half as many points and covers the prior's bins.
+        Copies beyond are estimated directly.
     fine : int
         Grid points per standard deviation of the noise.
     """
@@ -189,7 +219,9 @@ def read_off(
         return lambda copies: each_once(direct, copies)
     if not channel.smooth or 2 * fine * (high - low) > channel.noise.std * (rows - 2):
         return direct
-    grid, step = np.linspace(low, high, int(np.ceil(fine * (high - low) / channel.noise.std)) + 1, retstep=True)
+    grid, step = np.linspace(
+        low, high, int(np.ceil(fine * (high - low) / channel.noise.std)) + 1, retstep=True
+    )
     table = read_off(estimate, prior, channel.alone(), 0)(grid[:, None])
     rise = np.diff(table)
     steep = np.abs(rise) > STEEP * step
@@ -221,21 +253,32 @@ class ByAttribute(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return each attribute's estimates, shape (b, N)."""
-        return np.stack([estimate(y) for estimate, y in zip(self._estimates, by_attribute(copies), strict=True)], axis=1)
+        return np.stack(
+            [
+                estimate(y)
+                for estimate, y in zip(self._estimates, by_attribute(copies), strict=True)
+            ],
+            axis=1,
+        )
 
 
 def estimated_by_attribute(
-    estimate: Callable[[Histogram, Channel, Array], Array], found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int,
+    estimate: Callable[[Histogram, Channel, Array], Array],
+    found: Sequence[Channel],
+    priors: Sequence[Histogram | None],
+    rows: int,
     fine: int = FINE,
-) -> ByAttribute:  # fmt: skip
+) -> ByAttribute:
     """Return one estimator for each attribute under its own prior.
 
     A prior of None means that the copies determine the value.
     """
-    return ByAttribute([
-        channel.value if prior is None else read_off(estimate, prior, channel, rows, fine)
-        for channel, prior in zip(found, priors, strict=True)
-    ])
+    return ByAttribute(
+        [
+            channel.value if prior is None else read_off(estimate, prior, channel, rows, fine)
+            for channel, prior in zip(found, priors, strict=True)
+        ]
+    )
 
 
 def by_attribute(copies: Sequence[Array]) -> list[Array]:

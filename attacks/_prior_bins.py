@@ -29,7 +29,9 @@ def lattice_bins(low: float, high: float, most: int, unit: float) -> Array:
     """
     first, last = np.floor(low / unit + 0.5), np.floor(high / unit + 0.5)
     wide = max(1.0, np.ceil((last - first + 1.0) / most))
-    return np.asarray((first - 0.5 + wide * np.arange(np.ceil((last - first + 1.0) / wide) + 1.0)) * unit)
+    return np.asarray(
+        (first - 0.5 + wide * np.arange(np.ceil((last - first + 1.0) / wide) + 1.0)) * unit
+    )
 
 
 def smoothed(prior: Histogram, noise: NoiseDensity) -> Histogram:
@@ -56,6 +58,10 @@ def normal_bins(mean: float, std: float, channel: Channel) -> Histogram | None:
     spread = max(std, 1e-3 * noise.std)
     count = int(np.clip(np.ceil(40.0 * spread / noise.std), NORMAL_BINS, 4 * NORMAL_BINS))
     low, high = mean - 10.0 * spread, mean + 10.0 * spread
-    edges = lattice_bins(low, high, count, noise.unit) if noise.on_lattice else np.linspace(low, high, count + 1)
+    edges = (
+        lattice_bins(low, high, count, noise.unit)
+        if noise.on_lattice
+        else np.linspace(low, high, count + 1)
+    )
     mass = np.diff(scipy.special.ndtr((edges - mean) / spread))
     return Histogram(edges, mass / mass.sum())

@@ -6,8 +6,9 @@
 | ``f_i`` | density of the noise in copy i, on a lattice its probability | |
 | ``L(x)`` | ``Π_i f_i(y_i − x)`` | |
 
-The densities and their product are log-concave. So ``L`` has one peak, and the best point of a bin is the one nearest to it.
-Independent copies have no one-dimensional sufficient statistic: under Laplace noise ``L`` has a kink at each copy.
+The densities and their product are log-concave. So ``L`` has one peak, and the best point of a bin
+is the one nearest to it. Independent copies have no one-dimensional sufficient statistic: under
+Laplace noise ``L`` has a kink at each copy.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Product(Channel):
 
     Notes
     -----
-    The log-likelihood is taken as linear between bin edges and copies. This is exact for Laplace and geometric noise, and approximate for
-    Skellam noise if bins are narrower than the noise. A lattice bin no wider than the unit holds one possible point.
+    The log-likelihood is taken as linear between bin edges and copies. This is exact for Laplace
+    and geometric noise, and approximate for Skellam noise if bins are narrower than the noise. A
+    lattice bin no wider than the unit holds one possible point.
     """
 
     densities: tuple[NoiseDensity, ...]
@@ -56,7 +58,10 @@ class Product(Channel):
         """
         levels = np.diag(law.level_covariance)
         places: Sequence[int] = (int(np.argmin(levels)),) if law.one_process else range(len(levels))
-        return cls(tuple(law.density_at(float(levels[place]), attribute) for place in places), tuple(places))
+        return cls(
+            tuple(law.density_at(float(levels[place]), attribute) for place in places),
+            tuple(places),
+        )
 
     @property
     def noise(self) -> NoiseDensity:  # type: ignore[override]
@@ -85,7 +90,9 @@ class Product(Channel):
             return self.observed(copies)
         held = copies[:, self.places]
         precision = np.array([density.std**-2.0 for density in self.densities])
-        candidates = np.column_stack([held, self._snapped(copies, (held @ precision / precision.sum())[:, None])])
+        candidates = np.column_stack(
+            [held, self._snapped(copies, (held @ precision / precision.sum())[:, None])]
+        )
         best = self.log_likelihood(copies, candidates).argmax(axis=1)
         return np.asarray(np.take_along_axis(candidates, best[:, None], axis=1)[:, 0])
 
@@ -100,7 +107,10 @@ class Product(Channel):
 
     def log_likelihood(self, copies: Array, x: Array) -> Array:
         """Return ``Σ_i log f_i(y_i − x)``."""
-        parts = (density.log_pdf_of_differences(copies[:, [place]], x) for density, place in zip(self.densities, self.places, strict=True))
+        parts = (
+            density.log_pdf_of_differences(copies[:, [place]], x)
+            for density, place in zip(self.densities, self.places, strict=True)
+        )
         return np.asarray(sum(parts))
 
     def likelihood(self, copies: Array, edges: Array) -> Array:
@@ -118,7 +128,9 @@ class Product(Channel):
     def best_points(self, copies: Array, edges: Array) -> tuple[Array, Array]:
         """Return each bin's most likely point and its log-likelihood."""
         margin = np.minimum(self.noise.unit if self.noise.on_lattice else 0.0, np.diff(edges)) / 2.0
-        points = self._snapped(copies, np.clip(self.value(copies)[:, None], edges[:-1] + margin, edges[1:] - margin))
+        points = self._snapped(
+            copies, np.clip(self.value(copies)[:, None], edges[:-1] + margin, edges[1:] - margin)
+        )
         return points, self.log_likelihood(copies, points)
 
     def _narrow(self, width: Array) -> Array:
@@ -137,7 +149,10 @@ class Product(Channel):
             return self.log_likelihood(copies, x)
         low = self._snapped(copies, x - self.noise.unit / 2.0)
         share = np.clip((x - low) / self.noise.unit, 0.0, 1.0)
-        ends = (np.maximum(self.log_likelihood(copies, end), LEAST) for end in (low, low + self.noise.unit))
+        ends = (
+            np.maximum(self.log_likelihood(copies, end), LEAST)
+            for end in (low, low + self.noise.unit)
+        )
         return np.asarray((1.0 - share) * next(ends) + share * next(ends))
 
     def within(self, copies: Array, edges: Array) -> tuple[Array, Array]:
@@ -148,23 +163,32 @@ class Product(Channel):
         log_f = self._straight(copies, nodes)
         top = log_f.max(axis=1, keepdims=True)
         mass, mean = log_linear(nodes, log_f - top)
-        bins = np.clip(np.searchsorted(edges, (nodes[:, :-1] + nodes[:, 1:]) / 2.0, side="right") - 1, 0, B - 1)
+        bins = np.clip(
+            np.searchsorted(edges, (nodes[:, :-1] + nodes[:, 1:]) / 2.0, side="right") - 1, 0, B - 1
+        )
         flat = (bins + B * np.arange(b)[:, None]).ravel()
-        total, first = (np.bincount(flat, part.ravel(), b * B).reshape(b, B) for part in (mass, mass * mean))
+        total, first = (
+            np.bincount(flat, part.ravel(), b * B).reshape(b, B) for part in (mass, mass * mean)
+        )
         middle = np.broadcast_to((edges[:-1] + edges[1:]) / 2.0, (b, B))
-        inside = np.clip(np.divide(first, total, out=middle.copy(), where=total > 0), edges[:-1], edges[1:])
+        inside = np.clip(
+            np.divide(first, total, out=middle.copy(), where=total > 0), edges[:-1], edges[1:]
+        )
         average = total / width
         if self.noise.on_lattice and (narrow := self._narrow(width)).any():
             points = self._snapped(copies, middle[:, narrow])
-            average[:, narrow], inside[:, narrow] = np.exp(self.log_likelihood(copies, points) - top), points
+            average[:, narrow], inside[:, narrow] = (
+                np.exp(self.log_likelihood(copies, points) - top),
+                points,
+            )
         return average, inside
 
 
 def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
     """Return mass and mean of ``f`` between nodes, with ``log f`` linear.
 
-    Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 − e^{−|δ|})/|δ|``. The mean lies
-    at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
+    Shapes (b, P − 1). With δ the rise of ``log f`` over a width w, the mass is ``w·f_max·(1 −
+    e^{−|δ|})/|δ|``. The mean lies at a share ``1/(1 − e^{−δ}) − 1/δ`` of the width.
     """
     width, rise = np.diff(x, axis=1), np.diff(log_f, axis=1)
     flat = np.abs(rise) < 1e-5  # series; its next terms are below 1e-11
@@ -172,5 +196,7 @@ def log_linear(x: Array, log_f: Array) -> tuple[Array, Array]:
     with np.errstate(over="ignore"):
         share = np.where(flat, 0.5 + rise / 12.0, -1.0 / np.expm1(-d) - 1.0 / d)
     height = np.exp(np.maximum(log_f[:, :-1], log_f[:, 1:]))
-    mass = width * height * np.where(flat, 1.0 - np.abs(rise) / 2.0, -np.expm1(-np.abs(d)) / np.abs(d))
+    mass = (
+        width * height * np.where(flat, 1.0 - np.abs(rise) / 2.0, -np.expm1(-np.abs(d)) / np.abs(d))
+    )
     return np.asarray(mass), np.asarray(x[:, :-1] + share * width)

@@ -1,7 +1,7 @@
 """Bayes' rule over sample points, for noise of any law.
 
-Noise must be independent between attributes. ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes a and copies i weights point j. A
-``Channel`` gives each attribute's likelihood.
+Noise must be independent between attributes. ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes a
+and copies i weights point j. A ``Channel`` gives each attribute's likelihood.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ CHUNK_VALUES = 2**16
 """Pairs of row and point per piece: half a megabyte, which stays in the cache."""
 
 
-def kernel_points(records: Array, pencil: Pencil, bandwidth: float, found: Sequence[Channel], rng: np.random.Generator) -> Array:
+def kernel_points(
+    records: Array,
+    pencil: Pencil,
+    bandwidth: float,
+    found: Sequence[Channel],
+    rng: np.random.Generator,
+) -> Array:
     """Draw about ``POINTS`` points from normal kernels at the records.
 
     At least one per record. On a lattice the steps are whole units.
@@ -32,7 +38,11 @@ def kernel_points(records: Array, pencil: Pencil, bandwidth: float, found: Seque
     if bandwidth == 0.0:
         return records
     points = np.tile(records, (-(-POINTS // len(records)), 1))
-    steps = bandwidth * (rng.standard_normal((len(points), pencil.share.size)) * np.sqrt(pencil.share)) @ pencil.basis.T
+    steps = (
+        bandwidth
+        * (rng.standard_normal((len(points), pencil.share.size)) * np.sqrt(pencil.share))
+        @ pencil.basis.T
+    )
     unit = np.array([channel.noise.unit if channel.noise.on_lattice else 0.0 for channel in found])
     return points + np.where(unit > 0, unit * np.rint(steps / np.where(unit > 0, unit, 1.0)), steps)
 
@@ -61,7 +71,9 @@ class OverRecords(Reconstruction):
         found = 0.0
         for part in self._parts(copies):
             q, top = self._weigh(part)
-            found += float((np.log(np.maximum(q.mean(axis=1), 1e-300)) + np.maximum(top[:, 0], LEAST)).sum())
+            found += float(
+                (np.log(np.maximum(q.mean(axis=1), 1e-300)) + np.maximum(top[:, 0], LEAST)).sum()
+            )
         return found
 
     def _parts(self, copies: Sequence[Array]) -> Iterator[list[Array]]:
@@ -77,7 +89,9 @@ class OverRecords(Reconstruction):
         return np.exp(log_q - np.where(np.isfinite(top), top, 0.0)), top
 
     def _means(self, seen: Sequence[Array]) -> Array:
-        alone = np.column_stack([channel.value(y) for channel, y in zip(self._found, seen, strict=True)])
+        alone = np.column_stack(
+            [channel.value(y) for channel, y in zip(self._found, seen, strict=True)]
+        )
         noisy = np.array([not channel.exact for channel in self._found])
         q, top = self._weigh(seen)
         possible = np.isfinite(top)

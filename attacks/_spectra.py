@@ -1,7 +1,7 @@
 """Smoothed spectra of copies along the rows, and the Wiener filter.
 
-In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``. Copy and noise are smoothed by one lag
-window.
+In these coordinates the copy has covariance I within a row and its noise ``diag(ν)``. Copy and
+noise are smoothed by one lag window.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -51,7 +51,11 @@ def periodograms(segments: Iterable[Array], length: int) -> tuple[Spectrum, Spec
             part = transforms[(each - count) % 2 :: 2]
             sums[each] = sums[each] + np.einsum("sif,sjf->fij", part, part.conj())
         count += len(several)
-    return np.asarray(sums[0] / ((count + 1) // 2 * length)), np.asarray(sums[1] / (count // 2 * length)), count
+    return (
+        np.asarray(sums[0] / ((count + 1) // 2 * length)),
+        np.asarray(sums[1] / (count // 2 * length)),
+        count,
+    )
 
 
 def smoothed(P: Spectrum, lags: int) -> Spectrum:
@@ -71,8 +75,8 @@ def smoothed(P: Spectrum, lags: int) -> Spectrum:
 def noise_spectrum(r: Array, nu: Array, lags: int | None = None) -> Array:
     """Return ``N(f)``, shape (F, d), from the noise's autocorrelations.
 
-    ``r`` has lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set. Otherwise as in a periodogram of segments of S
-    rows, with ``(S − h)/S`` of the pairs at lag h.
+    ``r`` has lags 0 to S − 1. Smoothed like ``smoothed`` if ``lags`` is set. Otherwise as in a
+    periodogram of segments of S rows, with ``(S − h)/S`` of the pairs at lag h.
     """
     size = PADDING * len(r)
     h = _lags(size)
@@ -102,7 +106,8 @@ def wiener_gain(S_Y: Spectrum, noise: Array) -> Spectrum:
     """
     N, nu = noise[:, :, None] * np.eye(noise.shape[1]), over_frequencies(noise)
     S_X = positive_part(S_Y - N)
-    # The positive part of an estimate has too much power; rescaling prevents noise from passing at weak frequencies.
+    # The positive part of an estimate has too much power; rescaling prevents noise from passing at
+    # weak frequencies.
     have = over_frequencies(np.einsum("fii->fi", S_X).real)
     scale = np.sqrt((1.0 - nu) / np.maximum(have, np.finfo(float).tiny))
     S_X = S_X * scale[:, None] * scale
@@ -151,19 +156,23 @@ def judged_by(P: Spectrum) -> tuple[Spectrum, Spectrum]:
     return P, smoothed(P, max(2, len(P) // 8))
 
 
-def excess_risk(G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int) -> Risk:
+def excess_risk(
+    G: Spectrum, flat: Array, P: Spectrum, S: Spectrum, noise: Array, rows: int
+) -> Risk:
     """Return the risk of ``G`` minus the risk of constant gains ``flat``.
 
-    P is a periodogram of rows that fitted neither. ``S`` is P smoothed (``judged_by``). ``noise`` is the unsmoothed ``N(f)``,
-    shape (F, d).
+    P is a periodogram of rows that fitted neither. ``S`` is P smoothed (``judged_by``). ``noise``
+    is the unsmoothed ``N(f)``, shape (F, d).
 
-    Ordinates of a periodogram are approximately independent with covariance S ⊗ S*. So the mean of ``tr A P`` over frequencies has
-    variance ``2 ∫ tr (A S)² / n`` for n real rows.
+    Ordinates of a periodogram are approximately independent with covariance S ⊗ S*. So the mean of
+    ``tr A P`` over frequencies has variance ``2 ∫ tr (A S)² / n`` for n real rows.
     """
     lost, lost_flat = np.eye(len(flat)) - G, np.diag(1.0 - flat)
     A = lost.conj().swapaxes(1, 2) @ lost - lost_flat @ lost_flat
     AP = A @ P
-    added = 2.0 * over_frequencies(np.einsum("fi,fi->f", np.einsum("fii->fi", G).real - flat, noise))
+    added = 2.0 * over_frequencies(
+        np.einsum("fi,fi->f", np.einsum("fii->fi", G).real - flat, noise)
+    )
     excess = float(over_frequencies(np.einsum("fii->f", AP).real) + added)
     spread = float(over_frequencies(np.einsum("fij,fji->f", A @ S, AP).real))
     return Risk(excess, float(np.sqrt(max(0.0, 2.0 * spread) / rows)))

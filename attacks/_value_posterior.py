@@ -1,7 +1,7 @@
 """Exact posterior of a value, with the table's value shares as prior.
 
-``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the column's distinct values x with shares ``π_x``. The noise may follow any
-law. On a lattice the sum is exact, without bins or grid.
+``P(x | y_1 … y_k) ∝ π_x Π_i f_i(y_i − x)`` over the column's distinct values x with shares ``π_x``.
+The noise may follow any law. On a lattice the sum is exact, without bins or grid.
 """
 
 from __future__ import annotations
@@ -29,20 +29,30 @@ def of_values(view: View, channel: Channel, attribute: int, mode: bool) -> Estim
     """
     known = view.given.distribution if isinstance(view.given, ExactMoments) else None
     if known is None:
-        raise NotApplicable(f"needs the distribution of every attribute's values, which {view.knowledge.label} knowledge does not give")
+        raise NotApplicable(
+            f"needs the distribution of every attribute's values, which {view.knowledge.label} knowledge does not give"
+        )
     values, shares = known(attribute)
     if len(values) > MOST_VALUES:
         reason = f"exact posteriors go over at most {MOST_VALUES:,} values"
-        raise NotApplicable(f"{view.attributes[attribute]} has {len(values):,} distinct values; {reason}")
+        raise NotApplicable(
+            f"{view.attributes[attribute]} has {len(values):,} distinct values; {reason}"
+        )
 
     def estimate(copies: Array) -> Array:
-        parts = (copies[start:stop] for start, stop in evenly(0, len(copies), len(values), CHUNK_VALUES))
-        return np.concatenate([posterior_estimate(values, shares, channel, part, mode) for part in parts])
+        parts = (
+            copies[start:stop] for start, stop in evenly(0, len(copies), len(values), CHUNK_VALUES)
+        )
+        return np.concatenate(
+            [posterior_estimate(values, shares, channel, part, mode) for part in parts]
+        )
 
     return (lambda copies: each_once(estimate, copies)) if channel.noise.on_lattice else estimate
 
 
-def posterior_estimate(values: Array, shares: Array, channel: Channel, copies: Array, mode: bool) -> Array:
+def posterior_estimate(
+    values: Array, shares: Array, channel: Channel, copies: Array, mode: bool
+) -> Array:
     """Return mode or mean of the posterior over values, shape (b,).
 
     A row that no value explains gets the estimate from its copies alone.

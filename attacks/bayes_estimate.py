@@ -9,11 +9,13 @@
 | ``F`` | ``Sigma_x (Sigma_x + Sigma_r)⁻¹``; ``x̂ = mu_x + F (y − mu_x)`` | (N, N) | equal to (13), without either inverse |
 | error | ``Σ λ σ²/(λ + σ²) / N`` for white noise | scalar | |
 
-The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses ``Cov(Y) − Sigma_r`` of its
-rows with negative eigenvalues set to 0. Copies are first averaged with minimum-variance weights
-(``auditor.adversary.single_copy``); for noise of one shape the estimate equals ``llse``.
+The third form is computed, since it allows a singular ``Sigma_x``. ``estimated`` knowledge uses
+``Cov(Y) − Sigma_r`` of its rows with negative eigenvalues set to 0. Copies are first averaged with
+minimum-variance weights (``auditor.adversary.single_copy``); for noise of one shape the estimate
+equals ``llse``.
 
-Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the best linear estimate for any data.
+Reference: huang2005, sections 6 and 8. Optimal for Gaussian data with known covariances, and the
+best linear estimate for any data.
 """
 
 from __future__ import annotations
@@ -21,9 +23,24 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from auditor.adversary.single_copy import CovarianceSource, combined_noise, estimated_covariance, filter_map
+from auditor.adversary.single_copy import (
+    CovarianceSource,
+    combined_noise,
+    estimated_covariance,
+    filter_map,
+)
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Affine, Array, Estimated, LinearAttack, Perfect, PluginParameters, PublishedModel, View, register
+from auditor.plugin import (
+    Affine,
+    Array,
+    Estimated,
+    LinearAttack,
+    Perfect,
+    PluginParameters,
+    PublishedModel,
+    View,
+    register,
+)
 
 
 @register
@@ -43,20 +60,31 @@ class BayesEstimate(LinearAttack):
         """Source of the covariance."""
 
         covariance: CovarianceSource = Field(
-            "knowledge", description="knowledge: exact where it is known; copies: estimated from the released rows even then"
+            "knowledge",
+            description="knowledge: exact where it is known; copies: estimated from the released rows even then",
         )
 
     def affine(self, view: View) -> Affine:
         """Return equation 13 on the coalition's combined copies."""
         if isinstance(view.knowledge, Perfect) and self.parameters.covariance == "knowledge":
             mu_x, Sigma_x = view.data_moments
-            return filter_map(view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True)
+            return filter_map(
+                view, bayes_gain(Sigma_x, combined_noise(view, Sigma_x)), mu_x, fixed=True
+            )
         if isinstance(view.knowledge, PublishedModel) and self.parameters.covariance == "knowledge":
-            # moments with a published model exist only under noise of one shape: F = K_X (K_X + v K_0)⁺
-            return filter_map(view, view.pencil.gain(np.asarray(view.combined_variance)), view.data_moments[0], fixed=False)
+            # moments with a published model exist only under noise of one shape: F = K_X (K_X + v
+            # K_0)⁺
+            return filter_map(
+                view,
+                view.pencil.gain(np.asarray(view.combined_variance)),
+                view.data_moments[0],
+                fixed=False,
+            )
         mean, covariance = view.combined(view.held)
         Sigma_r = combined_noise(view, covariance)
-        return filter_map(view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False)
+        return filter_map(
+            view, bayes_gain(estimated_covariance(covariance, Sigma_r), Sigma_r), mean, fixed=False
+        )
 
 
 def bayes_gain(Sigma_x: Array, Sigma_r: Array) -> Array:

@@ -1,6 +1,7 @@
 """Distribution analysis: localise records by a reconstructed distribution.
 
-Example: noise of ±1 and a released 1 leave [0, 2]. A distribution without mass between 1 and 5 leaves [0, 1].
+Example: noise of ±1 and a released 1 leave [0, 2]. A distribution without mass between 1 and 5
+leaves [0, 1].
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -9,11 +10,12 @@ Example: noise of ±1 and a released 1 leave [0, 2]. A distribution without mass
 | interval | the shortest that holds a share c of ``P(· | y)`` | [low, high] | |
 | ``x̂`` | the median of ``P(· | y)`` | scalar | |
 
-``interval-privacy`` under ``measures:`` reports the interval's width and the share of records inside their intervals. Attributes
-are treated one at a time, several copies as in ``map-estimate``.
+``interval-privacy`` under ``measures:`` reports the interval's width and the share of records
+inside their intervals. Attributes are treated one at a time, several copies as in ``map-estimate``.
 
-Reference: liu2008, section 3.6. Wins on clustered attributes and on rare records in sparse regions. Equals ``udr`` if the
-distribution is close to normal. Few records or strong noise blur the reconstruction or make spikes.
+Reference: liu2008, section 3.6. Wins on clustered attributes and on rare records in sparse regions.
+Equals ``udr`` if the distribution is close to normal. Few records or strong noise blur the
+reconstruction or make spikes.
 """
 
 from __future__ import annotations
@@ -58,21 +60,32 @@ class DistributionAnalysis(RowAttack):
         """Reconstruction of the distribution."""
 
         method: Method = Field("em", description="em, or Agrawal and Srikant's iteration")
-        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of the distribution; by default 100 to 400")
+        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(
+            None, description="bins of the distribution; by default 100 to 400"
+        )
         domain: list[float] | None = Field(
-            None, min_length=2, max_length=2, description="[low, high] of every attribute, in data units; by default estimated"
+            None,
+            min_length=2,
+            max_length=2,
+            description="[low, high] of every attribute, in data units; by default estimated",
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the localiser with distributions estimated from the copies."""
         p, found = self.parameters, channels(view)
-        return Localised(found, reconstructed_priors(found, blocks, p.method, p.bins, p.domain), view.released.count)
+        return Localised(
+            found,
+            reconstructed_priors(found, blocks, p.method, p.bins, p.domain),
+            view.released.count,
+        )
 
 
 class Localised(Reconstruction):
     """Posteriors over bins, per attribute; exact copies give a point."""
 
-    def __init__(self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int) -> None:
+    def __init__(
+        self, found: Sequence[Channel], priors: Sequence[Histogram | None], rows: int
+    ) -> None:
         self._found, self._priors, self._rows = found, priors, rows
         self._medians = estimated_by_attribute(median, found, priors, rows, SMOOTH)
         self._ends: dict[float, list[Estimate]] = {}
@@ -84,14 +97,25 @@ class Localised(Reconstruction):
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of every record's shortest interval, shapes (b, N)."""
         if confidence not in self._ends:
-            self._ends[confidence] = [self._interval(*each, confidence) for each in zip(self._found, self._priors, strict=True)]
-        low, high = np.stack([ends(y) for ends, y in zip(self._ends[confidence], by_attribute(copies), strict=True)], axis=2)
+            self._ends[confidence] = [
+                self._interval(*each, confidence)
+                for each in zip(self._found, self._priors, strict=True)
+            ]
+        low, high = np.stack(
+            [ends(y) for ends, y in zip(self._ends[confidence], by_attribute(copies), strict=True)],
+            axis=2,
+        )
         return low, high
 
     def _interval(self, channel: Channel, prior: Histogram | None, confidence: float) -> Estimate:
         if prior is None:
             return lambda copies: np.stack([channel.value(copies)] * 2)
-        return read_off(lambda p, c, y: np.stack(shortest_interval(p, c, y, confidence)), prior, channel, self._rows)
+        return read_off(
+            lambda p, c, y: np.stack(shortest_interval(p, c, y, confidence)),
+            prior,
+            channel,
+            self._rows,
+        )
 
 
 def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
@@ -104,12 +128,16 @@ def median(prior: Histogram, channel: Channel, copies: Array) -> Array:
     place = np.minimum((cumulative < 0.5).sum(axis=1), mass.shape[1] - 1)[:, None]
     here = np.take_along_axis(mass, place, axis=1)
     before = np.take_along_axis(cumulative, place, axis=1) - here
-    share = np.clip(np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0)[:, 0]
+    share = np.clip(
+        np.divide(0.5 - before, here, out=np.full_like(here, 0.5), where=here > TINY), 0.0, 1.0
+    )[:, 0]
     low, high = channel.possible(copies, prior.edges[place[:, 0]], prior.edges[place[:, 0] + 1])
     return np.where(explained, low + share * (high - low), channel.value(copies))
 
 
-def shortest_interval(prior: Histogram, channel: Channel, copies: Array, confidence: float) -> tuple[Array, Array]:
+def shortest_interval(
+    prior: Histogram, channel: Channel, copies: Array, confidence: float
+) -> tuple[Array, Array]:
     """Return the shortest interval with a share of the posterior, shapes (b,).
 
     One end is a bin edge; the other is linear within its bin. Impossible values are cut off.
@@ -142,10 +170,14 @@ def _from_each_edge(mass: Array, edges: Array, confidence: float) -> Array:
     """Return the end of the interval from each edge, (b, B + 1); ∞ if none."""
     cumulative = np.concatenate([np.zeros((len(mass), 1)), np.cumsum(mass, axis=1)], axis=1)
     target = cumulative + confidence * (1.0 - 1e-12)
-    # First edge at which the cumulative probability reaches the target: one search over all rows, offset by 2 each.
+    # First edge at which the cumulative probability reaches the target: one search over all rows,
+    # offset by 2 each.
     rows = np.arange(len(mass))[:, None]
     flat = (cumulative + 2.0 * rows).ravel()
-    stop = np.searchsorted(flat, (target + 2.0 * rows).ravel()).reshape(cumulative.shape) - rows * cumulative.shape[1]
+    stop = (
+        np.searchsorted(flat, (target + 2.0 * rows).ravel()).reshape(cumulative.shape)
+        - rows * cumulative.shape[1]
+    )
     reached = stop <= mass.shape[1]
     stop = np.clip(stop, 1, mass.shape[1])
     before, here = cumulative[rows, stop - 1], mass[rows, stop - 1]

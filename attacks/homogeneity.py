@@ -5,8 +5,9 @@
 | ``P_E(v)`` | share of value v in the target's class | machanavajjhala2007 |
 | claim | the commonest value of the class, if its share is at least c (``confidence``) | |
 
-k does not limit it. Wins if the quasi-identifiers determine the sensitive values, or if one value is common. Fails if every
-class is ℓ-diverse (c = 1), or if no share reaches c, as under (α, k) with α < c.
+k does not limit it. Wins if the quasi-identifiers determine the sensitive values, or if one value
+is common. Fails if every class is ℓ-diverse (c = 1), or if no share reaches c, as under (α, k) with
+α < c.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Homogeneity(ClassAttack):
     class Parameters(PluginParameters):
         """Confidence of a claim."""
 
-        confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of one value in a class from which it is claimed")
+        confidence: Annotated[float, Field(gt=0, le=1)] = Field(
+            1.0, description="share of one value in a class from which it is claimed"
+        )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the commonest value of classes that reach the confidence."""

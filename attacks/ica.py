@@ -1,7 +1,7 @@
 """Independent component analysis against a secret matrix.
 
-If the attributes are independent and at most one is Gaussian, their mixture can be undone up to order, sign and scale. The
-adversary's knowledge determines these.
+If the attributes are independent and at most one is Gaussian, their mixture can be undone up to
+order, sign and scale. The adversary's knowledge determines these.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -17,17 +17,19 @@ adversary's knowledge determines these.
 | ``known-records`` | correlation of components and attributes over the known pairs; mean and scale by regression |
 | ``known-sample``, ``unmatched-records`` | similarity of distributions (Wasserstein distance at variance 1); mean and scale of the sample |
 
-Distributions are compared with their means, unless the scheme translates. ``components: attributes`` treats the attributes as the
-independent components. ``latent`` (Guo and Wu) matches components of known records and of the copy.
+Distributions are compared with their means, unless the scheme translates. ``components:
+attributes`` treats the attributes as the independent components. ``latent`` (Guo and Wu) matches
+components of known records and of the copy.
 
-Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves unchanged. The audit iterates from
-the true attributes (or the adversary's own components) and assigns components correctly. Of two close fixed points it uses
-the one with the attack's signs of τ (``_fastica``). No theory is given for noisy copies, without convergence, if a component
-loses half of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
+Theory is the error of the FastICA fixed point nearest to the truth, which a matrix leaves
+unchanged. The audit iterates from the true attributes (or the adversary's own components) and
+assigns components correctly. Of two close fixed points it uses the one with the attack's signs of τ
+(``_fastica``). No theory is given for noisy copies, without convergence, if a component loses half
+of its variance, or if a leak's standard deviation over tables exceeds ``LARGEST_LEAK``.
 
-Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian components, and with
-``latent`` and few known records. Without known pairs, it fails for attributes of equal distribution. Independence is *not
-checked*.
+Wins on independent non-Gaussian attributes, through any matrix with n' ≥ N. Fails with two Gaussian
+components, and with ``latent`` and few known records. Without known pairs, it fails for attributes
+of equal distribution. Independence is *not checked*.
 """
 
 from __future__ import annotations
@@ -60,14 +62,16 @@ from auditor.plugin import (
 from ._fastica import Unmixing, leak_deviation, some_rows
 from ._naming import Guide, Likeness, Pairs
 
-Generator = Callable[[], "np.random.Generator"]  # in quotes, as numpy imports its generators when they are first named
+# in quotes, as numpy imports its generators when they are first named
+Generator = Callable[[], "np.random.Generator"]
 
 LARGEST_LEAK = 0.08
 """Largest standard deviation, over tables, of one component's share left in another, for which theory is given. Between two Gaussian
 components it was below 0.1 in none of 1,000 tables of any length (tests/attacks/test_ica.py)."""
 
 HOPELESS_LEAK = 0.2
-"""Leak at the truth beyond which no iteration is tried: with two Gaussian components it would not end."""
+"""Leak at the truth beyond which no iteration is tried: with two Gaussian components it would not
+end."""
 
 
 @register
@@ -87,7 +91,8 @@ class IndependentComponents(RowAttack):
         """Choice of independent components."""
 
         components: Literal["attributes", "latent"] = Field(
-            "attributes", description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)"
+            "attributes",
+            description="the attributes themselves, or hidden ones that known records share with the copy (Guo and Wu)",
         )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
@@ -95,7 +100,9 @@ class IndependentComponents(RowAttack):
         rows: Generator = partial(stream, view.seed, self.name, "rows")
         y = some_rows(blocks, rows())
         if y.shape[1] < view.width:
-            raise NotApplicable(f"{y.shape[1]} columns cannot be unmixed into {view.width} attributes")
+            raise NotApplicable(
+                f"{y.shape[1]} columns cannot be unmixed into {view.width} attributes"
+            )
         found = Unmixing.of(y, view.width, stream(view.seed, self.name, "start"))
         guide = self._guide(view)
         order, signs = guide.order(found, y)
@@ -107,13 +114,17 @@ class IndependentComponents(RowAttack):
         latent = self.parameters.components == "latent"
         if isinstance(view.given, Records):
             if latent:
-                raise NotApplicable("known pairs settle the map by regression; Guo and Wu's variant is for records without their rows")
+                raise NotApplicable(
+                    "known pairs settle the map by regression; Guo and Wu's variant is for records without their rows"
+                )
             if len(view.given.original) < 2:
                 raise NotApplicable("needs at least two known records to tell scale from mean")
             return Pairs(view.given.original, np.hstack(view.given.copies))
         known = view.need(UnpairedRecords).original
         if len(known) < 2:
-            raise NotApplicable("needs at least two records of the population to tell components apart")
+            raise NotApplicable(
+                "needs at least two records of the population to tell components apart"
+            )
         moved = bool(view.scheme.get("translation", False))
         if not latent:
             return Likeness(known, np.eye(view.width), np.diag(known.std(axis=0)), moved)
@@ -124,7 +135,9 @@ class IndependentComponents(RowAttack):
 class Unmixed(Reconstruction):
     """``x̂ = mean + A ŝ``."""
 
-    def __init__(self, unmixing: Unmixing, mean: Array, A: Array, theory: Theory | None = None) -> None:
+    def __init__(
+        self, unmixing: Unmixing, mean: Array, A: Array, theory: Theory | None = None
+    ) -> None:
         self._unmixing, self._mean, self._A, self._theory = unmixing, mean, A, theory
 
     def rows(self, copies: Sequence[Array]) -> Array:
@@ -166,7 +179,11 @@ class Theory:
             best = Unmixing.beside(x, self.guide.directions, self.signs)
         except NotApplicable:  # some directions vary by rounding error alone
             return None
-        if not best.fixed or best.kept.min() <= 0.5 or leak_deviation(best.apply(x).T).max() > LARGEST_LEAK:
+        if (
+            not best.fixed
+            or best.kept.min() <= 0.5
+            or leak_deviation(best.apply(x).T).max() > LARGEST_LEAK
+        ):
             return None
         N = x.shape[1]
         right = Unmixed(best, *self.guide.without_matrix().place(best, np.arange(N), np.ones(N)))

@@ -14,15 +14,18 @@ A salary of 90,000 is common, and so is an age of 20. Together they may identify
 | region | per direction the shortest interval with ``1 − (1 − c)/p`` of ``P(· | y)``: jointly at least c | p intervals | |
 | claim | the region, if ``n`` times the ``π`` of all its cells and all likely cells is at most ``rare`` | | liu2008, section 3.6 |
 
-If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``. Attributes are grouped
-``dimensions`` at a time in the table's order (``data: columns:`` changes it). The group with the emptiest region is claimed.
-``rare_claimed`` counts claims and ``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
+If Gaussian noise is finer than the bins, an interval is the noise's quantile interval about ``y``.
+Attributes are grouped ``dimensions`` at a time in the table's order (``data: columns:`` changes
+it). The group with the emptiest region is claimed. ``rare_claimed`` counts claims and
+``rare_disclosed`` correct claims. A random claim is correct for ``rare`` records in n.
 
-Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent between attributes.
+Gaussian noise may have any covariance (liu2008, section 3.7). Any other law must be independent
+between attributes.
 
-Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space empty that each one fills.
-Fails under noise as large as the data. More ``bins`` find more, at a cost in time. The grid is fitted to the noise that it is
-used on, so claims under noise wider than its cells are correct less often than ``confidence``.
+Reference: liu2008, sections 3.6 and 3.7, after domingo2004. Wins if attributes jointly leave space
+empty that each one fills. Fails under noise as large as the data. More ``bins`` find more, at a
+cost in time. The grid is fitted to the noise that it is used on, so claims under noise wider than
+its cells are correct less often than ``confidence``.
 """
 
 from __future__ import annotations
@@ -33,7 +36,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, Regions, RowAttack, View, register, scipy, stream
+from auditor.plugin import (
+    Array,
+    Cost,
+    PluginParameters,
+    Reconstruction,
+    Regions,
+    RowAttack,
+    View,
+    register,
+    scipy,
+    stream,
+)
 
 from ._fastica import some_rows
 from .distribution_analysis import shortest
@@ -65,29 +79,44 @@ class JointDistributionAnalysis(RowAttack):
     class Parameters(PluginParameters):
         """Grid and threshold of rarity."""
 
-        dimensions: Annotated[int, Field(ge=1, le=3)] = Field(2, description="attributes taken together")
-        bins: Annotated[int, Field(ge=2)] | None = Field(None, description="bins of each; by default 100, 24 or 12")
-        rare: Annotated[float, Field(gt=0)] = Field(5.0, description="most records that a claimed region may be thought to have")
-        confidence: Annotated[float, Field(gt=0, lt=1)] = Field(0.95, description="posterior probability of a claimed region")
+        dimensions: Annotated[int, Field(ge=1, le=3)] = Field(
+            2, description="attributes taken together"
+        )
+        bins: Annotated[int, Field(ge=2)] | None = Field(
+            None, description="bins of each; by default 100, 24 or 12"
+        )
+        rare: Annotated[float, Field(gt=0)] = Field(
+            5.0, description="most records that a claimed region may be thought to have"
+        )
+        confidence: Annotated[float, Field(gt=0, lt=1)] = Field(
+            0.95, description="posterior probability of a claimed region"
+        )
 
         @model_validator(mode="after")
         def _small(self) -> Any:
             cells = (self.bins or 0) ** self.dimensions
             if cells > MOST_CELLS:
                 most = int(MOST_CELLS ** (1.0 / self.dimensions) + 1e-9)
-                raise ValueError(f"makes a grid of {cells:,} cells; {self.dimensions} dimensions may have {most:,} bins each")
+                raise ValueError(
+                    f"makes a grid of {cells:,} cells; {self.dimensions} dimensions may have {most:,} bins each"
+                )
             return self
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior on grids fitted to the coalition's copies."""
-        from ._directions import directions  # imported here for start-up time: only a fit of this attack needs grids
+        # imported here for start-up time: only a fit of this attack needs grids
+        from ._directions import directions
         from ._grid import Grid
 
         given = self.parameters
         starts = range(0, view.width, given.dimensions)
         groups = [np.arange(start, min(start + given.dimensions, view.width)) for start in starts]
         seen = directions(view, groups)
-        rows = some_rows(blocks, stream(view.seed, self.name, "rows"), lambda copies: np.hstack(seen.copies(copies)))
+        rows = some_rows(
+            blocks,
+            stream(view.seed, self.name, "rows"),
+            lambda copies: np.hstack(seen.copies(copies)),
+        )
         y = np.split(rows, rows.shape[1] // view.width, axis=1)
         n = view.released.count
         grids = [Grid.fitted(seen.channels, y, group, given.bins).tabled(n) for group in groups]
@@ -97,7 +126,9 @@ class JointDistributionAnalysis(RowAttack):
 class OnGrids(Reconstruction):
     """Posterior means, intervals and claims, one grid per group."""
 
-    def __init__(self, seen: Directions, grids: Sequence[Grid], rare: float, confidence: float) -> None:
+    def __init__(
+        self, seen: Directions, grids: Sequence[Grid], rare: float, confidence: float
+    ) -> None:
         self._seen, self._grids, self._rare, self._confidence = seen, grids, rare, confidence
 
     def rows(self, copies: Sequence[Array]) -> Array:
@@ -111,9 +142,12 @@ class OnGrids(Reconstruction):
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         """Return both ends of intervals, shapes (b, N).
 
-        Under coloured noise an interval covers the box of the directions' intervals, which is wider.
+        Under coloured noise an interval covers the box of the directions' intervals, which is
+        wider.
         """
-        low, high = np.moveaxis(self._in_parts(copies, lambda each: self._bounds(each, confidence)), -1, 0)
+        low, high = np.moveaxis(
+            self._in_parts(copies, lambda each: self._bounds(each, confidence)), -1, 0
+        )
         plus, minus = np.clip(self._seen.back, 0.0, None), np.clip(self._seen.back, None, 0.0)
         return low @ plus.T + high @ minus.T, high @ plus.T + low @ minus.T
 
@@ -122,9 +156,16 @@ class OnGrids(Reconstruction):
         low, high = np.moveaxis(self._in_parts(copies, self._rarest), -1, 0)
         return Regions(self._seen.T, low, high, ~np.isnan(low[:, 0]))
 
-    def _in_parts(self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS) -> Array:
+    def _in_parts(
+        self, copies: Sequence[Array], found: Callable[[list[Array]], Array], size: int = CHUNK_ROWS
+    ) -> Array:
         starts = range(0, max(1, len(copies[0])), size)
-        return np.concatenate([found(self._seen.copies([copy[start : start + size] for copy in copies])) for start in starts])
+        return np.concatenate(
+            [
+                found(self._seen.copies([copy[start : start + size] for copy in copies]))
+                for start in starts
+            ]
+        )
 
     def _means(self, copies: Sequence[Array]) -> Array:
         out = np.empty_like(copies[0])
@@ -151,16 +192,22 @@ class OnGrids(Reconstruction):
             each = [axis.of(copies) for axis in grid.axes]
             share = 1.0 - (1.0 - self._confidence) / len(grid.axes)
             P, explained = grid.posterior(each)
-            # Cells above the omitted share always count as touched; this alone excludes nearly all records.
+            # Cells above the omitted share always count as touched; this alone excludes nearly all
+            # records.
             likely = [P_j > 1.0 - share for P_j in P]
             (maybe,) = np.nonzero(explained & (grid.of_cells(likely) <= least))
-            ends = [bounds(axis, y[maybe], P_j[maybe], explained[maybe], share) for axis, y, P_j in zip(grid.axes, each, P, strict=True)]
+            ends = [
+                bounds(axis, y[maybe], P_j[maybe], explained[maybe], share)
+                for axis, y, P_j in zip(grid.axes, each, P, strict=True)
+            ]
             touched = [axis.touched(*end) for axis, end in zip(grid.axes, ends, strict=True)]
             thought = grid.of_cells([a | b[maybe] for a, b in zip(touched, likely, strict=True)])
             rare = thought <= least[maybe]
             found, least[maybe[rare]] = maybe[rare], thought[rare]
             out[found] = -np.inf, np.inf
-            out[found[:, None], grid.places] = np.stack([np.stack(end, axis=1) for end in ends], axis=1)[rare]
+            out[found[:, None], grid.places] = np.stack(
+                [np.stack(end, axis=1) for end in ends], axis=1
+            )[rare]
         return out
 
 

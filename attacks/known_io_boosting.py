@@ -1,6 +1,7 @@
 """Known input–output boosting: learn from a few records known in clear what pooled copies say of an original, by gradient-boosted trees.
 
-What any data scientist would try who knows nothing of the noise: a regression, linear first, and trees for what that leaves.
+What any data scientist would try who knows nothing of the noise: a regression, linear first, and
+trees for what that leaves.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -11,20 +12,24 @@ What any data scientist would try who knows nothing of the noise: a regression, 
 | ``x̂_j`` | ``f_0j(y) + ν Σ_{t ≤ T_j} h_tj(z)`` | scalar | friedman2001 |
 | ``T_j`` | trees of attribute j: the number of least squared error on records held out, 0, 10, … 60 | scalar | |
 
-Trees alone are bad at straight lines, which is most of what a copy says: from 1,000 records of the census they leave half as much again
-as the linear estimate; on top of it they take a quarter of what it leaves. Their splits go along axes, so they are shown the linear
-estimate, and the differences between copies beside a copy itself: noise that copies share cancels in a difference.
+Trees alone are bad at straight lines, which is most of what a copy says: from 1,000 records of the
+census they leave half as much again as the linear estimate; on top of it they take a quarter of
+what it leaves. Their splits go along axes, so they are shown the linear estimate, and the
+differences between copies beside a copy itself: noise that copies share cancels in a difference.
 
-``T_j`` is chosen by three-fold cross-validation, and 0 is among the choices: on normal data, where nothing is left to learn, the attack is
-the linear one. Fewer than 60 records cannot be split at all in a fold, and leave it so, too. A rule that was learnt cannot do better than
-``E Var(x | y)``, whatever the law; it comes near it with some thousand records and few attributes.
+``T_j`` is chosen by three-fold cross-validation, and 0 is among the choices: on normal data, where
+nothing is left to learn, the attack is the linear one. Fewer than 60 records cannot be split at all
+in a fold, and leave it so, too. A rule that was learnt cannot do better than ``E Var(x | y)``,
+whatever the law; it comes near it with some thousand records and few attributes.
 
-At most 20,000 of the known records are learnt from, the choice drawn from the seed; a fit takes about a second an attribute and coalition
-there. Theory is not given: how well trees learn has no closed form.
+At most 20,000 of the known records are learnt from, the choice drawn from the seed; a fit takes
+about a second an attribute and coalition there. Theory is not given: how well trees learn has no
+closed form.
 
-Reference: friedman2001, with the histograms and leaf-wise trees of ke2017 (scikit-learn's ``HistGradientBoostingRegressor``); known
-input–output pairs are the setting of liu2008, section 4.1. Wins on skewed, clustered or curved data and under noise that is not what its
-covariance says. Fails where rows are few, and to gain from more copies of corner-wave noise.
+Reference: friedman2001, with the histograms and leaf-wise trees of ke2017 (scikit-learn's
+``HistGradientBoostingRegressor``); known input–output pairs are the setting of liu2008, section
+4.1. Wins on skewed, clustered or curved data and under noise that is not what its covariance says.
+Fails where rows are few, and to gain from more copies of corner-wave noise.
 """
 
 from __future__ import annotations
@@ -36,7 +41,17 @@ from typing import Any
 
 import numpy as np
 
-from auditor.plugin import Array, Cost, KnownRecords, Reconstruction, Records, RowAttack, View, register, stream
+from auditor.plugin import (
+    Array,
+    Cost,
+    KnownRecords,
+    Reconstruction,
+    Records,
+    RowAttack,
+    View,
+    register,
+    stream,
+)
 
 from .known_io_regression import KnownInputOutputRegression
 
@@ -45,13 +60,18 @@ MOST_RECORDS = 20_000
 FOLDS = 3
 STEP, MOST_TREES = 10, 60
 LEAST_IN_LEAF = 20
-TREE: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 16, "min_samples_leaf": LEAST_IN_LEAF}
+TREE: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 16,
+    "min_samples_leaf": LEAST_IN_LEAF,
+}
 """``ν``, and the size of a tree: 16 leaves split on some four columns together."""
 FEWEST_RECORDS = 2 * LEAST_IN_LEAF * FOLDS // (FOLDS - 1)
 """With fewer no tree of a fold has two leaves."""
 
 ROUNDING = 1e-12
-"""Share of an attribute's largest value below which what the linear estimate leaves is rounding: a matrix without noise was undone."""
+"""Share of an attribute's largest value below which what the linear estimate leaves is rounding: a
+matrix without noise was undone."""
 
 
 @register
@@ -73,9 +93,14 @@ class KnownInputOutputBoosting(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the regression and the trees, learnt from the known records."""
         records = view.need(Records)
-        linear = KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv")).over_rows().fit(view, blocks)
+        linear = (
+            KnownInputOutputRegression(KnownInputOutputRegression.Parameters(ridge="gcv"))
+            .over_rows()
+            .fit(view, blocks)
+        )
         rng = stream(view.seed, self.name)
-        chosen = rng.permutation(len(records.original))[:MOST_RECORDS]  # in a random order, so that every third record is a random fold
+        # in a random order, so that every third record is a random fold
+        chosen = rng.permutation(len(records.original))[:MOST_RECORDS]
         copies = [copy[chosen] for copy in records.copies]
         estimate = linear.rows(copies)
         x, z = records.original[chosen], features(estimate, copies)
@@ -104,7 +129,13 @@ class Boosted(Reconstruction):
         if not len(estimate) or not any(self.trees):
             return estimate
         z = features(estimate, copies)
-        return np.stack([x if trees is None else x + trees.predict(z) for x, trees in zip(estimate.T, self.trees, strict=True)], axis=1)
+        return np.stack(
+            [
+                x if trees is None else x + trees.predict(z)
+                for x, trees in zip(estimate.T, self.trees, strict=True)
+            ],
+            axis=1,
+        )
 
 
 def features(estimate: Array, copies: Sequence[Array]) -> Array:
@@ -128,8 +159,11 @@ def best_count(z: Array, left: Array) -> int:
     grown = [grower(warm_start=True) for _ in folds]
     best, least = 0, float((left**2).sum())
     for count in range(STEP, MOST_TREES + 1, STEP):
-        gaps = [left[fold] - trees.set_params(max_iter=count).fit(z[~fold], left[~fold]).predict(z[fold])
-                for fold, trees in zip(folds, grown, strict=True)]  # fmt: skip
+        gaps = [
+            left[fold]
+            - trees.set_params(max_iter=count).fit(z[~fold], left[~fold]).predict(z[fold])
+            for fold, trees in zip(folds, grown, strict=True)
+        ]
         loss = float(sum((gap**2).sum() for gap in gaps))
         if loss >= least:
             break
@@ -139,7 +173,9 @@ def best_count(z: Array, left: Array) -> int:
 
 def grower(**more: Any) -> Any:
     """Return untrained trees; the same for any number of threads."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
+    # here, since importing it takes a second
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
-    # Early stopping is left to the folds; with a random state given nothing is drawn from numpy's global generator.
+    # Early stopping is left to the folds; with a random state given nothing is drawn from numpy's
+    # global generator.
     return HistGradientBoostingRegressor(**TREE, early_stopping=False, random_state=0, **more)

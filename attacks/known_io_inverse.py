@@ -10,17 +10,20 @@ Least squares of copies on originals, the reverse of known-io-regression. Noise 
 | ``x̂`` | ``x̄_p + M̂⁺ (y − ȳ_p)`` | (N,) | liu2008, section 4.1 |
 | error | ``M⁺ K_R M⁺ᵀ``, as p grows | (N, N) | |
 
-The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the translation of chen2007. With
-fewer records, or fewer columns than attributes, the minimum-norm estimate is used.
+The survey has ``M̂⁻¹ y`` for at least N independent known records; the intercept covers the
+translation of chen2007. With fewer records, or fewer columns than attributes, the minimum-norm
+estimate is used.
 
-For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added noise, where
-known-io-regression leaves ``σ²/(1 + σ²)``. Copies count equally. N + 1 records suffice, for any number of copies.
+For large p the estimate is unbiased given the record, so all noise remains: ``σ²`` under added
+noise, where known-io-regression leaves ``σ²/(1 + σ²)``. Copies count equally. N + 1 records
+suffice, for any number of copies.
 
-Theory is the closed form for the fitted map; without noise, spanning records leave no error. The inverse of a matrix that is
-normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one draw of records does not predict the next (error 1 or
-1,000).
+Theory is the closed form for the fitted map; without noise, spanning records leave no error. The
+inverse of a matrix that is normal about ``M`` has no mean square. If ``M̂`` is nearly singular, one
+draw of records does not predict the next (error 1 or 1,000).
 
-Reference: chen2007, as described in liu2008, section 4.1. Exact for a matrix without noise; fails under noise.
+Reference: chen2007, as described in liu2008, section 4.1. Exact for a matrix without noise; fails
+under noise.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ from auditor.plugin import Array, register
 from ._fitted_map import FittedMap
 
 RANK = 1e-12
-"""Share of the largest singular value of the scaled ``M̂`` below which a value is rounding error."""
+"""Share of the largest singular value of the scaled ``M̂`` below which a value is rounding
+error."""
 
 
 @register
@@ -68,6 +72,9 @@ def inverse_map(C_xx: Array, C_xy: Array, deviations: Array) -> Array:
     >>> inverse_map(np.array([[2.0]]), np.array([[1.0]]), np.array([3.0]))
     array([[2.]])
     """
-    x, y = (np.where(size > 0, size, 1.0) for size in (np.sqrt(np.clip(np.diag(C_xx), 0.0, None)), deviations))
+    x, y = (
+        np.where(size > 0, size, 1.0)
+        for size in (np.sqrt(np.clip(np.diag(C_xx), 0.0, None)), deviations)
+    )
     M = regression(C_xy.T, C_xx)
     return np.asarray(x[:, None] * np.linalg.pinv(M * x / y[:, None], rcond=RANK) / y)

@@ -10,8 +10,9 @@
 | ``x̂_∥`` | ``V G⁺ y`` | (N,) | ERRATA to (12.8) |
 | ``‖x̂_⊥‖²`` | ``‖y − G G⁺ y‖² / (n' σ²)`` | scalar | |
 
-The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise it; all directions
-orthogonal to the span are equally likely. ``estimate: map`` draws one at random. ``centre`` uses none, which is closer.
+The likelihood is ``(σ²‖x_⊥‖²)^{−n'/2} exp(−‖y − G Vᵀx‖² / 2σ²‖x_⊥‖²)``. The last two rows maximise
+it; all directions orthogonal to the span are equally likely. ``estimate: map`` draws one at random.
+``centre`` uses none, which is closer.
 
 | expected ``‖x̂ − x‖²``, given G | over G too, where finite | when |
 | --- | --- | --- |
@@ -35,7 +36,18 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.plugin import Array, KnownRecords, NotApplicable, PluginParameters, Reconstruction, Records, RowAttack, View, register, stream
+from auditor.plugin import (
+    Array,
+    KnownRecords,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    Records,
+    RowAttack,
+    View,
+    register,
+    stream,
+)
 
 from .known_io_rotation import RANK
 
@@ -55,16 +67,24 @@ class KnownInputOutputProjection(RowAttack):
     class Parameters(PluginParameters):
         """Direction that the likelihood leaves open."""
 
-        estimate: Literal["map", "centre"] = Field("map", description="a point of greatest likelihood, or the centre of all of them")
+        estimate: Literal["map", "centre"] = Field(
+            "map", description="a point of greatest likelihood, or the centre of all of them"
+        )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the estimator for the known records and stacked copies."""
         records = view.need(Records)
         if view.scheme.get("matrix", "gaussian") != "gaussian":
-            raise NotApplicable("supposes a matrix of independent normal entries; this one is a cosine transform")
+            raise NotApplicable(
+                "supposes a matrix of independent normal entries; this one is a cosine transform"
+            )
         known = KnownSpan.of(records.original, np.hstack(records.copies))
         away = known.rest @ _direction(known.rest.shape[1], view.seed, self.name)
-        return ProjectionMAP(known, float(view.scheme["variance"]), away if self.parameters.estimate == "map" else None)
+        return ProjectionMAP(
+            known,
+            float(view.scheme["variance"]),
+            away if self.parameters.estimate == "map" else None,
+        )
 
 
 def _direction(size: int, seed: int, name: str) -> Array:
@@ -117,7 +137,8 @@ class ProjectionMAP(Reconstruction):
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return ``x̂_∥`` plus the likeliest length in the drawn direction."""
         known, y = self._known, np.hstack(list(copies))
-        start = known.mean @ known.spanned  # x̄ lies in the span; if r > n', the estimate is the fit nearest to it
+        # x̄ lies in the span; if r > n', the estimate is the fit nearest to it
+        start = known.mean @ known.spanned
         residual = y - start @ known.image.T
         coordinates = start + residual @ self._inverse.T
         estimate = coordinates @ known.spanned.T
@@ -136,7 +157,9 @@ class ProjectionMAP(Reconstruction):
         if known.determined:
             return np.asarray(away)
         along = (x - known.mean) @ known.spanned
-        return np.asarray(away + ((along - along @ known.image.T @ self._inverse.T) ** 2).sum(axis=1))
+        return np.asarray(
+            away + ((along - along @ known.image.T @ self._inverse.T) ** 2).sum(axis=1)
+        )
 
 
 def beside(left: Array, y: Array, variance: float) -> Array:
@@ -157,8 +180,11 @@ def beside(left: Array, y: Array, variance: float) -> Array:
 def log_likelihood(x: Array, y: Array, known: KnownSpan, variance: float) -> float:
     """Return the log of (12.8) up to a constant for one record and its copy.
 
-    ``x`` has shape (N,), ``y`` shape (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over that of ``Y_p``.
+    ``x`` has shape (N,), ``y`` shape (n',). The density of ``[Y_p, y]`` given ``[X_p, x]`` over
+    that of ``Y_p``.
     """
     across = float(((x @ known.rest) ** 2).sum())
     gap = y - known.image @ (known.spanned.T @ x)
-    return float(-0.5 * y.size * np.log(variance * across) - 0.5 * float(gap @ gap) / (variance * across))
+    return float(
+        -0.5 * y.size * np.log(variance * across) - 0.5 * float(gap @ gap) / (variance * across)
+    )

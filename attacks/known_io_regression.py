@@ -10,17 +10,17 @@
 | ``df(λ)`` | ``1 + Σ s/(s + λ)``, s the eigenvalues of the copies' correlations | scalar | |
 | ``GCV(λ)`` | ``RSS / (1 − df/p)²`` | scalar | Golub, Heath and Wahba 1979 |
 
-As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of about ``1 + kN/p``. On
-jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``, averaged over known records. For ``p ≤ kN`` the
-minimum-norm map is used, with copies scaled to variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean;
-use ``ridge: gcv``.
+As p grows, ``W`` tends to the joint LLSE's for any distribution; the error is larger by a factor of
+about ``1 + kN/p``. On jointly normal rows the factor is exactly ``(1 + 1/p)(p − 2)/(p − kN − 2)``,
+averaged over known records. For ``p ≤ kN`` the minimum-norm map is used, with copies scaled to
+variance 1. Near ``p = kN + 1`` plain least squares is worse than the mean; use ``ridge: gcv``.
 
-Theory is the closed form for the fitted map over the other records (``auditor.audit.numeric.closed_form``). Transformed
-copies are judged in the original coordinates. For copies of another width theory is 0 if the known records undo the matrix,
-else unknown.
+Theory is the closed form for the fitted map over the other records
+(``auditor.audit.numeric.closed_form``). Transformed copies are judged in the original coordinates.
+For copies of another width theory is 0 if the known records undo the matrix, else unknown.
 
-Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section 4.1. The survey's least squares
-(chen2007) are ``known-io-inverse``.
+Reference: li2012 (6) with moments of the known records; known input–output pairs: liu2008, section
+4.1. The survey's least squares (chen2007) are ``known-io-inverse``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class KnownInputOutputRegression(FittedMap):
         """Regularisation of the map."""
 
         ridge: Annotated[float, Field(ge=0)] | Literal["gcv"] = Field(
-            0.0, description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation"
+            0.0,
+            description="share of the copies' variance added to it; 'gcv': chosen by generalised cross-validation",
         )
 
     @property
@@ -74,7 +75,8 @@ def ridge_map(C_xx: Array, C_xy: Array, C_yy: Array, records: int, ridge: float 
     records : int
         ``p``.
     ridge : float or 'gcv'
-        ``λ``, relative to each copy's variance; ``gcv`` minimises generalised cross-validation over ``RIDGES``.
+        ``λ``, relative to each copy's variance; ``gcv`` minimises generalised cross-validation over
+        ``RIDGES``.
 
     Notes
     -----
@@ -97,5 +99,7 @@ def _least_gcv(variances: Array, B: Array, s: Array, records: int) -> float:
     shrunk = s + RIDGES[:, None]
     rss = total - 2.0 * (explained / shrunk).sum(axis=1) + (explained * s / shrunk**2).sum(axis=1)
     df = 1.0 + (s / shrunk).sum(axis=1)
-    gcv = np.where(df < records - 1e-9, rss / (1.0 - np.minimum(df / records, 1.0 - 1e-12)) ** 2, np.inf)
+    gcv = np.where(
+        df < records - 1e-9, rss / (1.0 - np.minimum(df / records, 1.0 - 1e-12)) ** 2, np.inf
+    )
     return float(RIDGES[int(np.argmin(gcv))]) if np.isfinite(gcv).any() else float(RIDGES[-1])

@@ -15,8 +15,9 @@ The printed (12.6) is ``θ/π``, which is right for c = 2 only. For c = 1 the pr
 span, or any record with ``‖x‖ε ≥ 2d``, is a certain hit. A rotation preserves lengths and distances, so the adversary knows
 every record's probability.
 
-The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all guesses (``estimate: centre``). With a
-translation records are centred, the rank is one less, and the probabilities are unknown.
+The mean squared error of a guess is ``2d²``, and ``d²`` for the mean of all guesses (``estimate:
+centre``). With a translation records are centred, the rank is one less, and the probabilities are
+unknown.
 
 Only the first copy is used: the others add no information. Fails with few known records.
 """
@@ -30,11 +31,23 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from auditor.plugin import Array, KnownRecords, PluginParameters, Reconstruction, Records, RowAttack, View, register, scipy, stream
+from auditor.plugin import (
+    Array,
+    KnownRecords,
+    PluginParameters,
+    Reconstruction,
+    Records,
+    RowAttack,
+    View,
+    register,
+    scipy,
+    stream,
+)
 from auditor.schemes.base.transform import haar
 
 RANK = 1e-10
-"""Directions with less than this share of the known records' largest singular value count as unknown."""
+"""Directions with less than this share of the known records' largest singular value count as
+unknown."""
 
 
 @register
@@ -52,8 +65,12 @@ class KnownInputOutputRotation(RowAttack):
     class Parameters(PluginParameters):
         """Choice among fitting matrices, and number of guesses for hit rates."""
 
-        estimate: Literal["guess", "centre"] = Field("guess", description="one matrix that fits, or the mean over all of them")
-        guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(100, description="guesses that records-within averages over")
+        estimate: Literal["guess", "centre"] = Field(
+            "guess", description="one matrix that fits, or the mean over all of them"
+        )
+        guesses: Annotated[int, Field(ge=1, le=100_000)] = Field(
+            100, description="guesses that records-within averages over"
+        )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the rotations that fit the known records."""
@@ -93,16 +110,19 @@ class FittingRotations:
     def of(cls, X_p: Array, Y_p: Array, moved: bool = False) -> FittingRotations:
         """Return the matrices for known records and copies of shape (p, N).
 
-        Records may be repeated or dependent. That ``Y_p`` is a rotation of ``X_p`` is *not checked*.
+        Records may be repeated or dependent. That ``Y_p`` is a rotation of ``X_p`` is *not
+        checked*.
         """
         N = X_p.shape[1]
-        centre, copied = (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
+        centre, copied = (
+            (X_p.mean(axis=0), Y_p.mean(axis=0)) if moved else (np.zeros(N), np.zeros(N))
+        )
         U, s, Vt = np.linalg.svd(X_p - centre, full_matrices=True)
         r = int((s > RANK * max(float(s[0]), np.finfo(float).tiny)).sum())
         W = (Y_p - copied).T @ (U[:, :r] / s[:r])  # M V_1
-        # Orthonormal up to rounding, which is largest in directions of small singular values. QR keeps the
-        # leading columns unchanged. The nearest orthonormal basis would spread the rounding, and distant
-        # records would suffer. QR also gives a basis of the rest.
+        # Orthonormal up to rounding, which is largest in directions of small singular values. QR
+        # keeps the leading columns unchanged. The nearest orthonormal basis would spread the
+        # rounding, and distant records would suffer. QR also gives a basis of the rest.
         Q, R = np.linalg.qr(W, mode="complete")
         transformed = Q[:, :r] * np.where(np.diag(R) < 0, -1.0, 1.0)
         return cls(Vt[:r].T, Vt[r:].T, transformed, Q[:, r:], centre, copied)
@@ -114,7 +134,9 @@ class FittingRotations:
 
     def inside(self, y: Array) -> Array:
         """Return the known part of the records, shape (b, N)."""
-        return np.asarray(self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T)
+        return np.asarray(
+            self.centre + (y - self.copied_centre) @ self.transformed @ self.spanned.T
+        )
 
     def outside(self, y: Array) -> Array:
         """Return coordinates of the unknown part, up to a rotation, shape (b, c)."""

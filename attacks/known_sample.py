@@ -9,21 +9,24 @@
 | ``x̂`` | ``M̂ᵀ y`` | (N,) | Protocol 4, step 3 |
 | ``E(D)`` | ``2 E‖V_Y D V_Xᵀ s − y‖ − E‖s − s'‖ − E‖y − y'‖`` | scalar | szekely2004 |
 
-Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is compared, not its p-value, on data that
-are *not* centred: the mean helps to identify signs. Only its first term depends on D.
+Protocol 4 prints ``V_X D V_Xᵀ S`` in step 2; it must be ``V_Y D V_Xᵀ S``. The statistic is
+compared, not its p-value, on data that are *not* centred: the mean helps to identify signs. Only
+its first term depends on D.
 
-The paper tries all 2^N signs. Here each axis first takes the sign of the smaller one-dimensional energy statistic. Of undecided
-axes all combinations are tried, up to ``exhaustive`` axes. Beyond, signs are flipped one at a time while E falls.
+The paper tries all 2^N signs. Here each axis first takes the sign of the smaller one-dimensional
+energy statistic. Of undecided axes all combinations are tried, up to ``exhaustive`` axes. Beyond,
+signs are flipped one at a time while E falls.
 
-The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄`` exceeds
-``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
+The rotation is about the means if this lowers the error: ``x̂ = s̄ + M̂ᵀ (y − ȳ)`` if ``s̄ᵀ Q s̄``
+exceeds ``tr K (1/s + 1/m)``, Q the axes' mean squared rotation.
 
-Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations and only one copy in use. Noisy
-copies are aligned and averaged first.
+Theory is first-order in the axes' error (``_axis_error``). It needs decided axes, small rotations
+and only one copy in use. Noisy copies are aligned and averaged first.
 
-Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along an axis. Not for a random
-projection, whose covariance is ``σ² tr K · I`` averaged over matrices (liu2008, end of section 4.2). Six skewed attributes,
-deviations growing by a fifth each: normalized error 0.017 after a rotation, 1.3 after a projection (ten matrices).
+Wins with distinct eigenvalues and skewed or off-centre data. Fails on data symmetric about 0 along
+an axis. Not for a random projection, whose covariance is ``σ² tr K · I`` averaged over matrices
+(liu2008, end of section 4.2). Six skewed attributes, deviations growing by a fifth each: normalized
+error 0.017 after a rotation, 1.3 after a projection (ten matrices).
 """
 
 from __future__ import annotations
@@ -83,8 +86,12 @@ class KnownSampleAttack(RowAttack):
     class Parameters(PluginParameters):
         """Search for signs."""
 
-        exhaustive: Annotated[int, Field(ge=0, le=16)] = Field(8, description="axes left open up to which every combination is tried")
-        rows: Annotated[int, Field(ge=10, le=5000)] = Field(1000, description="rows of sample and copy that the statistic compares")
+        exhaustive: Annotated[int, Field(ge=0, le=16)] = Field(
+            8, description="axes left open up to which every combination is tried"
+        )
+        rows: Annotated[int, Field(ge=10, le=5000)] = Field(
+            1000, description="rows of sample and copy that the statistic compares"
+        )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the rotation estimated for one coalition."""
@@ -92,18 +99,33 @@ class KnownSampleAttack(RowAttack):
         if len(S) < 2:
             raise NotApplicable("needs a sample of at least two records")
         alignment = align(view, blocks)
-        mean, covariance, some, count = _describe(alignment, blocks, AXIS_ROWS, stream(view.seed, self.name))
+        mean, covariance, some, count = _describe(
+            alignment, blocks, AXIS_ROWS, stream(view.seed, self.name)
+        )
         moved = bool(view.scheme.get("translation", False))
-        start, to = (S.mean(axis=0), mean) if moved else (np.zeros(view.width), np.zeros(view.width))
+        start, to = (
+            (S.mean(axis=0), mean) if moved else (np.zeros(view.width), np.zeros(view.width))
+        )
         V_X, V_Y = axes(np.cov(S, rowvar=False, ddof=1)), axes(covariance)
-        signs = choose_signs((S[:AXIS_ROWS] - start) @ V_X, (some - to) @ V_Y, self.parameters.exhaustive, self.parameters.rows)
+        signs = choose_signs(
+            (S[:AXIS_ROWS] - start) @ V_X,
+            (some - to) @ V_Y,
+            self.parameters.exhaustive,
+            self.parameters.rows,
+        )
         V_Y = V_Y * signs.values
         variances = np.einsum("ij,ik,kj->j", V_Y, covariance, V_Y)
         z = (some - mean) @ V_Y
         quiet = not min(view.levels, default=0.0)
         # Without noise the copy has the population's rows, mostly more than the sample.
-        Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(z, variances, count)
-        known = not signs.open.size and np.diag(Q).max() < SMALL_TURN and np.count_nonzero(alignment.weights) == 1
+        Q = turning(z if quiet else (S - S.mean(axis=0)) @ V_X, variances, len(S)) + turning(
+            z, variances, count
+        )
+        known = (
+            not signs.open.size
+            and np.diag(Q).max() < SMALL_TURN
+            and np.count_nonzero(alignment.weights) == 1
+        )
         apart = float(np.trace(covariance)) * (1 / len(S) + 1 / count)
         middle = (S.mean(axis=0) - start) @ V_X
         centred = moved or float(middle @ Q @ middle) > apart
@@ -149,8 +171,16 @@ class LeftOver:
 class TurnedBack(Reconstruction):
     """``M̂ᵀ (y − to) + start``."""
 
-    def __init__(self, alignment: Alignment, M: Array, start: Array, to: Array, left: LeftOver | None) -> None:
-        self._alignment, self.matrix, self._start, self._to, self._left = alignment, M, start, to, left
+    def __init__(
+        self, alignment: Alignment, M: Array, start: Array, to: Array, left: LeftOver | None
+    ) -> None:
+        self._alignment, self.matrix, self._start, self._to, self._left = (
+            alignment,
+            M,
+            start,
+            to,
+            left,
+        )
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the pooled copy rotated back."""
@@ -161,7 +191,9 @@ class TurnedBack(Reconstruction):
         return None if self._left is None else self._left.of(x)
 
 
-def _describe(alignment: Alignment, blocks: Iterable[list[Array]], rows: int, rng: np.random.Generator) -> tuple[Array, Array, Array, int]:
+def _describe(
+    alignment: Alignment, blocks: Iterable[list[Array]], rows: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array, int]:
     """Return the pooled copy's mean, covariance, some random rows and size."""
     kept, keys, count = [], [], 0
     total: Array | None = None
@@ -172,7 +204,11 @@ def _describe(alignment: Alignment, blocks: Iterable[list[Array]], rows: int, rn
         if not len(y):
             continue
         if total is None:
-            shift, total, products = y.mean(axis=0), np.zeros(y.shape[1]), np.zeros((y.shape[1],) * 2)
+            shift, total, products = (
+                y.mean(axis=0),
+                np.zeros(y.shape[1]),
+                np.zeros((y.shape[1],) * 2),
+            )
         v = y - shift
         total, products, count = total + v.sum(axis=0), products + v.T @ v, count + len(y)
         key = rng.random(len(y))
@@ -215,7 +251,12 @@ def choose_signs(a: Array, b: Array, exhaustive: int, rows: int) -> Signs:
     N, scale = a.shape[1], a.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     a, b = a / scale, b / scale
-    favour = np.array([univariate_energy(-a[:, j], b[:, j]) - univariate_energy(a[:, j], b[:, j]) for j in range(N)])
+    favour = np.array(
+        [
+            univariate_energy(-a[:, j], b[:, j]) - univariate_energy(a[:, j], b[:, j])
+            for j in range(N)
+        ]
+    )
     # For equal distributions the statistic's mean is (1/s + 1/m) E|p − p'|; E|p − p'| is near 1 at standard deviation 1.
     open_ = np.flatnonzero(np.abs(favour) < DECIDED * (1.0 / len(a) + 1.0 / len(b)))
     search = SignSearch(a[:rows], b[:rows], np.where(favour >= 0, 1.0, -1.0))

@@ -6,8 +6,8 @@
 | ``linkage`` | ``mean 1/|E|``, the probability of naming the right row; 0 for a fully suppressed record | |
 | claim | the sensitive value of the only row of a class | |
 
-k-anonymity bounds the probability by 1/k for one copy. Wins on raw tables and on pooled copies whose classes cross. It
-ignores values that a class has in common.
+k-anonymity bounds the probability by 1/k for one copy. Wins on raw tables and on pooled copies
+whose classes cross. It ignores values that a class has in common.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ class Linkage(ClassAttack):
     name = "linkage"
     attack_kind = "naming"
     reference = "samarati2001; liu2008, section 5"
-    wins = "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
+    wins = (
+        "Wins with k = 1 and on pooled copies whose classes cross; fails on one k-anonymous copy."
+    )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the value of classes with one row."""

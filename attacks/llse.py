@@ -9,11 +9,13 @@
 | ``w, v`` | least-variance weights and their noise multiple | (k,), scalar | |
 | ``G(v)`` | ``K_X (K_X + v K_0)⁻¹`` | (N, N) | |
 
-For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and one N×N matrix instead of a
-kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and ``K_Z``.
+For ``K_Z = Sigma ⊗ K_0`` equation 6 is ``x̂ = mu_X + G(v)·Σ w_i (y_i − mu_X)``: one k-vector and
+one N×N matrix instead of a kN×kN solve. Only the first form of (7) holds for singular ``K_X`` and
+``K_Z``.
 
-Reference: li2012, section 3.2. Optimal for Gaussian data, and the best linear estimate for any data. Gains nothing from a second
-corner-wave copy. With moments estimated from few rows, the unstructured form gets *worse* with more copies.
+Reference: li2012, section 3.2. Optimal for Gaussian data, and the best linear estimate for any
+data. Gains nothing from a second corner-wave copy. With moments estimated from few rows, the
+unstructured form gets *worse* with more copies.
 """
 
 from __future__ import annotations
@@ -67,18 +69,24 @@ class JointLLSE(LinearAttack):
         """Return equation 6 for many coalitions at once."""
         return self.affine_draws([view], coalitions)[0]
 
-    def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
+    def affine_draws(
+        self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]
+    ) -> Sequence[Sequence[Affine]]:
         """Return equation 6 for many coalitions and several draws at once."""
         view, law = views[0], views[0].law
         if not isinstance(law, KroneckerNoise) or _assumes_nothing(view.knowledge):
-            return [[self.affine(view.coalition(copies)) for copies in coalitions] for view in views]
+            return [
+                [self.affine(view.coalition(copies)) for copies in coalitions] for view in views
+            ]
         levels = Levels.of(law.level_covariance, view.copies, coalitions)
         known = known_together(views, law, levels)
         W = weights_by_attribute(levels, known.grain, known.pencil.gain)
         offsets, fixed = _offset(W, known.mean - view.centre), isinstance(view.knowledge, Perfect)
         if W.ndim == 3:  # the same knowledge in every draw
             return [AffineStack(W, offsets, fixed, levels.coalitions)] * len(views)
-        return [AffineStack(*maps, fixed, levels.coalitions) for maps in zip(W, offsets, strict=True)]
+        return [
+            AffineStack(*maps, fixed, levels.coalitions) for maps in zip(W, offsets, strict=True)
+        ]
 
     def _unstructured(self, view: View) -> Affine:
         """Equation 6 with the copies' sample covariance as ``K_Y``."""
@@ -109,7 +117,15 @@ def llse_weights(K_X: Array, law: NoiseLaw, grain: Array | None = None) -> Array
         Rounding of the copies (``View.grain``); by default the noise's last bit.
     """
     if isinstance(law, KroneckerNoise):
-        grain = np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max()))) if grain is None else grain
-        return np.asarray(weights_by_attribute(Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain)[0])
+        grain = (
+            np.full(len(K_X), EPS * max(1.0, float(np.diag(law.level_covariance).max())))
+            if grain is None
+            else grain
+        )
+        return np.asarray(
+            weights_by_attribute(
+                Levels.all(law.level_covariance), grain, Pencil.of(K_X, law.shape).gain
+            )[0]
+        )
     k = law.copies
     return regression(np.tile(K_X, k), np.tile(K_X, (k, k)) + law.covariance)

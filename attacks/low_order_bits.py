@@ -1,7 +1,7 @@
 """Exclude originals by the last digits of released floating-point values.
 
-Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits exclude some of these, and
-Bayes' rule weights the rest.
+Originals on a public lattice (whole numbers, cents, a known list) are few candidates. Last digits
+exclude some of these, and Bayes' rule weights the rest.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,13 +12,14 @@ Bayes' rule weights the rest.
 | ``q_c`` | ``∝ p_c f_c Π_i r_ic`` | (b, C) | mironov2012 |
 | ``x̂`` | ``Σ q_c c`` | (b,) | |
 
-The generator of each copy's noise is the most likely one. ``r`` is 1 if a smooth law rounded to doubles or to a public grid
-is as likely. Attributes are treated one at a time. With more than 4,096 candidates the estimate is linear. *Not checked*:
-that a copy is ``x + z`` by one addition; for a copy drawn from another copy the digits mislead.
+The generator of each copy's noise is the most likely one. ``r`` is 1 if a smooth law rounded to
+doubles or to a public grid is as likely. Attributes are treated one at a time. With more than 4,096
+candidates the estimate is linear. *Not checked*: that a copy is ``x + z`` by one addition; for a
+copy drawn from another copy the digits mislead.
 
-Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point, as in
-``x + rng.laplace(0, b)``. Finds nothing in copies on a public grid, as from ``auditor perturb``. The step must be given, so
-``attacks: all`` omits this attack.
+Reference: mironov2012; jin2022. Wins on columns of few values with noise added in floating point,
+as in ``x + rng.laplace(0, b)``. Finds nothing in copies on a public grid, as from ``auditor
+perturb``. The step must be given, so ``attacks: all`` omits this attack.
 """
 
 from __future__ import annotations
@@ -31,7 +32,18 @@ import numpy as np
 from pydantic import Field
 
 from auditor.numerics.last_digits import Generator, generators, grid_of_digits, likeliest
-from auditor.plugin import Array, Cost, NotApplicable, PluginParameters, Reconstruction, RowAttack, UnpairedRecords, View, register, stream
+from auditor.plugin import (
+    Array,
+    Cost,
+    NotApplicable,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    UnpairedRecords,
+    View,
+    register,
+    stream,
+)
 
 from ._candidates import Posterior, prior_of
 from ._channel import Channel
@@ -76,13 +88,21 @@ class LowOrderBits(RowAttack):
         steps = [self._step(name) for name in view.attributes]
         priors = [prior_of(view, j, step) for j, step in enumerate(steps)]
         if all(prior is None for prior in priors):
-            raise NotApplicable("every attribute may have more than 4,096 values, or has one alone; state a coarser step, if any")
+            raise NotApplicable(
+                "every attribute may have more than 4,096 values, or has one alone; state a coarser step, if any"
+            )
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         held = by_attribute(np.split(rows, len(view.copies), axis=1))
         columns = []
         for j, (prior, channel, copies) in enumerate(zip(priors, found, held, strict=True)):
-            read = {place: each[j] for place, each in alone.items()} if self.parameters.digits else {}
-            columns.append(_linear(view, channel, j) if prior is None or channel.exact else _fitted(prior, channel, copies, read))
+            read = (
+                {place: each[j] for place, each in alone.items()} if self.parameters.digits else {}
+            )
+            columns.append(
+                _linear(view, channel, j)
+                if prior is None or channel.exact
+                else _fitted(prior, channel, copies, read)
+            )
         return _Candidates(columns)
 
     def _step(self, attribute: str) -> float:
@@ -90,23 +110,36 @@ class LowOrderBits(RowAttack):
         return step if isinstance(step, float) else float(step.get(attribute, 1.0))
 
 
-def _fitted(prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]) -> Column:
+def _fitted(
+    prior: tuple[Array, Array], channel: Channel, copies: Copies, read: Mapping[int, Channel]
+) -> Column:
     """Return one attribute's estimator, fitted to copies of shape (m, k)."""
-    some, many = (copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS))
+    some, many = (
+        copies[: max(16, cells // len(prior[0]))] for cells in (TRIED_CELLS, FITTED_CELLS)
+    )
     made = [_found_out(prior, place, alone, some) for place, alone in read.items()]
-    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(many)
+    posterior = Posterior(*prior, channel, tuple(one for one in made if one is not None)).fitted(
+        many
+    )
 
     def column(y: Copies) -> tuple[Array, Array]:
-        parts = [posterior.weights(part) for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // FITTED_CELLS))]
+        parts = [
+            posterior.weights(part)
+            for part in np.array_split(y, max(1, y.shape[0] * len(prior[0]) // FITTED_CELLS))
+        ]
         q = np.concatenate(parts)
         explained = q.sum(axis=1) > 0.5
         entropy = -(q * np.log(np.where(q > 0, q, 1.0))).sum(axis=1)
-        return np.where(explained, q @ posterior.values, channel.value(y)), np.where(explained, np.exp(entropy), np.nan)
+        return np.where(explained, q @ posterior.values, channel.value(y)), np.where(
+            explained, np.exp(entropy), np.nan
+        )
 
     return column
 
 
-def _found_out(prior: tuple[Array, Array], place: int, alone: Channel, copies: Copies) -> tuple[int, Generator, float] | None:
+def _found_out(
+    prior: tuple[Array, Array], place: int, alone: Channel, copies: Copies
+) -> tuple[int, Generator, float] | None:
     """Return a copy's index, generator and grid; None if not identified."""
     if alone.exact or alone.noise.on_lattice:
         return None
@@ -117,12 +150,16 @@ def _found_out(prior: tuple[Array, Array], place: int, alone: Channel, copies: C
 
 
 Column = Callable[[Copies], tuple[Array, Array]]
-"""Map one attribute's copies, shape (b, k), to estimates and numbers of candidates, shapes (b,); NaN: unknown."""
+"""Map one attribute's copies, shape (b, k), to estimates and numbers of candidates, shapes (b,);
+NaN: unknown."""
 
 
 def _linear(view: View, channel: Channel, j: int) -> Column:
     if isinstance(view.given, UnpairedRecords):
-        mu, variance = float(view.given.original[:, j].mean()), float(view.given.original[:, j].var())
+        mu, variance = (
+            float(view.given.original[:, j].mean()),
+            float(view.given.original[:, j].var()),
+        )
     else:
         mu, variance = float(view.data_moments[0][j]), float(view.data_moments[1][j, j])
     total = variance + channel.noise.std**2
@@ -137,7 +174,13 @@ class _Candidates(Reconstruction):
         self._columns = columns
 
     def _found(self, copies: Sequence[Array], which: int) -> Array:
-        return np.stack([column(y)[which] for column, y in zip(self._columns, by_attribute(copies), strict=True)], axis=1)
+        return np.stack(
+            [
+                column(y)[which]
+                for column, y in zip(self._columns, by_attribute(copies), strict=True)
+            ],
+            axis=1,
+        )
 
     def rows(self, copies: Sequence[Array]) -> Array:
         return self._found(copies, 0)

@@ -9,15 +9,17 @@ A Gaussian prior gives the linear Bayes estimate, a flat prior the released valu
 | mode | ``argmax_x f_R(y − x) f_X(x)`` | (N,) | liu2008, (12.3) |
 | mean | ``∫ x f_R(y − x) f_X(x) dx / ∫ f_R(y − x) f_X(x) dx`` | (N,) | huang2005, section 4 |
 
-``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are exact. ``kde``: the
-histogram smoothed by a normal kernel one bin wide; Newton's method finds the mode from the best grid point. ``known``: the
-table's own value shares, with ``perfect`` knowledge; the posterior is exact for any law. These three treat attributes one at
-a time, and so does the Gaussian prior under other noise. ``histogram`` with ``estimate: mean`` is the univariate
+``histogram``: reconstructed (``auditor.adversary.density``), flat in every bin; mode and mean are
+exact. ``kde``: the histogram smoothed by a normal kernel one bin wide; Newton's method finds the
+mode from the best grid point. ``known``: the table's own value shares, with ``perfect`` knowledge;
+the posterior is exact for any law. These three treat attributes one at a time, and so does the
+Gaussian prior under other noise. ``histogram`` with ``estimate: mean`` is the univariate
 reconstruction (UDR) of huang2005, section 4.
 
 Several copies are combined by ``_channel``.
 
-Reference: liu2008, section 3.5. With the right prior the mean has the least squared error of all estimates.
+Reference: liu2008, section 3.5. With the right prior the mean has the least squared error of all
+estimates.
 """
 
 from __future__ import annotations
@@ -29,10 +31,25 @@ import numpy as np
 from pydantic import Field
 
 from auditor.adversary.density import Histogram, Method
-from auditor.plugin import Array, Cost, PluginParameters, Reconstruction, RowAttack, View, register, scipy
+from auditor.plugin import (
+    Array,
+    Cost,
+    PluginParameters,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+    scipy,
+)
 
 from ._channel import Channel, Combined, Overlap, truncated_mean
-from ._posterior import ByAttribute, channels, estimated_by_attribute, posterior_mass, reconstructed_priors
+from ._posterior import (
+    ByAttribute,
+    channels,
+    estimated_by_attribute,
+    posterior_mass,
+    reconstructed_priors,
+)
 from ._prior_bins import normal_bins, smoothed
 from ._product import Product
 from ._value_posterior import of_values
@@ -61,11 +78,18 @@ class MaximumAPosteriori(RowAttack):
         """Prior and point estimate."""
 
         prior: Literal["gaussian", "flat", "histogram", "kde", "known"] = Field(
-            "histogram", description="shape of the prior f_X; known: the table's own distribution, with perfect knowledge"
+            "histogram",
+            description="shape of the prior f_X; known: the table's own distribution, with perfect knowledge",
         )
-        estimate: Literal["mode", "mean"] = Field("mode", description="what to take of the posterior")
-        method: Method = Field("em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration")
-        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
+        estimate: Literal["mode", "mean"] = Field(
+            "mode", description="what to take of the posterior"
+        )
+        method: Method = Field(
+            "em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration"
+        )
+        bins: Annotated[int, Field(ge=2, le=2000)] | None = Field(
+            None, description="bins of a reconstructed prior; by default 100 to 400"
+        )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return Bayes' rule with a known or reconstructed prior."""
@@ -73,23 +97,36 @@ class MaximumAPosteriori(RowAttack):
         if p.prior == "flat":
             return ByAttribute([channel.value for channel in found])
         if p.prior == "known":
-            return ByAttribute([of_values(view, channel, j, p.estimate == "mode") for j, channel in enumerate(found)])
+            return ByAttribute(
+                [
+                    of_values(view, channel, j, p.estimate == "mode")
+                    for j, channel in enumerate(found)
+                ]
+            )
         if p.prior == "gaussian":
             return _with_normal_prior(view, found, p.estimate)
         priors = reconstructed_priors(found, blocks, p.method, p.bins, None)
-        return estimated_by_attribute(ESTIMATES[p.prior, p.estimate], found, priors, view.released.count)
+        return estimated_by_attribute(
+            ESTIMATES[p.prior, p.estimate], found, priors, view.released.count
+        )
 
 
-def _with_normal_prior(view: View, found: Sequence[Channel], estimate: Literal["mode", "mean"]) -> Reconstruction:
+def _with_normal_prior(
+    view: View, found: Sequence[Channel], estimate: Literal["mode", "mean"]
+) -> Reconstruction:
     """Bayes' rule with a Gaussian prior, joint only under Gaussian noise."""
     (mu_X, K_X), law = view.data_moments, view.known_law
     std = np.sqrt(np.clip(np.diag(K_X), 0.0, None))  # estimated variances may be rounded below 0
     if law.distribution == "gaussian":
         return _Linear(llse_weights(K_X, law, view.grain), mu_X)
     if law.distribution == "uniform":
-        return _Cut([channel for channel in found if isinstance(channel, Overlap)], mu_X, std, estimate)
+        return _Cut(
+            [channel for channel in found if isinstance(channel, Overlap)], mu_X, std, estimate
+        )
     priors = [normal_bins(*each) for each in zip(mu_X, std, found, strict=True)]
-    return estimated_by_attribute(ESTIMATES["histogram", estimate], found, priors, view.released.count)
+    return estimated_by_attribute(
+        ESTIMATES["histogram", estimate], found, priors, view.released.count
+    )
 
 
 class _Linear(Reconstruction):
@@ -113,7 +150,11 @@ class _Cut(Reconstruction):
         for j, channel in enumerate(self._found):
             low, high = channel.overlap(np.stack([copy[:, j] for copy in copies], axis=1))
             mu = np.full(len(low), self._mu[j])
-            out[:, j] = np.clip(mu, low, high) if self._mode else truncated_mean(mu, self._std[j], low, high)
+            out[:, j] = (
+                np.clip(mu, low, high)
+                if self._mode
+                else truncated_mean(mu, self._std[j], low, high)
+            )
         return out
 
 
@@ -125,7 +166,8 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
     prior : Histogram
     channel : Channel
     copies : ndarray of shape (b, k)
-        One attribute's released values. A row that the prior cannot explain gets the estimate from its copies alone.
+        One attribute's released values. A row that the prior cannot explain gets the estimate from
+        its copies alone.
     """
     likelihood, inside = channel.within(copies, prior.edges)
     mass, explained = posterior_mass(prior, likelihood)
@@ -135,13 +177,17 @@ def histogram_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
 def histogram_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under a prior flat in every bin, shape (b,).
 
-    Gaussian noise: the point nearest to ``ȳ`` in the bin of largest density there. Uniform noise: the midpoint of the densest
-    bin's possible part. Other noise: each bin's most likely point.
+    Gaussian noise: the point nearest to ``ȳ`` in the bin of largest density there. Uniform noise:
+    the midpoint of the densest bin's possible part. Other noise: each bin's most likely point.
     """
     log_prior = np.log(np.maximum(prior.density, 1e-300))
     if isinstance(channel, Product):
         points, log_likelihood = channel.best_points(copies, prior.edges)
-        return np.asarray(np.take_along_axis(points, (log_prior + log_likelihood).argmax(axis=1)[:, None], axis=1)[:, 0])
+        return np.asarray(
+            np.take_along_axis(
+                points, (log_prior + log_likelihood).argmax(axis=1)[:, None], axis=1
+            )[:, 0]
+        )
     y, low, high = channel.value(copies)[:, None], prior.edges[:-1], prior.edges[1:]
     if isinstance(channel, Overlap):
         left, right = channel.parts(copies, prior.edges)
@@ -165,15 +211,23 @@ def kde_mean(prior: Histogram, channel: Channel, copies: Array) -> Array:
     y = channel.value(copies)[:, None]
     if isinstance(channel, Overlap):
         start, stop = (end[:, None] for end in channel.overlap(copies))
-        mass = prior.mass * (scipy.special.ndtr((stop - c) / h) - scipy.special.ndtr((start - c) / h))
+        mass = prior.mass * (
+            scipy.special.ndtr((stop - c) / h) - scipy.special.ndtr((start - c) / h)
+        )
         inside = truncated_mean(np.broadcast_to(c, mass.shape), h, start, stop)
     else:
         s2 = channel.noise.std**2
-        log_mass = np.log(np.maximum(prior.mass, 1e-300)) - 0.5 * np.log(h**2 + s2) - 0.5 * (y - c) ** 2 / (h**2 + s2)
+        log_mass = (
+            np.log(np.maximum(prior.mass, 1e-300))
+            - 0.5 * np.log(h**2 + s2)
+            - 0.5 * (y - c) ** 2 / (h**2 + s2)
+        )
         mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
         inside = (c * s2 + y * h**2) / (h**2 + s2)
     total = mass.sum(axis=1)
-    return np.where(total > 0, np.einsum("rb,rb->r", mass, inside) / np.where(total > 0, total, 1.0), y[:, 0])
+    return np.where(
+        total > 0, np.einsum("rb,rb->r", mass, inside) / np.where(total > 0, total, 1.0), y[:, 0]
+    )
 
 
 NEWTON_STEPS = 12
@@ -182,9 +236,9 @@ NEWTON_STEPS = 12
 def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     """Return the posterior mode under the mixture of ``kde_mean``, shape (b,).
 
-    Newton's method from the best grid point. A step that leaves the neighbouring grid points or approaches a minimum is
-    replaced by bisection. Under uniform noise the ends of the possible interval are candidates too. Other noise uses finer
-    bins.
+    Newton's method from the best grid point. A step that leaves the neighbouring grid points or
+    approaches a minimum is replaced by bisection. Under uniform noise the ends of the possible
+    interval are candidates too. Other noise uses finer bins.
     """
     if isinstance(channel, Product):
         return histogram_mode(smoothed(prior, channel.noise), channel, copies)
@@ -208,7 +262,9 @@ def kde_mode(prior: Histogram, channel: Channel, copies: Array) -> Array:
     return np.asarray(np.take_along_axis(candidates, best[None], axis=0)[0])
 
 
-def _climb(prior: Histogram, x: Array, low: Array, high: Array, y: Array, precision: float) -> Array:
+def _climb(
+    prior: Histogram, x: Array, low: Array, high: Array, y: Array, precision: float
+) -> Array:
     """Maximise ``log f(x) − precision·(y − x)²/2`` between low and high, (b,)."""
     for _ in range(NEWTON_STEPS):
         _, slope, bend = _log_mixture(prior, x)

@@ -8,21 +8,23 @@
 | ``q_k`` | ``∝ α_k N(ȳ; m_k, V_k + Sigma_r)``, posterior probability of component k | scalar | bovy2011 |
 | ``x̂`` | ``Σ_k q_k (m_k + V_k (V_k + Sigma_r)⁻¹ (ȳ − m_k))``: weighted LLSE of the components | (N,) | bovy2011 |
 
-The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows. The number of components
-maximises the held-out likelihood. With one component the attack is ``bayes-estimate``. Coalitions with equal combinations
-share one fit.
+The prior is fitted by EM under the noise law (``_deconvolution``), to at most 20,000 random rows.
+The number of components maximises the held-out likelihood. With one component the attack is
+``bayes-estimate``. Coalitions with equal combinations share one fit.
 
-Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Optimal in squared error if the data are a
-normal mixture (*not checked*) and the rows suffice. Wins on curves, clusters, long tails and point masses. It is linear on
-normal data, or with too few rows for two covariances (below some 13,000 with fifty attributes, always with a hundred).
+Reference: bovy2011 for the prior, huang2005 (13) for a component's estimate. Optimal in squared
+error if the data are a normal mixture (*not checked*) and the rows suffice. Wins on curves,
+clusters, long tails and point masses. It is linear on normal data, or with too few rows for two
+covariances (below some 13,000 with fifty attributes, always with a hundred).
 
-*Privacy by mixtures.* Under Gaussian noise each attribute's posterior is a mixture of K normals with weights ``q_k``.
-``interval-privacy`` reports its shortest interval (agrawal2000, zhu2004). Atoms make it too short; ``localised_share``
-reports coverage.
+*Privacy by mixtures.* Under Gaussian noise each attribute's posterior is a mixture of K normals
+with weights ``q_k``. ``interval-privacy`` reports its shortest interval (agrawal2000, zhu2004).
+Atoms make it too short; ``localised_share`` reports coverage.
 
-*Other noise laws*, independent between attributes, use expectation propagation (``_expectation_propagation``, minka2001) for
-``q_k``, ``x̂`` and EM, on 5,000 rows. *Approximate*: the error exceeds the exact posterior mean's by about 1e-4; a Gaussian
-approximation of Laplace noise costs 1e-2. Lattices are treated as continuous.
+*Other noise laws*, independent between attributes, use expectation propagation
+(``_expectation_propagation``, minka2001) for ``q_k``, ``x̂`` and EM, on 5,000 rows. *Approximate*:
+the error exceeds the exact posterior mean's by about 1e-4; a Gaussian approximation of Laplace
+noise costs 1e-2. Lattices are treated as continuous.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ class MixtureEstimate(RowAttack):
     class Parameters(PluginParameters):
         """Size of the mixture."""
 
-        components: Annotated[int, Field(ge=1, le=64)] = Field(16, description="most components; with 1 it is bayes-estimate")
+        components: Annotated[int, Field(ge=1, le=64)] = Field(
+            16, description="most components; with 1 it is bayes-estimate"
+        )
 
     def cost_under(self, distribution: str | None) -> Cost:
         """Return a higher cost for noise that is not Gaussian."""
@@ -98,12 +102,17 @@ class MixtureEstimate(RowAttack):
         pencil = seen.pencil
         prior = Mixture(np.ones(1), np.zeros((1, pencil.share.size)), np.diag(pencil.share)[None])
         noise = 1.0 - pencil.share
-        if self.parameters.components > 1 and noise.any():  # without noise the copies are the estimate, for any prior
+        # without noise the copies are the estimate, for any prior
+        if self.parameters.components > 1 and noise.any():
             u = some_rows(blocks, stream(view.seed, self.name, "rows"), seen.coordinates)
-            prior = learn(prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components)
+            prior = learn(
+                prior, RowsInNormalNoise.of(u, noise), pencil.basis, self.parameters.components
+            )
         return _PosteriorMean(seen, prior)
 
-    def _under_any_law(self, view: View, blocks: Iterable[list[Array]], seen: Seen) -> Reconstruction:
+    def _under_any_law(
+        self, view: View, blocks: Iterable[list[Array]], seen: Seen
+    ) -> Reconstruction:
         """Fit by expectation propagation, attributes in units of their noise."""
         found = channels(view)
         unit = np.array([channel.noise.std or 1.0 for channel in found])
@@ -112,7 +121,9 @@ class MixtureEstimate(RowAttack):
         if self.parameters.components > 1 and not all(channel.exact for channel in found):
             held = some_rows(blocks, stream(view.seed, self.name, "rows"))
             held = held[:: -(-len(held) // MOST_ROWS)]
-            held = held[np.lexsort(held.T)]  # a unique order: records with equal combinations, as on a lattice, may have different copies
+            # a unique order: records with equal combinations, as on a lattice, may have different
+            # copies
+            held = held[np.lexsort(held.T)]
             rows = RowsInAnyNoise.of(found, np.split(held, len(view.copies), axis=1), seen.mu, unit)
             prior = learn(prior, rows, np.eye(len(K)), self.parameters.components)
         return _MeanInAnyNoise(found, seen.mu, unit, prior)
@@ -139,8 +150,9 @@ def least_noise(view: View) -> Array:
 def generalised_least_squares(K_Z: Array, N: int) -> Array:
     """Return the weights of the least noisy unbiased combination, (N, kN).
 
-    ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺`` with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked. ``H U Hᵀ`` has no effect if ``K_Z`` has an
-    inverse, and handles a singular ``K_Z`` (Rao 1971, unified theory of least squares).
+    ``W = (Hᵀ M⁺ H)⁻¹ Hᵀ M⁺`` with ``M = K_Z + H U Hᵀ`` and ``H`` k identities stacked. ``H U Hᵀ``
+    has no effect if ``K_Z`` has an inverse, and handles a singular ``K_Z`` (Rao 1971, unified
+    theory of least squares).
 
     Parameters
     ----------
@@ -161,7 +173,10 @@ def normal_prior(view: View, W: Array) -> tuple[Array, Array, Array]:
     Shapes (N,), (N, N) and (N, N). The data's moments are known or estimated.
     """
     held = view.held
-    mean, covariance = view.centre + W @ held.mean, W @ held.covariance(max(1, held.count - 1)) @ W.T
+    mean, covariance = (
+        view.centre + W @ held.mean,
+        W @ held.covariance(max(1, held.count - 1)) @ W.T,
+    )
     if isinstance(view.law, DenseNoise):
         root = W @ view.law.passed_root
         Sigma_r = root @ root.T
@@ -210,7 +225,9 @@ class Seen:
         """Return ``u = A⁺(ȳ − mu)``, shape (b, r), of copies of shape (b, N)."""
         found = -self.pencil.inverse @ (self.mu - self.centre)[:, None]
         # contiguous attributes: work on rows of two values is ten times slower
-        for copy, W in zip(copies, np.split(self.pencil.inverse @ self.W, len(copies), axis=1), strict=True):
+        for copy, W in zip(
+            copies, np.split(self.pencil.inverse @ self.W, len(copies), axis=1), strict=True
+        ):
             found = found + W @ (np.ascontiguousarray(copy.T) - self.centre[:, None])
         return np.asarray(found.T)
 
@@ -233,7 +250,9 @@ class _PosteriorMean(Reconstruction):
     def intervals(self, copies: Sequence[Array], confidence: float) -> tuple[Array, Array]:
         ends, A = np.empty((2, *copies[0].shape)), self._seen.pencil.basis
         for start, stop in evenly(0, len(copies[0]), self._wide * len(POINTS), CHUNK_VALUES):
-            q, b, B = self._posterior.components(self._seen.coordinates([copy[start:stop] for copy in copies]))
+            q, b, B = self._posterior.components(
+                self._seen.coordinates([copy[start:stop] for copy in copies])
+            )
             spread = np.sqrt(np.clip(np.einsum("jr,krs,js->kj", A, B, A), 0.0, None))
             for j in range(len(A)):
                 low, high = shortest_of_mixture(q, b @ A[j], spread[:, j], confidence)
@@ -241,7 +260,9 @@ class _PosteriorMean(Reconstruction):
         return ends[0], ends[1]
 
 
-def shortest_of_mixture(q: Array, mean: Array, std: Array, confidence: float) -> tuple[Array, Array]:
+def shortest_of_mixture(
+    q: Array, mean: Array, std: Array, confidence: float
+) -> tuple[Array, Array]:
     """Return both ends, shapes (b,), of shortest intervals of normal mixtures.
 
     One end lies on a grid of an eighth of the mixture's deviation. The other is interpolated.
@@ -257,9 +278,12 @@ def shortest_of_mixture(q: Array, mean: Array, std: Array, confidence: float) ->
     centre = (q * mean).sum(axis=1)
     width = np.sqrt((q * (std**2 + (mean - centre[:, None]) ** 2)).sum(axis=1))
     unit = np.where(width > 0, width, 1.0)
-    # In units of the mixture's deviation all rows share one grid; an atom is a normal of a hundredth of its step.
+    # In units of the mixture's deviation all rows share one grid; an atom is a normal of a
+    # hundredth of its step.
     z, own = (mean - centre[:, None]) / unit[:, None], np.maximum(std / unit[:, None], ATOM)
-    below = np.einsum("bk,bkg->bg", q, scipy.special.ndtr((POINTS - z[:, :, None]) / own[:, :, None]))
+    below = np.einsum(
+        "bk,bkg->bg", q, scipy.special.ndtr((POINTS - z[:, :, None]) / own[:, :, None])
+    )
     below[:, 0], below[:, -1] = 0.0, 1.0
     low, high = shortest(np.diff(below, axis=1), POINTS, confidence)
     return centre + width * low, centre + width * high
@@ -270,4 +294,6 @@ class _MeanInAnyNoise(Reconstruction):
         self._found, self._mu, self._unit, self._prior = found, mu, unit, prior
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        return self._mu + self._unit * RowsInAnyNoise.of(self._found, copies, self._mu, self._unit).mean(self._prior)
+        return self._mu + self._unit * RowsInAnyNoise.of(
+            self._found, copies, self._mu, self._unit
+        ).mean(self._prior)

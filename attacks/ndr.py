@@ -8,7 +8,8 @@ The baseline of all attacks. Several copies are averaged with minimum-variance w
 | ``w`` | weights, sum 1, that minimise ``wᵀ Sigma w`` | (k,) | |
 | ``x̂`` | ``Σ w_i y_i``: y itself of one copy | (N,) | huang2005, section 4.1 |
 
-Fails if the noise is larger than the data: the normalized error then exceeds 1, the error of the mean.
+Fails if the noise is larger than the data: the normalized error then exceeds 1, the error of the
+mean.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ class NoiseDistributionReconstruction(LinearAttack):
     def affine(self, view: View) -> Affine:
         """Return ``W = w ⊗ I`` without offset; the estimate is unbiased."""
         if not isinstance(view.law, KroneckerNoise):
-            return Affine(np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
-        W = weights_by_attribute(Levels.all(view.law.level_covariance), view.grain, lambda v: np.eye(view.width)[None])
+            return Affine(
+                np.asarray(np.kron(view.weights, np.eye(view.width))), np.zeros(view.width)
+            )
+        W = weights_by_attribute(
+            Levels.all(view.law.level_covariance), view.grain, lambda v: np.eye(view.width)[None]
+        )
         return Affine(W[0], np.zeros(view.width))

@@ -1,6 +1,7 @@
 """Partial disclosure: LLSE given the true values of some attributes.
 
-The conditional mean and covariance given the known values replace ``mu_X`` and ``K_X`` in the joint LLSE.
+The conditional mean and covariance given the known values replace ``mu_X`` and ``K_X`` in the joint
+LLSE.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,10 +13,11 @@ The conditional mean and covariance given the known values replace ``mu_X`` and 
 | ``G`` | ``K_{X|K} (K_{X|K} + v K_0)⁺`` | (N, N) | li2012 (6) |
 | ``x̂`` | ``m + G·Σ w_i (y_i − m)`` | (N,) | |
 
-So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, with a closed-form error. It is the best linear estimate
-from both, and optimal for Gaussian data.
+So ``W = wᵀ ⊗ G`` and ``V = (I − G) B``: linear in copies and known values, with a closed-form
+error. It is the best linear estimate from both, and optimal for Gaussian data.
 
-Reference: partial value disclosure of huang2005, sections 3 and 9, with li2012 (6). No gain if attributes are uncorrelated.
+Reference: partial value disclosure of huang2005, sections 3 and 9, with li2012 (6). No gain if
+attributes are uncorrelated.
 """
 
 from __future__ import annotations
@@ -24,7 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.numerics.linear_algebra import clip_to_psd, regression
-from auditor.plugin import Affine, Array, ExactMoments, KnownAttributes, LinearAttack, NotApplicable, PublishedModel, View, register
+from auditor.plugin import (
+    Affine,
+    Array,
+    ExactMoments,
+    KnownAttributes,
+    LinearAttack,
+    NotApplicable,
+    PublishedModel,
+    View,
+    register,
+)
 
 from .llse import llse_weights
 
@@ -60,9 +72,9 @@ class PartialDisclosure(LinearAttack):
 def given(K_X: Array, known: NDArray[np.intp], noise: Array | None = None) -> tuple[Array, Array]:
     """Return ``B``, shape (N, |K|), and ``K_{X|K}``, shape (N, N).
 
-    ``known`` holds the indices of the known attributes. ``K_X`` may be singular: known parts determine a total. Known values
-    may have noise of variances ``noise``, shape (|K|,). Then ``B = K_XK (K_KK + diag(noise))⁻¹``, and no row of
-    ``K_{X|K} = K_X − B K_KX`` is 0.
+    ``known`` holds the indices of the known attributes. ``K_X`` may be singular: known parts
+    determine a total. Known values may have noise of variances ``noise``, shape (|K|,). Then ``B =
+    K_XK (K_KK + diag(noise))⁻¹``, and no row of ``K_{X|K} = K_X − B K_KX`` is 0.
     """
     if noise is not None and noise.any():
         B = regression(K_X[:, known], K_X[np.ix_(known, known)] + np.diag(noise))

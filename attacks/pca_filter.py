@@ -11,12 +11,14 @@ p of N directions hold p/N of white noise, and most of the variance of correlate
 | error | ``Σ_{i>p} λ_i / N + σ² p / N`` for white noise | scalar | huang2005, (7) and Theorem 5.2 |
 | ``Sigma_r`` | covariance of the noise, of any shape | (N, N) | huang2005 (14) |
 
-p is a number, the fewest components with a share of the variance, or the index of the largest gap between eigenvalues. The
-gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first averaged with minimum-variance weights
-(``auditor.adversary.single_copy``). ``shrinkage: optimal`` multiplies kept components by Gavish and Donoho's factor, with
-known covariance ``λ/(λ + σ_i²)``, ``σ_i²`` the noise's variance along the component.
+p is a number, the fewest components with a share of the variance, or the index of the largest gap
+between eigenvalues. The gap from ``λ_N`` to 0 counts, else p = N is impossible. Copies are first
+averaged with minimum-variance weights (``auditor.adversary.single_copy``). ``shrinkage: optimal``
+multiplies kept components by Gavish and Donoho's factor, with known covariance ``λ/(λ + σ_i²)``,
+``σ_i²`` the noise's variance along the component.
 
-Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance than their noise.
+Reference: huang2005, section 5. Worse than ``udr`` if the dropped components hold more variance
+than their noise.
 """
 
 from __future__ import annotations
@@ -37,7 +39,17 @@ from auditor.adversary.single_copy import (
     white_variance,
 )
 from auditor.numerics.linear_algebra import descending_eigen
-from auditor.plugin import Affine, Array, Estimated, LinearAttack, NotApplicable, Perfect, PluginParameters, View, register
+from auditor.plugin import (
+    Affine,
+    Array,
+    Estimated,
+    LinearAttack,
+    NotApplicable,
+    Perfect,
+    PluginParameters,
+    View,
+    register,
+)
 
 ROUNDING = 1e-12
 """Share of the total variance that counts as rounding error."""
@@ -69,10 +81,12 @@ class PCAFilter(LinearAttack):
         """Components kept, source of the covariance, and filter options."""
 
         components: Components = Field(
-            "largest-gap", description="how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included"
+            "largest-gap",
+            description="how many: an integer, {variance-share: 0.95}, or largest-gap between eigenvalues, to 0 included",
         )
         covariance: CovarianceSource = Field(
-            "knowledge", description="knowledge: exact where it is known; copies: estimated from the released rows even then"
+            "knowledge",
+            description="knowledge: exact where it is known; copies: estimated from the released rows even then",
         )
 
     def affine(self, view: View) -> Affine:
@@ -82,14 +96,22 @@ class PCAFilter(LinearAttack):
         exact = known and (p.shrinkage == "none" or p.noise_variance == "known")
         # A map that depends on known quantities alone needs no moments of the copies.
         mean, covariance = view.data_moments if exact else view.combined(moments)
-        noise = None if known and p.shrinkage == "none" else self._noise(view, covariance, 0 if exact else moments.count)
+        noise = (
+            None
+            if known and p.shrinkage == "none"
+            else self._noise(view, covariance, 0 if exact else moments.count)
+        )
         if known:
             mean, K_X = view.data_moments
         else:
             assert noise is not None
             K_X = estimated_covariance(covariance, noise)
         values, V = descending_eigen(K_X)
-        along = np.zeros(view.width) if noise is None else np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
+        along = (
+            np.zeros(view.width)
+            if noise is None
+            else np.einsum("ij,ik,kj->j", V, noise, V, optimize=True)
+        )
         kept = components_kept(values, p.components)
         gains = direction_gains(values + along, kept, along, None if known else moments.count, p)
         return filter_map(view, (V * gains) @ V.T, mean, fixed=exact)
@@ -98,7 +120,9 @@ class PCAFilter(LinearAttack):
         """Return ``Sigma_r`` by the law, or white noise of estimated variance."""
         if self.parameters.noise_variance == "known":
             return combined_noise(view, covariance)
-        return np.eye(view.width) * white_variance(view, covariance, descending_eigen(covariance)[0], self.parameters, rows)
+        return np.eye(view.width) * white_variance(
+            view, covariance, descending_eigen(covariance)[0], self.parameters, rows
+        )
 
 
 def components_kept(values: Array, components: int | str | VarianceShare) -> int:

@@ -1,7 +1,8 @@
 r"""Exact posterior of every record given a coalition's categorical copies.
 
-For multilevel copies the joint posterior is computed along the chain, from the most perturbed copy back to the original. For
-fresh copies the likelihoods multiply. That only the best multilevel copy counts is a result, not an assumption.
+For multilevel copies the joint posterior is computed along the chain, from the most perturbed copy
+back to the original. For fresh copies the likelihoods multiply. That only the best multilevel copy
+counts is a result, not an assumption.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,8 +13,9 @@ fresh copies the likelihoods multiply. That only the best multilevel copy counts
 | | ``∝ q(x)·Π_i T(p_i)[x, y_i]`` for fresh copies | (b, s) | xiao2009, Appendix 2 |
 | ``R_i`` | ``1 + p_i/((1 − p_i)π_x)``: odds of x if copy i shows it | scalar | |
 
-Work is ``O(n·(k + s))`` for k copies. Optimal if prior and channel are right. Gains nothing from a second multilevel copy. A prior
-estimated from few rows limits it. Not checked: that tuples are independent.
+Work is ``O(n·(k + s))`` for k copies. Optimal if prior and channel are right. Gains nothing from a
+second multilevel copy. A prior estimated from few rows limits it. Not checked: that tuples are
+independent.
 
 Reference: xiao2009, Appendix 2; agrawal2001, for the prior by EM.
 """
@@ -53,7 +55,8 @@ from auditor.schemes.replacement.law import fresh_chances, step
 MOST_LOG = 600.0
 """Larger products of odds are computed in logarithms."""
 SMALLEST = 1e-150
-"""Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to impossible."""
+"""Floor of a possible backward message, so that 10,000 unlikely copies do not underflow to
+impossible."""
 
 MOST_STEPS, SMALL_STEP = 2_000, 1e-7
 """EM stops after so many steps, or when no share changes by more."""
@@ -65,14 +68,22 @@ class Posterior(CategoricalAttack):
 
     name = "posterior"
     reference = "xiao2009, Appendix 2"
-    knowledge = (Perfect.name, UniformPrior.name, Estimated.name, KnownRecords.name, PublishedRules.name)
+    knowledge = (
+        Perfect.name,
+        UniformPrior.name,
+        Estimated.name,
+        KnownRecords.name,
+        PublishedRules.name,
+    )
     assumes = "The adversary knows how copies were made; tuples are independent."
     wins = "With every fresh copy; a multilevel copy adds nothing to a less perturbed one."
 
     class Parameters(PluginParameters):
         """Estimation of the prior, and predicates to measure."""
 
-        prior: Literal["em", "inversion"] = Field("em", description="with estimated knowledge: maximum likelihood, or matrix inversion")
+        prior: Literal["em", "inversion"] = Field(
+            "em", description="with estimated knowledge: maximum likelihood, or matrix inversion"
+        )
         predicates: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
             default_factory=dict, description="statements Q(X): a name, and the values it holds for"
         )
@@ -85,18 +96,24 @@ class Posterior(CategoricalAttack):
             return Bayes(np.full(view.size, 1.0 / view.size), view.law)
         if isinstance(view.knowledge, Estimated):
             return Bayes(self._estimated(view), view.law, fixed=False)
-        return Bayes(view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect))
+        return Bayes(
+            view.need(Prior).probabilities, view.law, own_prior=isinstance(view.knowledge, Perfect)
+        )
 
     def predicates(self, labels: Sequence[Any]) -> Mapping[str, NDArray[np.bool_]]:
         """Return the masks of the stated predicates."""
-        return {name: mask(labels, values, name) for name, values in self.parameters.predicates.items()}
+        return {
+            name: mask(labels, values, name) for name, values in self.parameters.predicates.items()
+        }
 
     def _estimated(self, view: CategoricalView) -> Array:
         """Estimate the prior from the least perturbed copy, the most informative."""
         best = view.law.best - 1
         if not view.law.by_retention:
             T = view.law.transition_matrix(None, best + 1)
-            return prior_of_chances(view.need(SampleCounts).counts[best], T, self.parameters.prior == "em")
+            return prior_of_chances(
+                view.need(SampleCounts).counts[best], T, self.parameters.prior == "em"
+            )
         counts, level = view.need(SampleCounts).counts[best], view.law.levels[best]
         if level == 0:
             return np.full(view.size, 1.0 / view.size)  # the copy carries no information
@@ -105,14 +122,17 @@ class Posterior(CategoricalAttack):
 
     def _from_pairs(self, view: CategoricalView) -> Inference:
         """Estimate channel and prior from known records."""
-        from auditor.schemes.replacement.estimated_law import estimated, estimated_retention  # for start-up: few audits have pairs
+        # for start-up: few audits have pairs
+        from auditor.schemes.replacement.estimated_law import estimated, estimated_retention
 
         pairs = view.need(KnownPairs)
         x = pairs.original
         prior = (np.bincount(x, minlength=view.size) + 1.0) / (x.size + view.size)
         if not view.law.by_retention:
             copies = dict(enumerate(pairs.copies, start=1))
-            return Bayes(prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False)
+            return Bayes(
+                prior, estimated(x, copies, [view.size], [tuple(copies)]), fixed=False, exact=False
+            )
         levels = tuple(estimated_retention(x, y, view.size, view.law.pi) for y in pairs.copies)
         return Bayes(prior, replace(view.law, levels=levels), fixed=False, exact=False)
 
@@ -142,10 +162,14 @@ class Bayes(Inference):
         evidence = joint.sum(axis=1, keepdims=True)
         lost = np.flatnonzero(~(evidence > 0)) if not (self.fixed and self.own_prior) else ()
         if len(lost):  # an estimated or published prior excludes these copies: use a uniform prior
-            joint[lost] = self._joint(np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies])
+            joint[lost] = self._joint(
+                np.full(self.prior.size, 1.0 / self.prior.size), [copy[lost] for copy in copies]
+            )
             evidence = joint.sum(axis=1, keepdims=True)
         if not (evidence > 0).all():
-            raise AuditorError("the copies of some records are impossible under the law that the scheme states")
+            raise AuditorError(
+                "the copies of some records are impossible under the law that the scheme states"
+            )
         return np.asarray(np.divide(joint, evidence, out=joint))
 
     def _joint(self, prior: Array, copies: Sequence[Codes]) -> Array:
@@ -156,7 +180,9 @@ class Bayes(Inference):
         return fresh_joint(prior, self.law, copies)
 
 
-def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True) -> Array:
+def chain_joint(
+    prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: bool = True
+) -> Array:
     """Return ``P(x, y_1 … y_k)`` of a chain up to a factor per record, (b, s).
 
     Parameters
@@ -171,10 +197,13 @@ def chain_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes], exact: b
     order = law.descending
     message = np.ones(copies[0].size)
     for before, after in zip(reversed(order[:-1]), reversed(order[1:]), strict=True):
-        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, divided by its larger case: a factor common to all x is free
+        # b_{i−1} = T(p_i/p_{i−1})[y_{i−1}, y_i] · b_i, divided by its larger case: a factor common
+        # to all x is free
         rho = step(law.levels[before], law.levels[after])
         other = law.redrawn_as(rho, copies[after])
-        message *= np.where(copies[before] == copies[after], 1.0, other / np.maximum(rho + other, SMALLEST))
+        message *= np.where(
+            copies[before] == copies[after], 1.0, other / np.maximum(rho + other, SMALLEST)
+        )
         np.maximum(message, SMALLEST, out=message, where=message > 0)
     p, y = law.levels[order[0]], copies[order[0]]
     fresh = np.broadcast_to(law.redrawn_as(p, y), y.shape)
@@ -199,7 +228,8 @@ def fresh_joint(prior: Array, law: UniformLaw, copies: Sequence[Codes]) -> Array
     scores = np.zeros((rows.size, law.size))
     allowed = np.ones((rows.size, law.size), dtype=bool)
     for ratio, y in zip(odds, copies, strict=True):
-        sure = np.isinf(ratio)[y]  # certain, at retention 1 or for a value that is never drawn: the copy is the original
+        # certain, at retention 1 or for a value that is never drawn: the copy is the original
+        sure = np.isinf(ratio)[y]
         scores[rows, y] += np.log(np.where(np.isinf(ratio), 1.0, ratio))[y]
         if sure.any():
             shown = allowed[rows, y]
@@ -217,23 +247,31 @@ def prior_by_inversion(counts: Array, retention: float, pi: Array | None = None)
     Negative values are set to 0 and the rest normalised.
     """
     frequency = counts / counts.sum()
-    estimate = np.clip((frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None)
+    estimate = np.clip(
+        (frequency - fresh_chances(retention, counts.size, pi)) / retention, 0.0, None
+    )
     return np.asarray(estimate / estimate.sum())
 
 
 def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None) -> Array:
     """Return the maximum-likelihood prior, shape (s,), the limit of EM.
 
-    ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where ``e_y = max(t c_y, a_y)``,
-    with t such that e sums to 1 (Kuhn–Tucker). Values shown less often than ``a_y`` have ``q = 0``.
+    ``Σ c_y log e_y`` with ``e = p q + a``, ``a = (1 − p)π``, is largest over the simplex where
+    ``e_y = max(t c_y, a_y)``, with t such that e sums to 1 (Kuhn–Tucker). Values shown less often
+    than ``a_y`` have ``q = 0``.
 
     Source: agrawal2001, for the estimate and the iteration.
     """
     a = np.broadcast_to(fresh_chances(retention, counts.size, pi), counts.shape)
-    order = np.argsort(-np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable")
+    order = np.argsort(
+        -np.divide(counts, a, out=np.where(counts > 0, np.inf, 0.0), where=a > 0), kind="stable"
+    )
     c, noise = counts[order], a[order]
     # t, if q > 0 for the k values of largest counts over a
-    possible = (retention + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))) / np.cumsum(c)
+    possible = (
+        retention
+        + (np.cumsum(noise) if pi is not None else noise[0] * np.arange(1, counts.size + 1))
+    ) / np.cumsum(c)
     t = possible[np.flatnonzero(possible * c > noise)[-1]]
     return np.asarray(np.maximum(t * counts - a, 0.0) / retention)
 
@@ -241,8 +279,8 @@ def prior_by_likelihood(counts: Array, retention: float, pi: Array | None = None
 def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     """Return the prior under a transition matrix T, shape (s, s), row x.
 
-    By EM, or least squares of ``Tᵀ q = f`` with negative values set to 0 and the rest normalised. Source: agrawal2001, for
-    the iteration.
+    By EM, or least squares of ``Tᵀ q = f`` with negative values set to 0 and the rest normalised.
+    Source: agrawal2001, for the iteration.
     """
     frequency = counts / counts.sum()
     if not by_likelihood:
@@ -251,7 +289,10 @@ def prior_of_chances(counts: Array, T: Array, by_likelihood: bool) -> Array:
     q = np.full(counts.size, 1.0 / counts.size)
     for _ in range(MOST_STEPS):
         shown = q @ T  # 0 for a value that no remaining x leads to; its frequency is 0 too
-        before, q = q, q * (T @ np.divide(frequency, shown, out=np.zeros_like(shown), where=shown > 0))
+        before, q = (
+            q,
+            q * (T @ np.divide(frequency, shown, out=np.zeros_like(shown), where=shown > 0)),
+        )
         if np.abs(q - before).max() <= SMALL_STEP:
             break
     return np.asarray(q / q.sum())

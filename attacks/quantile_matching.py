@@ -1,6 +1,7 @@
 """Match the quantiles of a copy to a population sample's.
 
-Any monotone recoding keeps each value's rank, known law or not. The sample has the value at that rank.
+Any monotone recoding keeps each value's rank, known law or not. The sample has the value at that
+rank.
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -9,9 +10,10 @@ Any monotone recoding keeps each value's rank, known law or not. The sample has 
 | ``o`` | 1, or −1 if the copy reverses the attribute (``_orientation``) | scalar | |
 | ``x̂`` | ``Q(G(o·y))``, the monotone map between the distributions; the mean over several copies | (N,) | villani2003 |
 
-A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly disagrees. *Not
-identifiable*: the orientation of symmetric attributes without correlations. Noise changes ranks: for noisy copies the result
-is no better than the released value. That the sample is of this population is *not checked*.
+A copy's quantiles use at most ``MOST_ROWS`` rows. Copies count as upright unless the sample clearly
+disagrees. *Not identifiable*: the orientation of symmetric attributes without correlations. Noise
+changes ranks: for noisy copies the result is no better than the released value. That the sample is
+of this population is *not checked*.
 """
 
 from __future__ import annotations
@@ -67,10 +69,17 @@ class QuantileMatching(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the map of each attribute of each copy."""
-        known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
+        known = (
+            view.given.original
+            if isinstance(view.given, Records)
+            else view.need(UnpairedRecords).original
+        )
         rows = some_rows(blocks, stream(view.seed, self.name, "rows"))
         copies = np.split(rows, len(view.copies), axis=1)
-        return _Matched(view.weights, [[*map(match, copy.T, known.T, orientation(copy, known))] for copy in copies])
+        return _Matched(
+            view.weights,
+            [[*map(match, copy.T, known.T, orientation(copy, known))] for copy in copies],
+        )
 
 
 class _Matched(Reconstruction):
@@ -80,7 +89,10 @@ class _Matched(Reconstruction):
         self._weights, self._matches = weights, matches
 
     def rows(self, copies: Sequence[Array]) -> Array:
-        meant = [[of(y) for of, y in zip(each, copy.T, strict=True)] for each, copy in zip(self._matches, copies, strict=True)]
+        meant = [
+            [of(y) for of, y in zip(each, copy.T, strict=True)]
+            for each, copy in zip(self._matches, copies, strict=True)
+        ]
         return np.asarray(np.tensordot(self._weights, meant, axes=1).T)
 
 

@@ -1,6 +1,7 @@
 """Record linkage: find a target's row in perturbed copies by known values.
 
-The odds of a row compare its likelihood as the target's copy with its likelihood as any person's (Fellegi and Sunter).
+The odds of a row compare its likelihood as the target's copy with its likelihood as any person's
+(Fellegi and Sunter).
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -12,15 +13,18 @@ The odds of a row compare its likelihood as the target's copy with its likelihoo
 | ``D`` | covariance of the noise in the adversary's own values: ``x_K`` is then true values plus that noise; diagonal | (|K|, |K|) | |
 | assignment | ``argmax_σ Σ_t log odds(t, σ(t))`` over all one-to-one maps from targets to rows | | |
 
-On normal data no rule names more rows correctly than the odds. Distance ignores how common a row is. The assignment names all
-targets at once, on normal data by the maximum-likelihood pairing. The estimate is ``llse``'s of the named row.
+On normal data no rule names more rows correctly than the odds. Distance ignores how common a row
+is. The assignment names all targets at once, on normal data by the maximum-likelihood pairing. The
+estimate is ``llse``'s of the named row.
 
-Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log f_ia(y_ia − x_a)``, and the
-others the odds. The known attributes' denominator has no closed form and is omitted, which does not affect an assignment.
-Copies without a law need ``distance``: Euclidean to the copies' mean, in deviations of each attribute.
+Under noise of another law the known attributes use their exact log-likelihood, ``Σ_a Σ_i log
+f_ia(y_ia − x_a)``, and the others the odds. The known attributes' denominator has no closed form
+and is omitted, which does not affect an assignment. Copies without a law need ``distance``:
+Euclidean to the copies' mean, in deviations of each attribute.
 
-Wins with little noise on several known attributes. Fails under noise as large as the data, in the copies or in the
-adversary's values. These are exact unless ``noise`` is set; their noise is normal and independent.
+Wins with little noise on several known attributes. Fails under noise as large as the data, in the
+copies or in the adversary's values. These are exact unless ``noise`` is set; their noise is normal
+and independent.
 """
 
 from __future__ import annotations
@@ -56,7 +60,8 @@ from .mixture_estimate import least_noise
 from .partial_disclosure import given
 
 FINEST = 1e-14
-"""Least variance of a difference relative to the data's: the resolution of covariances in doubles."""
+"""Least variance of a difference relative to the data's: the resolution of covariances in
+doubles."""
 
 ASSIGNMENT = Cost(4e-4, 2e-7, memory=64 * 2**20)
 """Cost of an assignment: up to four million odds, twice, and the solver."""
@@ -82,11 +87,18 @@ class RecordLinkage(RowAttack):
     class Parameters(PluginParameters):
         """Comparison of rows."""
 
-        by: Literal["odds", "distance"] = Field("odds", description="posterior odds, or Mahalanobis distance on the known attributes alone")
-        noise: Share | dict[str, Share] = Field(
-            0.0, description="variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name"
+        by: Literal["odds", "distance"] = Field(
+            "odds",
+            description="posterior odds, or Mahalanobis distance on the known attributes alone",
         )
-        assignment: bool = Field(False, description="name all targets at once, each row once at most; tables of at most 20,000 rows")
+        noise: Share | dict[str, Share] = Field(
+            0.0,
+            description="variance of the noise in what is known of targets, as a share of the attribute's: of all of them, or by name",
+        )
+        assignment: bool = Field(
+            False,
+            description="name all targets at once, each row once at most; tables of at most 20,000 rows",
+        )
 
     def cost_under(self, distribution: str | None) -> Cost:
         """Return the cost of a fit, higher for an assignment."""
@@ -97,32 +109,50 @@ class RecordLinkage(RowAttack):
         noise = self.parameters.noise
         unknown = sorted(set(noise) - set(table.attributes)) if isinstance(noise, dict) else []
         if unknown:
-            raise AuditorError(f"noise: the table has no attribute {unknown[0]!r}; it has {', '.join(table.attributes)}")
+            raise AuditorError(
+                f"noise: the table has no attribute {unknown[0]!r}; it has {', '.join(table.attributes)}"
+            )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the comparison of targets with rows, from the law alone."""
         if self.parameters.assignment and view.released.count > MOST_ROWS:
-            raise NotApplicable("an assignment weighs all rows against all targets at once, at most 20,000 rows of them")
+            raise NotApplicable(
+                "an assignment weighs all rows against all targets at once, at most 20,000 rows of them"
+            )
         known, (mu, K_X) = view.known_columns, view.data_moments
         own = self._own_noise([view.attributes[place] for place in known]) * np.diag(K_X)[known]
         W, Sigma_r, gain = self._least_noise(view, K_X)
         combination = Combination(W, view.centre, mu, gain)
         if self.parameters.by == "distance":
             R = np.zeros((len(known), view.width))
-            R[:, known] = whitening(Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)])
-            comparison = Comparison(combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width)))
+            R[:, known] = whitening(
+                Sigma_r[np.ix_(known, known)] + np.diag(own), K_X[np.ix_(known, known)]
+            )
+            comparison = Comparison(
+                combination, known, np.eye(view.width)[:, known], R, np.zeros((0, view.width))
+            )
         elif view.known_law.distribution == "gaussian":
             B, conditional = given(K_X, known, own)
-            comparison = Comparison(combination, known, B, whitening(conditional + Sigma_r, K_X), whitening(K_X + Sigma_r, K_X))
+            comparison = Comparison(
+                combination,
+                known,
+                B,
+                whitening(conditional + Sigma_r, K_X),
+                whitening(K_X + Sigma_r, K_X),
+            )
         else:
             comparison = self._by_likelihood(view, combination, K_X, Sigma_r, own)
-        comparison.known_noise, comparison.assigns = np.sqrt(own) if own.any() else None, self.parameters.assignment
+        comparison.known_noise, comparison.assigns = (
+            np.sqrt(own) if own.any() else None,
+            self.parameters.assignment,
+        )
         return comparison
 
     def _least_noise(self, view: View, K_X: Array) -> tuple[Array, Array, Array]:
         """Return ``W``, ``Sigma_r`` and the gain of the best linear estimate.
 
-        Distance without a law uses equal weights, the data's variances, and the released values as the estimate.
+        Distance without a law uses equal weights, the data's variances, and the released values as
+        the estimate.
         """
         if view.law is None and self.parameters.by == "distance":
             N = view.width
@@ -131,16 +161,23 @@ class RecordLinkage(RowAttack):
         Sigma_r = np.asarray(W @ view.known_law.covariance @ W.T)
         return W, Sigma_r, regression(K_X, K_X + Sigma_r)
 
-    def _by_likelihood(self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array) -> Comparison:
+    def _by_likelihood(
+        self, view: View, combination: Combination, K_X: Array, Sigma_r: Array, own: Array
+    ) -> Comparison:
         """Compare by exact densities of known attributes and odds of others."""
         if own.any():
             reason = "normal noise in what is known has no closed density beside"
-            raise NotApplicable(f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed")
+            raise NotApplicable(
+                f"{reason} {view.known_law.distribution} noise in the copies; by distance it is weighed"
+            )
         known, others = view.known_columns, np.setdiff1d(np.arange(view.width), view.known_columns)
         B, conditional = given(K_X, known)
         found, least = channels(view), np.sqrt(FINEST * np.diag(K_X))
         seen = [
-            Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights) if found[j].exact else found[j] for j in known
+            Combined(NoiseDensity("gaussian", least[j] or 1.0), view.weights)
+            if found[j].exact
+            else found[j]
+            for j in known
         ]  # exact attributes get the least noise that covariances resolve
         U = np.ix_(others, others)
         pick = np.eye(view.width)[others]
@@ -150,7 +187,10 @@ class RecordLinkage(RowAttack):
     def _own_noise(self, names: Sequence[str]) -> Array:
         """Noise of known values relative to the attributes' variances, (|K|,)."""
         noise = self.parameters.noise
-        return np.array([noise.get(name, 0.0) if isinstance(noise, dict) else noise for name in names], dtype=np.float64)
+        return np.array(
+            [noise.get(name, 0.0) if isinstance(noise, dict) else noise for name in names],
+            dtype=np.float64,
+        )
 
 
 def whitening(M: Array, K_X: Array) -> Array:
@@ -172,7 +212,10 @@ class Combination:
 
     def of(self, copies: Sequence[Array]) -> Array:
         """Return ``ȳ − mu``, shape (b, N)."""
-        return np.asarray(np.hstack([copy - self._centre for copy in copies]) @ self._W.T - (self.mu - self._centre))
+        return np.asarray(
+            np.hstack([copy - self._centre for copy in copies]) @ self._W.T
+            - (self.mu - self._centre)
+        )
 
     def estimate(self, copies: Sequence[Array]) -> Array:
         """Return ``mu + G (ȳ − mu)``, shape (b, N)."""
@@ -185,8 +228,23 @@ class Comparison(Reconstruction):
     The log-likelihood of the channels ``seen`` is added: one for each known attribute, or none.
     """
 
-    def __init__(self, combination: Combination, known: Indices, B: Array, R: Array, R_0: Array, seen: Sequence[Channel] = ()) -> None:
-        self._combination, self._known, self._B, self._R, self._R_0, self._seen = combination, known, B, R, R_0, seen
+    def __init__(
+        self,
+        combination: Combination,
+        known: Indices,
+        B: Array,
+        R: Array,
+        R_0: Array,
+        seen: Sequence[Channel] = (),
+    ) -> None:
+        self._combination, self._known, self._B, self._R, self._R_0, self._seen = (
+            combination,
+            known,
+            B,
+            R,
+            R_0,
+            seen,
+        )
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return the best linear estimate of every row."""
@@ -196,7 +254,8 @@ class Comparison(Reconstruction):
         """Return the log odds, shape (t, b)."""
         combined = self._combination.of(copies)
         m = (known - self._combination.mu[self._known]) @ self._B.T
-        # Distances from differences: expanded squares would lose the decisive digits under little noise.
+        # Distances from differences: expanded squares would lose the decisive digits under little
+        # noise.
         apart = scipy.spatial.distance.cdist(m @ self._R.T, combined @ self._R.T, "sqeuclidean")
         odds = np.asarray(0.5 * ((combined @ self._R_0.T) ** 2).sum(axis=1) - 0.5 * apart)
         for j, channel in enumerate(self._seen):

@@ -8,16 +8,18 @@
 | ``q_j`` | ``∝ N(ȳ; x_j, h² K + Sigma_r)`` | scalar | |
 | ``x̂`` | ``Σ_j q_j (x_j + h² K (h² K + Sigma_r)⁻¹ (ȳ − x_j))`` | (N,) | |
 
-In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is linear in rows and in the sample. Bandwidth 0
-suits discrete values but leaves gaps in a small sample. So the bandwidth maximises the likelihood of at most 2,000 rows of
-the copies. ``K`` combines the records' covariance and the copies' less their noise (``weighed_covariance``).
+In coordinates with diagonal ``K`` and ``Sigma_r`` (``Pencil``) the work is linear in rows and in
+the sample. Bandwidth 0 suits discrete values but leaves gaps in a small sample. So the bandwidth
+maximises the likelihood of at most 2,000 rows of the copies. ``K`` combines the records' covariance
+and the copies' less their noise (``weighed_covariance``).
 
-Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes and copies. The kernels are
-replaced by random points: 2,000 in all, or one per record of a larger sample.
+Under noise of another law the weights are ``q_j ∝ Π_a Π_i f_ia(y_ia − x_ja)`` over attributes and
+copies. The kernels are replaced by random points: 2,000 in all, or one per record of a larger
+sample.
 
-As the sample grows this tends to the exact posterior mean, optimal in squared error for any distribution. Fails with few
-records or many attributes, where distances between records exceed the noise. That the sample is of this population is *not
-checked*.
+As the sample grows this tends to the exact posterior mean, optimal in squared error for any
+distribution. Fails with few records or many attributes, where distances between records exceed the
+noise. That the sample is of this population is *not checked*.
 """
 
 from __future__ import annotations
@@ -88,7 +90,11 @@ class SampleEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean over the sample."""
-        known = view.given.original if isinstance(view.given, Records) else view.need(UnpairedRecords).original
+        known = (
+            view.given.original
+            if isinstance(view.given, Records)
+            else view.need(UnpairedRecords).original
+        )
         seen = seen_with(view, known)
         if view.law is not None and view.law.distribution != "gaussian":
             return self._under_any_law(view, blocks, known, seen)
@@ -99,13 +105,19 @@ class SampleEstimate(RowAttack):
         kernels = [Kernel(records, seen.pencil.share, bandwidth) for bandwidth in BANDWIDTHS]
         return _OverSample(seen, max(kernels, key=lambda kernel: kernel.log_likelihood(u)))
 
-
-    def _under_any_law(self, view: View, blocks: Iterable[list[Array]], known: Array, seen: Seen) -> OverRecords:
+    def _under_any_law(
+        self, view: View, blocks: Iterable[list[Array]], known: Array, seen: Seen
+    ) -> OverRecords:
         """Return the posterior mean over points drawn from the kernels."""
         found, bandwidth = channels(view), self.parameters.bandwidth
 
         def over(width: float) -> OverRecords:
-            return OverRecords(found, kernel_points(known, seen.pencil, width, found, stream(view.seed, self.name, "kernel")))
+            return OverRecords(
+                found,
+                kernel_points(
+                    known, seen.pencil, width, found, stream(view.seed, self.name, "kernel")
+                ),
+            )
 
         if bandwidth is not None:
             return over(bandwidth)
@@ -126,21 +138,30 @@ def seen_with(view: View, known: Array) -> Seen:
     """
     W = least_noise(view)
     mu, from_copies, Sigma_r = normal_prior(view, W)
-    K = weighed_covariance(np.atleast_2d(np.cov(known.T, bias=True)), len(known), from_copies, view.held.count, Sigma_r)
+    K = weighed_covariance(
+        np.atleast_2d(np.cov(known.T, bias=True)), len(known), from_copies, view.held.count, Sigma_r
+    )
     return Seen(W, view.centre, mu, Pencil.of(K, Sigma_r))
 
 
-def weighed_covariance(from_records: Array, m: int, from_copies: Array, n: int, Sigma_r: Array) -> Array:
+def weighed_covariance(
+    from_records: Array, m: int, from_copies: Array, n: int, Sigma_r: Array
+) -> Array:
     """Return the data's covariance from m records and n copies, shape (N, N).
 
-    Both estimates are weighted by precision. The variances are ``2K²/m``, and ``2(K + Sigma_r)²/n`` for the copies less their
-    noise. Weights are per attribute; their roots on both sides keep the sum positive semi-definite.
+    Both estimates are weighted by precision. The variances are ``2K²/m``, and ``2(K + Sigma_r)²/n``
+    for the copies less their noise. Weights are per attribute; their roots on both sides keep the
+    sum positive semi-definite.
     """
-    own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))  # a few records may all be equal
+    # a few records may all be equal
+    own = np.where(np.diag(from_records) > 0, np.diag(from_records), np.diag(from_copies))
     total = own + np.diag(Sigma_r)
-    precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2  # of the copies, in units of 1/2K²
+    # of the copies, in units of 1/2K²
+    precision = n * np.divide(own, total, out=np.ones_like(total), where=total > 0) ** 2
     records = m - 1  # one number: rounding of a sum could leave a share above 1
-    share = np.divide(precision, precision + records, out=np.ones_like(total), where=precision + records > 0)
+    share = np.divide(
+        precision, precision + records, out=np.ones_like(total), where=precision + records > 0
+    )
     a, b = np.sqrt(1.0 - share), np.sqrt(share)
     return np.asarray(np.outer(a, a) * from_records + np.outer(b, b) * from_copies)
 

@@ -1,7 +1,8 @@
 """Wiener filter along the rows, for serially dependent records.
 
-Independent noise is equal at all frequencies; ordered data (days, places, a sorted file) are not. The data's spectrum is estimated
-from the copies, given the noise law and its autocorrelation (``serial:``).
+Independent noise is equal at all frequencies; ordered data (days, places, a sorted file) are not.
+The data's spectrum is estimated from the copies, given the noise law and its autocorrelation
+(``serial:``).
 
 | symbol | meaning | shape | source |
 | --- | --- | --- | --- |
@@ -14,15 +15,18 @@ from the copies, given the noise law and its autocorrelation (``serial:``).
 | ``g_h`` | taps, the transform of ``S_X (S_X + N)⁻¹``, for lags h from −m to m | (2m+1, d, d) | wiener1949 |
 | ``x̂_t`` | ``μ + A Σ_h g_h A⁺(y_{t−h} − μ)`` | (N,) | |
 
-The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not fit the filter. Neighbours are
-used only if they help by ``SURE_OF`` standard errors; otherwise the result is exactly ``llse``. Time and memory are linear in rows.
+The number of lags minimises Stein's unbiased risk estimate on the half of the segments that did not
+fit the filter. Neighbours are used only if they help by ``SURE_OF`` standard errors; otherwise the
+result is exactly ``llse``. Time and memory are linear in rows.
 
-Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹ K_Z df``; a filter fitted
-to 20,000 rows leaves a few per cent more. Theory is the error of the fitted filter on this table (``Filtered.expected``), for
-``perfect`` knowledge. The filter is fitted to the noise that it filters, so it passes more of it: 3 to 5 % with 300 to 600
-rows, 1 % with 3,000 to 8,000. Error bars come from other draws of the release, each with its own filter.
+Error. For a stationary Gaussian process with spectrum S_X the least error is ``∫ S_X (S_X + K_Z)⁻¹
+K_Z df``; a filter fitted to 20,000 rows leaves a few per cent more. Theory is the error of the
+fitted filter on this table (``Filtered.expected``), for ``perfect`` knowledge. The filter is fitted
+to the noise that it filters, so it passes more of it: 3 to 5 % with 300 to 600 rows, 1 % with 3,000
+to 8,000. Error bars come from other draws of the release, each with its own filter.
 
-Assumed, *not checked*: the serial law of the noise, and stationary data. Beyond ``MOST_DIRECTIONS`` directions there is no memory.
+Assumed, *not checked*: the serial law of the noise, and stationary data. Beyond ``MOST_DIRECTIONS``
+directions there is no memory.
 
 Reference: wiener1949; welch1967 and parzen1961 for spectra, stein1981 for the choice.
 """
@@ -39,9 +43,28 @@ from auditor.adversary.single_copy import combined_noise
 from auditor.numerics.autoregression import Autoregression
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import Pencil
-from auditor.plugin import Array, Cost, Estimated, Indices, Perfect, Reconstruction, RowAttack, View, register, scipy
+from auditor.plugin import (
+    Array,
+    Cost,
+    Estimated,
+    Indices,
+    Perfect,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+    scipy,
+)
 
-from ._spectra import PADDING, excess_risk, judged_by, noise_spectrum, periodograms, smoothed, wiener_gain
+from ._spectra import (
+    PADDING,
+    excess_risk,
+    judged_by,
+    noise_spectrum,
+    periodograms,
+    smoothed,
+    wiener_gain,
+)
 
 MOST_DIRECTIONS = 24
 """Directions with cross-spectra: each frequency decomposes a matrix of this size."""
@@ -56,7 +79,8 @@ SHORTEST = 1024
 TOGETHER = 2**17
 """Approximate number of values per batch of transforms, so that they stay in the cache."""
 SURE_OF = 2.0
-"""Standard errors by which memory must help. Unordered records exceed this about once in 30 tables."""
+"""Standard errors by which memory must help. Unordered records exceed this about once in 30
+tables."""
 
 
 @register
@@ -74,7 +98,9 @@ class SerialFilter(RowAttack):
         "Rows follow one another (time, place, a sorted file); the adversary knows the law of the noise, along the rows too, "
         "and the data's mean and covariance or rows to estimate them from."
     )
-    wins = "Wins over llse wherever neighbouring records are alike; on records in no order it is llse."
+    wins = (
+        "Wins over llse wherever neighbouring records are alike; on records in no order it is llse."
+    )
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the filter fitted to the coalition's combined copy."""
@@ -86,13 +112,28 @@ class SerialFilter(RowAttack):
         used = used[(nu[used] > LEAST_NOISE) & (nu[used] < 1.0 - LEAST_NOISE)][:MOST_DIRECTIONS]
 
         def alone() -> Iterator[Array]:
-            return ((pencil.inverse[used] @ centred(view.weights, copies, mu)).T for copies in blocks)
+            return (
+                (pencil.inverse[used] @ centred(view.weights, copies, mu)).T for copies in blocks
+            )
 
         length = segment_length(view.released.count, used.size)
         serial = None if view.law is None else view.law.serial
         learnt, r = length and used.size, autocorrelations(serial, length)
-        taps = fitted_taps(segments(alone(), length), r, nu[used]) if learnt else np.diag(1.0 - nu[used])[None]
-        return Filtered(mu, pencil, view.weights, 1.0 - nu, used, taps, isinstance(view.knowledge, Perfect), serial)
+        taps = (
+            fitted_taps(segments(alone(), length), r, nu[used])
+            if learnt
+            else np.diag(1.0 - nu[used])[None]
+        )
+        return Filtered(
+            mu,
+            pencil,
+            view.weights,
+            1.0 - nu,
+            used,
+            taps,
+            isinstance(view.knowledge, Perfect),
+            serial,
+        )
 
 
 def autocorrelations(serial: Autoregression | None, lags: int) -> Array:
@@ -111,7 +152,10 @@ def centred(weights: Array, copies: Sequence[Array], mu: Array) -> Array:
 
     Work on rows of two values is ten times slower.
     """
-    return np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T) - mu[:, None]
+    return (
+        np.ascontiguousarray(sum(w * copy for w, copy in zip(weights, copies, strict=True)).T)
+        - mu[:, None]
+    )
 
 
 def segments(parts: Iterable[Array], length: int) -> Iterator[Array]:
@@ -147,13 +191,19 @@ def fitted_taps(stretches: Iterable[Array], r: Array, nu: Array) -> Array:
     halves = (odd, judged_by(even)), (even, judged_by(odd))
     for lags in lag_choices(length):
         seen, rows = noise_spectrum(r, nu, lags), count // 2 * length
-        both = [excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, rows) for taught, judged in halves]
+        both = [
+            excess_risk(wiener_gain(smoothed(taught, lags), seen), flat, *judged, noise, rows)
+            for taught, judged in halves
+        ]
         bound = sum(risk.excess + SURE_OF / np.sqrt(2.0) * risk.std_error for risk in both) / 2.0
         if bound < best:
             best, chosen = bound, lags
     if chosen == 1:
         return np.diag(flat)[None]
-    G = wiener_gain(smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen), noise_spectrum(r, nu, chosen))
+    G = wiener_gain(
+        smoothed((odd * ((count + 1) // 2) + even * (count // 2)) / count, chosen),
+        noise_spectrum(r, nu, chosen),
+    )
     g, m = np.fft.irfft(G, PADDING * length, axis=0), 2 * chosen
     return np.concatenate([g[-m:], g[: m + 1]])
 
@@ -184,20 +234,28 @@ class Filtered(Reconstruction):
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return estimates of all rows; the ends of the table are mirrored."""
-        return np.ascontiguousarray((self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T)
+        return np.ascontiguousarray(
+            (self._passed(centred(self.weights, copies, self.mu)) + self.mu[:, None]).T
+        )
 
     def expected(self, x: Array) -> Array | None:
         """Return the filter's expected squared error given its taps, shape (b,).
 
-        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the filter's coordinates. Not exact for
-        the first and last rows, where mirrored noise counts twice. None if moments were estimated.
+        ``‖Σ_h g_h x_{t−h} − x_t‖² + tr A (Σ_{h,k} r_{h−k} g_h diag(ν) g_kᵀ) Aᵀ`` in the filter's
+        coordinates. Not exact for the first and last rows, where mirrored noise counts twice. None
+        if moments were estimated.
         """
         if not self.known:
             return None
         passed = np.diag((1.0 - self.kept) * self.kept**2)
-        r, flat = autocorrelations(self.serial, len(self.taps)), self.taps.reshape(len(self.taps), -1)
+        r, flat = (
+            autocorrelations(self.serial, len(self.taps)),
+            self.taps.reshape(len(self.taps), -1),
+        )
         around = scipy.linalg.matmul_toeplitz(r, flat).reshape(self.taps.shape)  # Σ_k r_{h−k} g_k
-        passed[np.ix_(self.used, self.used)] = np.einsum("hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around)
+        passed[np.ix_(self.used, self.used)] = np.einsum(
+            "hij,j,hkj->ik", self.taps, 1.0 - self.kept[self.used], around
+        )
         noise = np.einsum("ai,ij,aj->", self.pencil.basis, passed, self.pencil.basis)
         true = centred(np.ones(1), [x], self.mu)
         lost = self._passed(true) - true
@@ -209,7 +267,11 @@ class Filtered(Reconstruction):
         if not self.neighbours:
             return np.asarray((A * alone) @ self.pencil.inverse @ y)
         alone[self.used] = 0.0
-        c = np.pad(self.pencil.inverse[self.used] @ y, ((0, 0), (self.neighbours, self.neighbours)), mode="symmetric")
+        c = np.pad(
+            self.pencil.inverse[self.used] @ y,
+            ((0, 0), (self.neighbours, self.neighbours)),
+            mode="symmetric",
+        )
         out = A[:, self.used] @ convolved(c, self.taps)
         return out + (A * alone) @ self.pencil.inverse @ y if alone.any() else out
 
@@ -217,8 +279,8 @@ class Filtered(Reconstruction):
 def convolved(c: Array, taps: Array) -> Array:
     """Return ``Σ_h g_h c_{t−h}`` by overlap-save, shape (d, n − 2m).
 
-    Each stretch is transformed once for all directions. ``scipy.signal`` would transform it per direction, and takes half a
-    second to import.
+    Each stretch is transformed once for all directions. ``scipy.signal`` would transform it per
+    direction, and takes half a second to import.
 
     Parameters
     ----------

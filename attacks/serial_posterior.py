@@ -9,13 +9,15 @@ The transitions are fitted to the copies alone, given the known perturbation.
 | ``A`` | transition probabilities by EM, started at ``q_j`` and near ``I`` | (s, s) | baum1970 |
 | ``P(x_t)`` | ``∝ α_t ∘ A γ_{t+1}`` (``_chains``) | (s,) | rabiner1989 |
 
-The chain is used only if, fitted to half of the windows, it predicts the other half better than independence does, by
-``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is fitted to the first ``FITTED_ROWS`` records of each
-block of 65,536 records. Blocks are separate series, so time and memory are linear in records.
+The chain is used only if, fitted to half of the windows, it predicts the other half better than
+independence does, by ``SURE_OF`` standard errors. Otherwise the result is ``posterior``. It is
+fitted to the first ``FITTED_ROWS`` records of each block of 65,536 records. Blocks are separate
+series, so time and memory are linear in records.
 
-The posterior is exact if the fitted chain is the data's. The table's chain is unknown, so no theory is given. Error bars use
-other draws of the release, each with its own chain. Assumed, *not checked*: perturbation is independent between records; the
-chain has order 1 and is constant within a block.
+The posterior is exact if the fitted chain is the data's. The table's chain is unknown, so no theory
+is given. Error bars use other draws of the release, each with its own chain. Assumed, *not
+checked*: perturbation is independent between records; the chain has order 1 and is constant within
+a block.
 
 Reference: baum1970; rabiner1989.
 """
@@ -80,7 +82,10 @@ class SerialPosterior(CategoricalAttack):
         if view.size > MOST_VALUES:
             raise NotApplicable(f"learns chains over at most {MOST_VALUES} values")
         uniform = np.full(view.size, 1.0 / view.size)
-        return SerialBayes(uniform if isinstance(view.knowledge, UniformPrior) else view.need(Prior).probabilities, view.law)
+        return SerialBayes(
+            uniform if isinstance(view.knowledge, UniformPrior) else view.need(Prior).probabilities,
+            view.law,
+        )
 
 
 @dataclass
@@ -102,9 +107,15 @@ class SerialBayes(Inference):
         """
         B = likelihood(self.law, copies)
         if not (B @ self.prior > 0).all():
-            raise AuditorError("the copies of some records are impossible under the law that the scheme states")
+            raise AuditorError(
+                "the copies of some records are impossible under the law that the scheme states"
+            )
         A = fitted_chain(B[:FITTED_ROWS], self.prior)
-        return Bayes(self.prior, self.law).posterior(copies) if A is None else posteriors(A, self.prior, B)
+        return (
+            Bayes(self.prior, self.law).posterior(copies)
+            if A is None
+            else posteriors(A, self.prior, B)
+        )
 
 
 def likelihood(law: UniformLaw, copies: Sequence[Codes]) -> Array:
@@ -131,9 +142,14 @@ def fitted_chain(B: Array, prior: Array) -> Array | None:
     seen = windows(B[: count * WINDOW], WINDOW)
     alone = np.log(seen @ prior).sum(axis=0)
     gain, halves = np.empty(count), []
-    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+    for half, other in (
+        (slice(0, None, 2), slice(1, None, 2)),
+        (slice(1, None, 2), slice(0, None, 2)),
+    ):
         halves.append(maximised(seen[:, half], prior))
-        gain[other] = np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
+        gain[other] = (
+            np.log(forward(halves[-1], prior, seen[:, other])[1]).sum(axis=0) - alone[other]
+        )
     if gain.mean() <= SURE_OF * gain.std(ddof=1) / np.sqrt(count) + ROUNDING * WINDOW:
         return None
     return _climbed((halves[0] + halves[1]) / 2.0, prior, both_ways(seen), MOST_STEPS)[0]
@@ -146,7 +162,8 @@ def maximised(seen: Array, prior: Array) -> Array:
     """
     alone = np.tile(prior, (prior.size, 1))
     starts = [(1.0 - stay) * alone + stay * np.eye(prior.size) for stay in STARTS]
-    # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A sticky start is better.
+    # Independence is a plateau: under strong perturbation EM needs hundreds of steps to leave it. A
+    # sticky start is better.
     ways = both_ways(seen)
     A, _ = max((_climbed(A, prior, ways, FIRST_STEPS) for A in starts), key=lambda found: found[1])
     return _climbed(A, prior, ways, MOST_STEPS)[0]

@@ -5,9 +5,10 @@
 | group | similar sensitive values: of one hierarchy node, or between two neighbouring ``edges`` | li2007 |
 | claim | the commonest group of the class, if its share is at least c (``confidence``) | |
 
-Three stomach diseases, or three low salaries, are 3-diverse but similar. ``height`` selects nodes of the hierarchy under
-``data: hierarchies:``, 1 being the lowest. ``edges`` cut a numeric column. Wins against ℓ-diversity, which ignores meaning. Fails
-on classes whose values spread over groups. t-closeness only bounds the gain over the table.
+Three stomach diseases, or three low salaries, are 3-diverse but similar. ``height`` selects nodes
+of the hierarchy under ``data: hierarchies:``, 1 being the lowest. ``edges`` cut a numeric column.
+Wins against ℓ-diversity, which ignores meaning. Fails on classes whose values spread over groups.
+t-closeness only bounds the gain over the table.
 """
 
 from __future__ import annotations
@@ -37,11 +38,17 @@ class Similarity(ClassAttack):
     class Parameters(PluginParameters):
         """Groups of similar values, by ``height`` or ``edges``."""
 
-        height: Annotated[int, Field(ge=1)] | None = Field(None, description="height of the nodes in the declared hierarchy; 1 the lowest")
-        edges: list[float] | None = Field(
-            None, min_length=1, description="borders between groups of values, in their unit; a border belongs to the upper one"
+        height: Annotated[int, Field(ge=1)] | None = Field(
+            None, description="height of the nodes in the declared hierarchy; 1 the lowest"
         )
-        confidence: Annotated[float, Field(gt=0, le=1)] = Field(1.0, description="share of one group in a class from which it is claimed")
+        edges: list[float] | None = Field(
+            None,
+            min_length=1,
+            description="borders between groups of values, in their unit; a border belongs to the upper one",
+        )
+        confidence: Annotated[float, Field(gt=0, le=1)] = Field(
+            1.0, description="share of one group in a class from which it is claimed"
+        )
 
         @model_validator(mode="after")
         def _one(self) -> Any:
@@ -58,7 +65,9 @@ class Similarity(ClassAttack):
         if hierarchy is None:
             raise AuditorError(f"height needs a hierarchy of {sensitive!r} under data.hierarchies")
         if height >= hierarchy.height:
-            raise AuditorError(f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}")
+            raise AuditorError(
+                f"height must be below the root's, {hierarchy.height} in the hierarchy of {sensitive!r}; got {height}"
+            )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the commonest group of classes that reach the confidence."""
@@ -70,4 +79,6 @@ class Similarity(ClassAttack):
             return np.searchsorted(np.sort(self.parameters.edges), values, side="right")
         self.check_scheme(view.scheme)
         hierarchy = view.scheme["hierarchies"][view.scheme["sensitive"]]
-        return np.asarray(hierarchy.groups(self.parameters.height)[values.astype(np.intp)], dtype=np.intp)
+        return np.asarray(
+            hierarchy.groups(self.parameters.height)[values.astype(np.intp)], dtype=np.intp
+        )

@@ -5,8 +5,9 @@
 | ``P_E(v), P(v)`` | share of value v in the class, and in the table | li2007 |
 | claim | the value of largest growth, ``max P_E(v)/P(v)``, if it grew by ``factor`` and reached ``least`` | |
 
-Example: a class half positive for a disease of prevalence 1 % is 2-diverse, yet raises the probability fifty times. Wins on classes
-unlike the table. Fails under t-closeness with small t, which bounds ``P_E(v) − P(v)``.
+Example: a class half positive for a disease of prevalence 1 % is 2-diverse, yet raises the
+probability fifty times. Wins on classes unlike the table. Fails under t-closeness with small t,
+which bounds ``P_E(v) − P(v)``.
 """
 
 from __future__ import annotations
@@ -33,11 +34,17 @@ class Skewness(ClassAttack):
     class Parameters(PluginParameters):
         """Thresholds of a claim."""
 
-        factor: Annotated[float, Field(gt=1)] = Field(2.0, description="growth of a value's share, class over table, that makes it suspect")
-        least: Annotated[float, Field(gt=0, le=1)] = Field(0.5, description="share in the class that it must reach")
+        factor: Annotated[float, Field(gt=1)] = Field(
+            2.0, description="growth of a value's share, class over table, that makes it suspect"
+        )
+        least: Annotated[float, Field(gt=0, le=1)] = Field(
+            0.5, description="share in the class that it must reach"
+        )
 
     def claimed(self, sizes: Array, P_E: Array, P: Array) -> Indices:
         """Return the value of largest growth in classes beyond both thresholds."""
         growth = P_E / P
-        suspect = (growth >= self.parameters.factor - 1e-12) & (P_E >= self.parameters.least - 1e-12)
+        suspect = (growth >= self.parameters.factor - 1e-12) & (
+            P_E >= self.parameters.least - 1e-12
+        )
         return np.where(suspect.any(axis=1), np.where(suspect, growth, 0.0).argmax(axis=1), -1)

@@ -8,11 +8,12 @@
 | ``k`` | number of ``λ̂_j > λ_max``; 0 when none is | scalar | liu2008, Protocol 2, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, Protocol 2, with ERRATA |
 
-Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). Coloured noise is treated as white with
-its mean variance, as in huang2005, Experiment 4. ``estimated`` knowledge limits the filter to its rows.
+Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``).
+Coloured noise is treated as white with its mean variance, as in huang2005, Experiment 4.
+``estimated`` knowledge limits the filter to its rows.
 
-Reference: kargupta2003; liu2008, section 3.2. Fails under coloured noise, and if weak components are not small relative to the
-noise.
+Reference: kargupta2003; liu2008, section 3.2. Fails under coloured noise, and if weak components
+are not small relative to the noise.
 """
 
 from __future__ import annotations

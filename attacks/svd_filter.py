@@ -8,10 +8,11 @@ A kept direction gains the data's variance and costs the noise's; ``λ̂ ≥ 2σ
 | ``k`` | ``min{j : λ̂_j < 2σ²} − 1``; N when no eigenvalue is below | scalar | liu2008, section 3.3, with ERRATA |
 | ``x̂`` | ``m + Σ_{j≤k} v̂_j v̂_jᵀ (y − m)``, m the copy's mean | (N,) | liu2008, section 3.3 |
 
-The eigenvectors are the centred copy's right singular vectors. Copies and noise are treated as in ``spectral-filter``.
+The eigenvectors are the centred copy's right singular vectors. Copies and noise are treated as in
+``spectral-filter``.
 
-Reference: guo2006; liu2008, section 3.3. Near the best k if rows are many. Fails for ``Q`` below ``1/(√2 − 1)² ≈ 5.8`` rows per
-attribute, where noise alone crosses ``2σ²``.
+Reference: guo2006; liu2008, section 3.3. Near the best k if rows are many. Fails for ``Q`` below
+``1/(√2 − 1)² ≈ 5.8`` rows per attribute, where noise alone crosses ``2σ²``.
 """
 
 from __future__ import annotations

@@ -18,13 +18,13 @@ The scheme keeps some coefficients of each record in a secret order.
 | ``unmatched-records`` | mean square of ``(Cx)_i`` less the nearest value of column j |
 | ``perfect``, ``known-sample`` | squared difference of means and of standard deviations |
 
-One known record suffices unless two of its coefficients are equal. Sample moments may confuse similar coefficients. Dropped
-coefficients are estimated by least squares, from records with the ridge of known-io-regression. Theory is the error of that
-estimate, if exactly one coefficient fits each column to the last digits. Only the first copy is used: the others add no
-information.
+One known record suffices unless two of its coefficients are equal. Sample moments may confuse
+similar coefficients. Dropped coefficients are estimated by least squares, from records with the
+ridge of known-io-regression. Theory is the error of that estimate, if exactly one coefficient fits
+each column to the last digits. Only the first copy is used: the others add no information.
 
-Reference: mukherjee2006, as described in liu2008, section 4. Loses dropped coefficients that the rest does not predict. Not
-applicable to a secret matrix.
+Reference: mukherjee2006, as described in liu2008, section 4. Loses dropped coefficients that the
+rest does not predict. Not applicable to a secret matrix.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ MOST_COMPARED = 20
 """Known records compared with the columns: one suffices but for coincidences."""
 
 SAME = 1e-16
-"""Largest mean square distance, relative to the coefficients', at which a column is a coefficient."""
+"""Largest mean square distance, relative to the coefficients', at which a column is a
+coefficient."""
 
 SECRET = "undoes a public transform (matrix: dct); the matrix of this scheme is secret, and has to be learnt first"
 
@@ -91,14 +92,17 @@ class TransformMatch(RowAttack):
         """Return the transform with identified columns."""
         if view.scheme.get("matrix") != "dct":
             raise NotApplicable(SECRET)
-        from auditor.schemes.random_projection import cosine_transform  # imported here for start-up time
+        # imported here for start-up time
+        from auditor.schemes.random_projection import cosine_transform
 
         C, given = cosine_transform(view.width), view.given
         if isinstance(given, ExactMoments):
             m, K = C @ given.mean, C @ given.covariance @ C.T
             return Named.of(C, m, K, None, moment_gaps(m, K, _column_moments(blocks)))
         paired = isinstance(given, Records)
-        c = (given.original if isinstance(given, Records) else view.need(UnpairedRecords).original) @ C.T
+        c = (
+            given.original if isinstance(given, Records) else view.need(UnpairedRecords).original
+        ) @ C.T
         m, K = c.mean(axis=0), np.atleast_2d(np.cov(c.T, bias=True))
         if paired:
             gaps = ((view.need(Records).copies[0][:, :, None] - c[:, None, :]) ** 2).mean(axis=0)
@@ -143,7 +147,9 @@ class Named(Reconstruction):
         kept = np.asarray(scipy.optimize.linear_sum_assignment(gaps)[1], dtype=np.intp)
         rest = np.setdiff1d(np.arange(len(C)), kept)
         ridge = 0.0 if records is None else "gcv"
-        guess = ridge_map(K[np.ix_(rest, rest)], K[np.ix_(rest, kept)], K[np.ix_(kept, kept)], records or 0, ridge)
+        guess = ridge_map(
+            K[np.ix_(rest, rest)], K[np.ix_(rest, kept)], K[np.ix_(kept, kept)], records or 0, ridge
+        )
         fits = gaps <= SAME * float(np.mean(m**2 + np.diag(K)))
         return cls(C, kept, rest, m, guess, bool((fits.sum(axis=1) == 1).all()))
 
@@ -174,7 +180,10 @@ def nearest_gaps(c: Array, blocks: Iterable[list[Array]]) -> Array:
     for copies in blocks:
         columns = [np.sort(np.concatenate([[-np.inf], column, [np.inf]])) for column in copies[0].T]
         above = [np.searchsorted(column, c) for column in columns]  # at least 1, since −∞ is first
-        gaps = [np.minimum(column[i] - c, c - column[i - 1]) for column, i in zip(columns, above, strict=True)]
+        gaps = [
+            np.minimum(column[i] - c, c - column[i - 1])
+            for column, i in zip(columns, above, strict=True)
+        ]
         nearest = np.minimum(nearest, np.stack(gaps))
     if not nearest.ndim:
         raise NotApplicable("has no released row to look at")

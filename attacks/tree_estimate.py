@@ -10,12 +10,14 @@
 | ``q_l`` | ``∝ π_l N(ȳ; m_l, K_l + S) P_l / P⁰_l`` | scalar | |
 | ``x̂`` | ``Σ q_l (b_l + C_l,XO C_l,OO⁻¹ (E_l − b_l,O))``, with ``E_l`` the mean of the predictors in the box | (N,) | |
 
-Exact if the tree splits on one predictor. Otherwise a normal's mass in a box is approximated by expectation propagation
-(``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``. Known predictors determine the leaf: ``q`` is 1,
-and ``S`` and ``ȳ`` are conditional on the noise of the known values.
+Exact if the tree splits on one predictor. Otherwise a normal's mass in a box is approximated by
+expectation propagation (``auditor.numerics.truncated_normal``). A tree of one leaf gives ``llse``.
+Known predictors determine the leaf: ``q`` is 1, and ``S`` and ``ȳ`` are conditional on the noise of
+the known values.
 
-Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge; breiman1984 for trees. Noise that is not
-Gaussian is treated as Gaussian. *Not checked*: that predictors are normal within a box.
+Reference: kantarcioglu2004 and huang2005, section 3, for published results as knowledge;
+breiman1984 for trees. Noise that is not Gaussian is treated as Gaussian. *Not checked*: that
+predictors are normal within a box.
 """
 
 from __future__ import annotations
@@ -29,7 +31,17 @@ from numpy.typing import NDArray
 from auditor.numerics.blocks import evenly
 from auditor.numerics.linear_algebra import regression
 from auditor.numerics.truncated_normal import inside, set_apart
-from auditor.plugin import Array, Cost, KroneckerNoise, NotApplicable, PublishedModel, Reconstruction, RowAttack, View, register
+from auditor.plugin import (
+    Array,
+    Cost,
+    KroneckerNoise,
+    NotApplicable,
+    PublishedModel,
+    Reconstruction,
+    RowAttack,
+    View,
+    register,
+)
 
 if TYPE_CHECKING:
     from auditor.adversary.published_tree import Leaves, RegressionTree
@@ -62,15 +74,23 @@ class TreeEstimate(RowAttack):
 
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return the posterior mean; rows serve only for moments."""
-        from auditor.adversary.published_tree import TreeMoments  # imported here for start-up time: few audits have a published tree
+        # imported here for start-up time: few audits have a published tree
+        from auditor.adversary.published_tree import TreeMoments
 
         found = view.need(TreeMoments)
         law = view.known_law
         if not isinstance(law, KroneckerNoise):
-            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+            raise NotApplicable(
+                "the law of the noise is not known to have one shape across the copies"
+            )
         known = found.tree.on if found.predictors is not None else None
         noise = Noise.of(view.combined_variance * law.shape, known)
-        return _OverLeaves(view, found.tree, leaf_posteriors(found.leaves(*view.estimated_moments), noise.covariance), noise)
+        return _OverLeaves(
+            view,
+            found.tree,
+            leaf_posteriors(found.leaves(*view.estimated_moments), noise.covariance),
+            noise,
+        )
 
 
 class Noise(NamedTuple):
@@ -145,18 +165,24 @@ def leaf_posteriors(leaves: Leaves, S: Array) -> list[LeafPosterior]:
         F = np.linalg.solve(K + noise, K).T
         C = F @ noise
         log = float(log_weight[l] - np.log(np.diag(L)).sum())
-        found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))  # L is triangular; GRAIN bounds the condition of K + S
+        # L is triangular; GRAIN bounds the condition of K + S
+        found.append(LeafPosterior(log, m, np.linalg.inv(L), F, (C + C.T) / 2.0))
     return found
 
 
 class _OverLeaves(Reconstruction):
-    def __init__(self, view: View, tree: RegressionTree, posteriors: Sequence[LeafPosterior], noise: Noise) -> None:
+    def __init__(
+        self, view: View, tree: RegressionTree, posteriors: Sequence[LeafPosterior], noise: Noise
+    ) -> None:
         self._weights, self._tree, self._leaves, self._noise = view.weights, tree, posteriors, noise
         self.in_clear = noise.known
 
     def rows(self, copies: Sequence[Array]) -> Array:
         """Return posterior means; the last array has the known values, if any."""
-        seen, known = np.einsum("k,kbn->bn", self._weights, np.stack(copies[: len(self._weights)])), self._noise.known
+        seen, known = (
+            np.einsum("k,kbn->bn", self._weights, np.stack(copies[: len(self._weights)])),
+            self._noise.known,
+        )
         out = np.empty_like(copies[0])
         for start, stop in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
             y = seen[start:stop]
@@ -180,7 +206,8 @@ def posterior_mean(y: Array, leaves: Sequence[LeafPosterior], tree: RegressionTr
         box = inside(b[:, O], C[np.ix_(O, O)], low, high)
         log_q = leaf.log_weight - 0.5 * (z * z).sum(axis=1) + box.log_mass
         x = b + (box.mean - b[:, O]) @ regression(C[:, O], set_apart(C[np.ix_(O, O)])).T
-        # a running sum, scaled by the largest log so far: storing all leaves' means would exceed memory
+        # a running sum, scaled by the largest log so far: storing all leaves' means would exceed
+        # memory
         highest = np.maximum(top, log_q)
         kept, q = np.exp(top - highest), np.exp(log_q - highest)
         found, total, top = kept[:, None] * found + q[:, None] * x, kept * total + q, highest

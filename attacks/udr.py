@@ -11,17 +11,18 @@ The benchmark for the information in correlations.
 | ``g_j`` | ``λ_jj / (λ_jj + σ_j²)`` | scalar | |
 | gaussian ``x̂_j`` | ``mu_j + g_j (y_j − mu_j)``, with error ``λ_jj σ_j² / (λ_jj + σ_j²)`` | scalar | |
 
-``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate from one attribute for
-any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the mean of its rows. ``prior: reconstructed`` is
-the paper's: ``f_X`` is estimated from the copies (``auditor.adversary.density``, flat in every bin) and the integrals are
-exact, for noise of any law.
+``prior: gaussian`` is the closed form for normal ``f_X`` and ``f_R``, and the best linear estimate
+from one attribute for any. ``estimated`` knowledge uses ``λ̂_jj = max(0, Var(y_j) − σ_j²)`` and the
+mean of its rows. ``prior: reconstructed`` is the paper's: ``f_X`` is estimated from the copies
+(``auditor.adversary.density``, flat in every bin) and the integrals are exact, for noise of any
+law.
 
-Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A reconstructed prior under noise
-that is not Gaussian uses all copies (``_channel``).
+Copies are first averaged with minimum-variance weights (``auditor.adversary.single_copy``). A
+reconstructed prior under noise that is not Gaussian uses all copies (``_channel``).
 
-Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right. A reconstructed prior
-loses accuracy with few records or strong noise. Equal to ``bayes-estimate`` if attributes and noise are uncorrelated and
-normal, else worse.
+Reference: huang2005, section 4. Optimal in squared error from one attribute, if the prior is right.
+A reconstructed prior loses accuracy with few records or strong noise. Equal to ``bayes-estimate``
+if attributes and noise are uncorrelated and normal, else worse.
 """
 
 from __future__ import annotations
@@ -74,14 +75,23 @@ class UnivariateReconstruction(LinearAttack):
         """Source of the prior."""
 
         prior: Literal["gaussian", "reconstructed"] = Field(
-            "gaussian", description="gaussian: the closed form, linear; reconstructed: f_X estimated from the copies"
+            "gaussian",
+            description="gaussian: the closed form, linear; reconstructed: f_X estimated from the copies",
         )
-        method: Method = Field("em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration")
-        bins: Annotated[int, Field(ge=1, le=2000)] | None = Field(None, description="bins of a reconstructed prior; by default 100 to 400")
+        method: Method = Field(
+            "em", description="how a prior is reconstructed: em, or Agrawal and Srikant's iteration"
+        )
+        bins: Annotated[int, Field(ge=1, le=2000)] | None = Field(
+            None, description="bins of a reconstructed prior; by default 100 to 400"
+        )
 
     def form(self) -> Attack:
         """Return the row-level form for a reconstructed prior."""
-        return ReconstructedPrior(self.parameters) if self.parameters.prior == "reconstructed" else self
+        return (
+            ReconstructedPrior(self.parameters)
+            if self.parameters.prior == "reconstructed"
+            else self
+        )
 
     def affine(self, view: View) -> Affine:
         """Return one gain per attribute, on the coalition's combined copies."""
@@ -105,7 +115,9 @@ class ReconstructedPrior(RowAttack):
     def fit(self, view: View, blocks: Iterable[list[Array]]) -> Reconstruction:
         """Return posterior means with priors estimated from the copies."""
         found = channels(view)
-        priors = reconstructed_priors(found, blocks, self.parameters.method, self.parameters.bins, None)
+        priors = reconstructed_priors(
+            found, blocks, self.parameters.method, self.parameters.bins, None
+        )
         return estimated_by_attribute(histogram_mean, found, priors, view.released.count)
 
 

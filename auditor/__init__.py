@@ -44,9 +44,23 @@ _HOMES = {
 }
 
 __all__ = [
-    "AuditResult", "AuditorError", "DataError", "EpsilonAudit", "Estimate", "Measurement", "NotApplicable", "PluginError",
-    "Release", "Scenario", "ScenarioError", "attack", "empirical_epsilon", "perturb", "read_release", "run",
-]  # fmt: skip
+    "AuditResult",
+    "AuditorError",
+    "DataError",
+    "EpsilonAudit",
+    "Estimate",
+    "Measurement",
+    "NotApplicable",
+    "PluginError",
+    "Release",
+    "Scenario",
+    "ScenarioError",
+    "attack",
+    "empirical_epsilon",
+    "perturb",
+    "read_release",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -79,7 +79,9 @@ def run(
     output = None if output is None else Path(output).absolute()  # independent of a plugin's chdir
     keep = None if output is None else Keep(_made(output), resume)
     with watched(checked.title, False if listener is not None else progress) as shown:
-        result = run_scenario(checked, workers=workers, cluster=cluster, listener=listener or shown, keep=keep)
+        result = run_scenario(
+            checked, workers=workers, cluster=cluster, listener=listener or shown, keep=keep
+        )
     if output is not None:
         result.save(output)
     return result
@@ -89,5 +91,7 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
+        raise StorageError(
+            f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
+        ) from None
     return folder

@@ -36,7 +36,11 @@ def bounded(message: str) -> str:
 
 def shortened(text: str, longest: int) -> str:
     """Cut the middle of a long text, because errors are at its ends."""
-    return text if len(text) <= longest else f"{text[: longest - longest // 4 - 1]}…{text[-(longest // 4) :]}"
+    return (
+        text
+        if len(text) <= longest
+        else f"{text[: longest - longest // 4 - 1]}…{text[-(longest // 4) :]}"
+    )
 
 
 class AuditorError(Exception):
@@ -106,11 +110,16 @@ class Problem:
 
     def bounded(self) -> Problem:
         """Return the error on one line, with limited path and message."""
-        path, message = (shortened(" ".join(text.split("\n")), most) for text, most in ((self.path, 120), (self.message, 360)))
+        path, message = (
+            shortened(" ".join(text.split("\n")), most)
+            for text, most in ((self.path, 120), (self.message, 360))
+        )
         return replace(self, path=path, message=message)
 
     def __str__(self) -> str:
-        where = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        where = ":".join(
+            str(part) for part in (self.file, self.line, self.column) if part is not None
+        )
         what = f"{self.path} {self.message}" if self.path else self.message
         return f"{where}: {what}" if where else what
 
@@ -130,7 +139,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     names = sorted(set(known))
     close = closest(name, names)
     if close:
-        return "; did you mean " + " or ".join(shortened(repr(match), LONGEST_LIST // 4) for match in close) + "?"
+        return (
+            "; did you mean "
+            + " or ".join(shortened(repr(match), LONGEST_LIST // 4) for match in close)
+            + "?"
+        )
     return "; valid are " + _enumerated(names) if names else ""
 
 

@@ -97,7 +97,9 @@ def set_at(value: Value, path: Path, new: Value) -> Value:
     {'schemes': [{'name': 'corner-wave', 'levels': [0.5]}]}
     """
     if len(path) > MAX_DEPTH:
-        raise AuditorError(f"a path of {len(path)} elements is longer than the {MAX_DEPTH} a scenario may be deep")
+        raise AuditorError(
+            f"a path of {len(path)} elements is longer than the {MAX_DEPTH} a scenario may be deep"
+        )
     # an outer list makes the whole document an ordinary place
     root: Any = [copy_value(value)]
     parent, slot = root, cast("str | int", 0)
@@ -126,7 +128,9 @@ def find_item(items: list[Value], name: str) -> list[int]:
 
     Items are bare names, or mappings with ``name`` and perhaps ``id``.
     """
-    by_id = [at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name]
+    by_id = [
+        at for at, item in enumerate(items) if isinstance(item, dict) and item.get("id") == name
+    ]
     return by_id or [at for at, item in enumerate(items) if _name(item) == name]
 
 
@@ -207,22 +211,30 @@ def _item_number(items: list[Value], path: Path, depth: int) -> int:
         return found[0]
     if found:
         several = ", ".join(f"[{at}]" for at in found)
-        raise AuditorError(f"{where} has several items named {quoted(element)}: {several}; choose by number or id")
-    hint = f"; write {where}[{element}]" if element in map(str, range(len(items))) else did_you_mean(element, _names(items))
-    raise AuditorError(f"{where} is a list of {_counted(items)}, none named {quoted(element)}{hint}")
+        raise AuditorError(
+            f"{where} has several items named {quoted(element)}: {several}; choose by number or id"
+        )
+    hint = (
+        f"; write {where}[{element}]"
+        if element in map(str, range(len(items)))
+        else did_you_mean(element, _names(items))
+    )
+    raise AuditorError(
+        f"{where} is a list of {_counted(items)}, none named {quoted(element)}{hint}"
+    )
 
 
 def _dead_end(here: Value, parent: Any, path: Path, depth: int) -> str:
     where, element = _place(path, depth), path[depth]
     if isinstance(here, dict):
-        return f"{where} is a mapping, so [{element}] is no place in it{did_you_mean(element, here)}"
+        return (
+            f"{where} is a mapping, so [{element}] is no place in it{did_you_mean(element, here)}"
+        )
     if here is None:
         return f"{where} is not given, so it has no item [{element}]"
     # the key may belong to the parent
     beside = did_you_mean(element, parent) if isinstance(parent, dict) else ""
-    return (
-        f"{where} is {kind_of(here)}, so nothing can be set below it; got {shortened(format_path(path), 120)}{beside}"
-    )
+    return f"{where} is {kind_of(here)}, so nothing can be set below it; got {shortened(format_path(path), 120)}{beside}"
 
 
 def _place(path: Path, depth: int) -> str:

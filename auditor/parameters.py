@@ -14,7 +14,13 @@ from auditor.errors import did_you_mean
 
 Path = tuple[str | int, ...]
 
-_KINDS = {str: "text", int: "an integer", float: "a number", bool: "true or false", type(None): "null"}
+_KINDS = {
+    str: "text",
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 
 
 def is_whole(value: Any, low: float = -math.inf, high: float = math.inf) -> TypeGuard[int]:
@@ -35,7 +41,11 @@ def whole(value: Any) -> Any:
     >>> whole(1e5), whole(2.5), whole(True), whole("1")
     (100000, 2.5, True, '1')
     """
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    return (
+        int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+        else value
+    )
 
 
 def kind_of(value: object) -> str:
@@ -58,7 +68,9 @@ class _Finding(NamedTuple):
         return next((branch for at, branch in self.branches if at == place), None)
 
 
-def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[tuple[Path, str, bool]]:
+def explain(
+    error: ValidationError, model: type[BaseModel], value: Any
+) -> list[tuple[Path, str, bool]]:
     """Return pydantic's errors as (relative path, message, key at fault).
 
     Pydantic reports every branch of a union. This function selects the intended branch: the value
@@ -72,28 +84,47 @@ def explain(error: ValidationError, model: type[BaseModel], value: Any) -> list[
         inside = [finding for finding in findings if finding.within(place) is not None]
         if inside:
             kept, summary = _meant(place, inside, tell)
-            findings = [finding for finding in findings if finding.within(place) is None or finding in kept]
+            findings = [
+                finding for finding in findings if finding.within(place) is None or finding in kept
+            ]
             problems += summary
     by_place: dict[Path, list[_Finding]] = {}
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
     missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    found = [_problem(place, items, _siblings(place, model, missing), tell) for place, items in by_place.items()]
-    return problems + [_with_description(*problem, by_place[problem[0]], model) for problem in found]
+    found = [
+        _problem(place, items, _siblings(place, model, missing), tell)
+        for place, items in by_place.items()
+    ]
+    return problems + [
+        _with_description(*problem, by_place[problem[0]], model) for problem in found
+    ]
 
 
-def _with_description(place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]) -> tuple[Path, str, bool]:
+def _with_description(
+    place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]
+) -> tuple[Path, str, bool]:
     inner: Any = model
     for part in place[:-1]:
         inner = _fields(inner).get(str(part), inner)
-    meant = {field.alias or name: field.description for name, field in getattr(inner, "model_fields", {}).items()}
-    if {finding.kind for finding in findings} <= {"missing", *_MAPPINGS} and place and meant.get(str(place[-1])):
+    meant = {
+        field.alias or name: field.description
+        for name, field in getattr(inner, "model_fields", {}).items()
+    }
+    if (
+        {finding.kind for finding in findings} <= {"missing", *_MAPPINGS}
+        and place
+        and meant.get(str(place[-1]))
+    ):
         return place, f"{message}: {meant[str(place[-1])]}", key
     return place, message, key
 
 
 def _fields(model: Any) -> dict[str, Any]:
-    return {field.alias or name: field.annotation for name, field in getattr(model, "model_fields", {}).items()}
+    return {
+        field.alias or name: field.annotation
+        for name, field in getattr(model, "model_fields", {}).items()
+    }
 
 
 def _finding(item: ErrorDetails, value: Any) -> _Finding:
@@ -113,18 +144,29 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
     return _Finding(tuple(place), tuple(branches), item)
 
 
-def _meant(place: Path, inside: list[_Finding], tell: Callable[[Any], str]) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+def _meant(
+    place: Path, inside: list[_Finding], tell: Callable[[Any], str]
+) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
     """Return the errors of the intended branch, or one message for all."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
         groups.setdefault(finding.within(place) or "", []).append(finding)
-    fits = [group for group in groups.values() if not any(_misfit(finding, place) for finding in group)]
+    fits = [
+        group for group in groups.values() if not any(_misfit(finding, place) for finding in group)
+    ]
     if fits:
         return fits[0], []
     if len(groups) == 1:
         return inside, []
-    entered = {branch: group for branch, group in groups.items() if any(finding.place != place for finding in group)}
-    unknown = {branch: {f.place for f in group if f.kind == "extra_forbidden"} for branch, group in entered.items()}
+    entered = {
+        branch: group
+        for branch, group in groups.items()
+        if any(finding.place != place for finding in group)
+    }
+    unknown = {
+        branch: {f.place for f in group if f.kind == "extra_forbidden"}
+        for branch, group in entered.items()
+    }
     written = set.union(set(), *unknown.values())
     named = [branch for branch in entered if len(unknown[branch]) < len(written)]
     if len(named) == 1:
@@ -133,7 +175,12 @@ def _meant(place: Path, inside: list[_Finding], tell: Callable[[Any], str]) -> t
         alien = {path for path in written if all(path in fields for fields in unknown.values())}
         mixed = ", ".join(sorted(str(path[-1]) for path in written - alien))
         return [], [(place, f"mixes fields that do not go together: {mixed}", False)]
-    wanted = [f.place for group in entered.values() for f in group if f.kind == "missing" and len(f.place) == len(place) + 1]
+    wanted = [
+        f.place
+        for group in entered.values()
+        for f in group
+        if f.kind == "missing" and len(f.place) == len(place) + 1
+    ]
     return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted], tell)]
 
 
@@ -145,7 +192,11 @@ def _misfit(finding: _Finding, place: Path) -> bool:
 
 
 def _none_fits(
-    place: Path, inside: list[_Finding], written: set[Path], wanted: list[str], tell: Callable[[Any], str]
+    place: Path,
+    inside: list[_Finding],
+    written: set[Path],
+    wanted: list[str],
+    tell: Callable[[Any], str],
 ) -> tuple[Path, str, bool]:
     for path in sorted(written, key=str):
         close = did_you_mean(path[-1], wanted)
@@ -155,11 +206,20 @@ def _none_fits(
     choices = [_expected(finding.item).removeprefix("must be ") for finding in whole]
     choices += [f"{{{name}: …}}" for name in wanted]
     value = whole[0].item["input"] if whole else None
-    return place, f"must be {' or '.join(dict.fromkeys(choices))}; got {tell(value)}{_nearest(whole)}", False
+    return (
+        place,
+        f"must be {' or '.join(dict.fromkeys(choices))}; got {tell(value)}{_nearest(whole)}",
+        False,
+    )
 
 
 def _nearest(findings: list[_Finding]) -> str:
-    words = [word for f in findings if f.kind == "literal_error" for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])]
+    words = [
+        word
+        for f in findings
+        if f.kind == "literal_error"
+        for word in re.findall(r"'([^']*)'", f.item["ctx"]["expected"])
+    ]
     hint = did_you_mean(findings[0].item["input"], words) if words else ""
     return hint if hint.startswith("; did") else ""
 
@@ -174,7 +234,9 @@ def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[
     return [field.alias or name for name, field in inner.model_fields.items()]
 
 
-def _problem(place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]) -> tuple[Path, str, bool]:
+def _problem(
+    place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]
+) -> tuple[Path, str, bool]:
     kinds = {finding.kind for finding in findings}
     if kinds == {"extra_forbidden"}:
         return place, f"is not a known field{did_you_mean(place[-1], known)}", True

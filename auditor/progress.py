@@ -81,11 +81,17 @@ class Line:
         return self.text
 
     def _repr_html_(self) -> str:
-        moving = f'<progress value="{self.done}" max="{self.total}"></progress> ' if self.done < self.total else ""
+        moving = (
+            f'<progress value="{self.done}" max="{self.total}"></progress> '
+            if self.done < self.total
+            else ""
+        )
         return f"<div>{moving}{escape(self.text)}</div>"
 
 
-def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic) -> Listener:
+def notebook(
+    title: str, display: Callable[..., Any], clock: Callable[[], float] = monotonic
+) -> Listener:
     """Return a listener that updates one notebook line."""
     started = clock()
     last, first = [started], []
@@ -97,7 +103,13 @@ def notebook(title: str, display: Callable[..., Any], clock: Callable[[], float]
         if progress.done < progress.total and len(first) > 1 and now - last[0] < LIVE_SECONDS:
             return
         last[0] = now
-        handle.update(Line(f"{title}: {progress_text(progress, first[0], now - started)}", progress.done, progress.total))
+        handle.update(
+            Line(
+                f"{title}: {progress_text(progress, first[0], now - started)}",
+                progress.done,
+                progress.total,
+            )
+        )
 
     return listen
 
@@ -110,7 +122,11 @@ def progress_text(progress: Progress, first: int, seconds: float) -> str:
     done, total = progress.done, progress.total
     if done == total:
         return f"{done} of {total} done, took {duration(seconds)}"
-    left = f", about {duration(seconds / (done - first) * (total - done))} left" if done > first else ""
+    left = (
+        f", about {duration(seconds / (done - first) * (total - done))} left"
+        if done > first
+        else ""
+    )
     return f"{done} of {total} done{left}; {progress.current}"
 
 
@@ -128,14 +144,18 @@ def bar(title: str, console: Console) -> Iterator[Listener]:
         return Column(no_wrap=True)
 
     columns = (
-        MofNCompleteColumn(table_column=whole()), BarColumn(8 if console.width < NARROW else 30, table_column=whole()),
-        TimeRemainingColumn(table_column=whole()), TextColumn("left", table_column=whole()),
+        MofNCompleteColumn(table_column=whole()),
+        BarColumn(8 if console.width < NARROW else 30, table_column=whole()),
+        TimeRemainingColumn(table_column=whole()),
+        TextColumn("left", table_column=whole()),
         TextColumn("{task.description}", markup=False, table_column=cut(5)),
         TextColumn("{task.fields[title]}", markup=False, style="dim", table_column=cut(2)),
-    )  # fmt: skip
+    )
     with Bar(*columns, console=console, transient=True, expand=True) as moving:
         task = moving.add_task("reading the data", total=None, title=clean(title))
-        yield lambda progress: moving.update(task, completed=progress.done, total=progress.total, description=clean(progress.current))
+        yield lambda progress: moving.update(
+            task, completed=progress.done, total=progress.total, description=clean(progress.current)
+        )
 
 
 def calm(title: str, clock: Callable[[], float] = monotonic) -> Listener:

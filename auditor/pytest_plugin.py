@@ -29,9 +29,16 @@ TIMED = "auditor_timed"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option and the ini setting for the number of workers."""
     about = "processes to run a scenario with (default 1); results do not depend on it"
-    parser.getgroup("auditor").addoption("--auditor-workers", type=int, default=None, metavar="N", help=about)
+    parser.getgroup("auditor").addoption(
+        "--auditor-workers", type=int, default=None, metavar="N", help=about
+    )
     parser.addini(WORKERS, about, default="1")
-    parser.addini(TIMED, "whether expectations on seconds are judged (default true)", type="bool", default=True)
+    parser.addini(
+        TIMED,
+        "whether expectations on seconds are judged (default true)",
+        type="bool",
+        default=True,
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
@@ -129,8 +136,16 @@ class ScenarioItem(pytest.Item):
         """Return a verdict's reason, or a bug's place without its message."""
         if excinfo.errisinstance((Shortfall, AuditorError)):
             return str(excinfo.value)
-        frames = [f"{entry.path}:{entry.lineno + 1}: in {entry.name}" for entry in excinfo.traceback.cut(path=__file__)]
-        return "\n".join([*frames, f"{excinfo.typename} (its message is withheld: it might hold original values)"])
+        frames = [
+            f"{entry.path}:{entry.lineno + 1}: in {entry.name}"
+            for entry in excinfo.traceback.cut(path=__file__)
+        ]
+        return "\n".join(
+            [
+                *frames,
+                f"{excinfo.typename} (its message is withheld: it might hold original values)",
+            ]
+        )
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return file, line and name for pytest's summary."""
@@ -149,11 +164,18 @@ class RunsItem(ScenarioItem):
         result = self.parent.result()
         failed = [record for record in result.measurements if record.status == "failed"]
         if failed:
-            reasons = dict.fromkeys(f"{record.scheme}, {record.attack}, {record.knowledge}: {record.reason}" for record in failed)
+            reasons = dict.fromkeys(
+                f"{record.scheme}, {record.attack}, {record.knowledge}: {record.reason}"
+                for record in failed
+            )
             raise Shortfall("\n".join([f"{len(failed)} cells failed", *reasons]))
         unasked = result.expectations[len(self.parent.scenario.judged) :]
         if unasked:
-            raise Shortfall("\n".join(f"{record.expectation} {record.status}: {record.why}" for record in unasked))
+            raise Shortfall(
+                "\n".join(
+                    f"{record.expectation} {record.status}: {record.why}" for record in unasked
+                )
+            )
 
 
 class ExpectationItem(ScenarioItem):
@@ -166,12 +188,16 @@ class ExpectationItem(ScenarioItem):
     def runtest(self) -> None:
         """Fail unless the expectation holds; skip seconds if not judged."""
         use = self.parent.scenario.judged[self.place]
-        if getattr(use.expectation.parameters, "metric", None) == "seconds" and not self.config.getini(TIMED):
+        if getattr(
+            use.expectation.parameters, "metric", None
+        ) == "seconds" and not self.config.getini(TIMED):
             pytest.skip(f"judges seconds; -o {TIMED}=true does so")
         record: ExpectationRecord = self.parent.result().expectations[self.place]
         if record.status != "holds":
             raise Shortfall(f"{record.status}: {record.why}")
 
     def _line(self) -> int:
-        line = self.parent.scenario.places.problem(("expect", self.parent.scenario.judged[self.place].place), "").line
+        line = self.parent.scenario.places.problem(
+            ("expect", self.parent.scenario.judged[self.place].place), ""
+        ).line
         return 0 if line is None else line - 1

@@ -44,8 +44,16 @@ SHARED = {
     "skellam": ("skellam-multilevel",),
     "uniform": ("uniform-multilevel",),
     "masking": (
-        "condensation", "data-swapping", "micro-aggregation", "multiplicative-noise", "pram", "rank-swapping", "resampling", "rounding",
-        "sampling", "top-coding",
+        "condensation",
+        "data-swapping",
+        "micro-aggregation",
+        "multiplicative-noise",
+        "pram",
+        "rank-swapping",
+        "resampling",
+        "rounding",
+        "sampling",
+        "top-coding",
     ),
     "series": ("autoregressive", "markov-chain"),
     "categories": ("discretised-gaussian", "occupation-like", "salary-like", "uniform-values"),
@@ -54,11 +62,12 @@ SHARED = {
     "theory": ("matches-theory", "theorem-3"),
     "neighbour_coin": ("multi-pert-coin",),
     "no_collusion_gain": ("theorem-4",),
-}  # fmt: skip
+}
 """Built-in modules with several plugins, and the plugins with other names than the module."""
 MODULES = {name: module for module, plugins in SHARED.items() for name in plugins}
 AUDITING = tuple(kind for kind in KINDS if kind not in ("renderer", "feature"))
-"""Kinds that a scenario names. Renderers and feature families are imported by the few commands that use them."""
+"""Kinds that a scenario names. Renderers and feature families are imported by the few commands that
+use them."""
 
 
 class PluginParameters(BaseModel):
@@ -145,14 +154,20 @@ def register(cls: P) -> P:
     """
     kind, name = getattr(cls, "kind", None), getattr(cls, "name", None)
     if kind not in KINDS or not isinstance(name, str) or not name:
-        raise PluginError(f"{_place(cls)}: a plugin needs a `name` and one of the plugin base classes")
+        raise PluginError(
+            f"{_place(cls)}: a plugin needs a `name` and one of the plugin base classes"
+        )
     if not inspect.getdoc(cls) or cls.__doc__ is None:
-        raise PluginError(f"{_place(cls)}: {kind} {name!r} has no docstring; its first line is shown by `auditor list`")
+        raise PluginError(
+            f"{_place(cls)}: {kind} {name!r} has no docstring; its first line is shown by `auditor list`"
+        )
     spelt = (name, *getattr(cls, "aliases", ()))
     for other in spelt:
         taken = _plugins[kind].get(other)
         if taken is not None and _place(taken) != _place(cls):
-            raise PluginError(f"{kind} {other!r} is registered twice: by {_place(taken)} and by {_place(cls)}")
+            raise PluginError(
+                f"{kind} {other!r} is registered twice: by {_place(taken)} and by {_place(cls)}"
+            )
     _plugins[kind].update(dict.fromkeys(spelt, cls))
     return cls
 
@@ -169,7 +184,9 @@ def lent(kind: str, *classes: type[Plugin]) -> Iterator[None]:
     discover(kind)
     for cls in classes:
         if cls.name in _plugins[kind]:
-            raise PluginError(f"{cls.kind} {cls.name!r} cannot run: there is a {kind} of that name, {_place(_plugins[kind][cls.name])}")
+            raise PluginError(
+                f"{cls.kind} {cls.name!r} cannot run: there is a {kind} of that name, {_place(_plugins[kind][cls.name])}"
+            )
     _plugins[kind].update({cls.name: cls for cls in classes})
     try:
         yield
@@ -277,12 +294,18 @@ def get(kind: str, name: str) -> type[Any]:
         return _plugins[kind][name]
     except KeyError:
         broken = "".join(f" ({failure})" for failure in failures)
-        raise PluginError(f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}") from None
+        raise PluginError(
+            f"unknown {kind} {name!r}{broken}{did_you_mean(name, _plugins[kind])}"
+        ) from None
 
 
 def package(cls: type[Plugin]) -> str:
     """Return the plugin's distribution, else its top-level package."""
-    inside = [each.dist.name for each in _entries() if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")]
+    inside = [
+        each.dist.name
+        for each in _entries()
+        if each.dist is not None and f"{cls.__module__}.".startswith(f"{each.module}.")
+    ]
     return inside[0] if inside else cls.__module__.partition(".")[0]
 
 

@@ -60,10 +60,17 @@ class CaseTable(Source):
         """Draw ``rows`` records."""
         if self.parameters.records == "categories":
             weights = 1.0 / np.arange(1, len(CATEGORIES) + 1)
-            return pd.DataFrame({"answer": rng.choice(list(CATEGORIES), size=rows, p=weights / weights.sum())})
+            return pd.DataFrame(
+                {"answer": rng.choice(list(CATEGORIES), size=rows, p=weights / weights.sum())}
+            )
         x = rng.standard_normal((rows or 1000, len(MIXING))) @ MIXING
         skewed = np.exp(x)
-        shaped = {"normal": x, "lognormal": skewed, "heaped": np.maximum(x, 0.0), "whole": np.rint(10.0 * skewed)}[self.parameters.records]
+        shaped = {
+            "normal": x,
+            "lognormal": skewed,
+            "heaped": np.maximum(x, 0.0),
+            "whole": np.rint(10.0 * skewed),
+        }[self.parameters.records]
         return pd.DataFrame(shaped, columns=["first", "second"])
 
 
@@ -100,14 +107,22 @@ class SelfTest:
 
     def total(self, honest: bool, expectation: str | None = None) -> Counts:
         """Return verdicts on leaks or honest releases, of one expectation or all."""
-        counts = [tally.together if expectation is None else tally.by_expectation.get(expectation, {})
-                  for tally in self.cases if tally.honest == honest]  # fmt: skip
+        counts = [
+            tally.together if expectation is None else tally.by_expectation.get(expectation, {})
+            for tally in self.cases
+            if tally.honest == honest
+        ]
         return {verdict: sum(each.get(verdict, 0) for each in counts) for verdict in VERDICTS}
 
     def false_alarms(self) -> dict[str, tuple[Counts, float]]:
         """Return verdicts on honest releases and the stated level, by expectation."""
-        names = sorted({name for tally in self.cases if tally.honest for name in tally.by_expectation})
-        return {name: (self.total(True, name), registry.get("expectation", name)().parameters.level) for name in names}
+        names = sorted(
+            {name for tally in self.cases if tally.honest for name in tally.by_expectation}
+        )
+        return {
+            name: (self.total(True, name), registry.get("expectation", name)().parameters.level)
+            for name in names
+        }
 
     @property
     def exit_status(self) -> int:
@@ -115,25 +130,52 @@ class SelfTest:
 
         A refutation rate is in excess if its interval lies above the stated level.
         """
-        beyond = [name for name, (counts, level) in self.false_alarms().items() if interval(counts, "fails")[0] > level]
+        beyond = [
+            name
+            for name, (counts, level) in self.false_alarms().items()
+            if interval(counts, "fails")[0] > level
+        ]
         return 1 if beyond or self.total(False)["holds"] else 0
 
     def figures(self) -> dict[str, Any]:
         """Return everything as plain data, with intervals of shares."""
 
         def shares(counts: Counts) -> dict[str, Any]:
-            return {verdict: {"count": counts[verdict], "interval": interval(counts, verdict)} for verdict in VERDICTS}
+            return {
+                verdict: {"count": counts[verdict], "interval": interval(counts, verdict)}
+                for verdict in VERDICTS
+            }
 
-        cases = [{**dataclasses.asdict(tally), "together": shares(tally.together)} for tally in self.cases]
-        alarms = {name: {"level": level, "refuted": shares(counts)["fails"]} for name, (counts, level) in self.false_alarms().items()}
-        figures = {"rows": self.rows, "releases": self.releases, "seed": self.seed, "exit_status": self.exit_status}
-        found = {"leaks": shares(self.total(False)), "honest": shares(self.total(True)), "false_alarms": alarms}
+        cases = [
+            {**dataclasses.asdict(tally), "together": shares(tally.together)}
+            for tally in self.cases
+        ]
+        alarms = {
+            name: {"level": level, "refuted": shares(counts)["fails"]}
+            for name, (counts, level) in self.false_alarms().items()
+        }
+        figures = {
+            "rows": self.rows,
+            "releases": self.releases,
+            "seed": self.seed,
+            "exit_status": self.exit_status,
+        }
+        found = {
+            "leaks": shares(self.total(False)),
+            "honest": shares(self.total(True)),
+            "false_alarms": alarms,
+        }
         return {**figures, **found, "cases": cases}
 
 
 def to_json(found: Sequence[SelfTest]) -> str:
     """Return the results as JSON; a list for several sizes."""
-    return json.dumps(found[0].figures() if len(found) == 1 else [each.figures() for each in found], indent=2) + "\n"
+    return (
+        json.dumps(
+            found[0].figures() if len(found) == 1 else [each.figures() for each in found], indent=2
+        )
+        + "\n"
+    )
 
 
 def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
@@ -148,7 +190,13 @@ def interval(counts: Counts, verdict: Verdict) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def self_test(rows: int = 1000, releases: int = 5, seed: int = 0, cases: Sequence[str] = (), listener: Listener | None = None) -> SelfTest:
+def self_test(
+    rows: int = 1000,
+    releases: int = 5,
+    seed: int = 0,
+    cases: Sequence[str] = (),
+    listener: Listener | None = None,
+) -> SelfTest:
     """Audit releases of each case, and count the verdicts.
 
     Parameters
@@ -177,7 +225,9 @@ def self_test(rows: int = 1000, releases: int = 5, seed: int = 0, cases: Sequenc
         for case in chosen:
             if listener is not None:
                 listener(case.name)
-            tallies.append(tally_of(case, [audited(case, rows, seed + place) for place in range(releases)]))
+            tallies.append(
+                tally_of(case, [audited(case, rows, seed + place) for place in range(releases)])
+            )
     return SelfTest(rows, releases, seed, tuple(tallies))
 
 
@@ -185,24 +235,43 @@ def audited(case: type[Case], rows: int, seed: int) -> AuditResult:
     """Return the audit of one release; scheme and table must be registered."""
     categories = case.records == "categories"
     data = {"source": CaseTable.name, "records": case.records, "rows": rows}
-    result = run({
-        "schema": 1, "title": f"self-test of {case.name}", "seed": seed, "coalitions": ["subsets"],
-        "data": data | ({"categorical": ["answer"]} if categories else {}),
-        "schemes": [{"name": case.name, "levels": list(case.trial_levels), **case.trial}],
-        "attacks": ["posterior" if categories else "llse"], "expect": list(case.expect),
-    })  # fmt: skip
+    result = run(
+        {
+            "schema": 1,
+            "title": f"self-test of {case.name}",
+            "seed": seed,
+            "coalitions": ["subsets"],
+            "data": data | ({"categorical": ["answer"]} if categories else {}),
+            "schemes": [{"name": case.name, "levels": list(case.trial_levels), **case.trial}],
+            "attacks": ["posterior" if categories else "llse"],
+            "expect": list(case.expect),
+        }
+    )
     if result.failed:
-        reasons = [*(r.reason for r in result.measurements if r.status == "failed"), *(r.why for r in result.expectations if r.failed)]
+        reasons = [
+            *(r.reason for r in result.measurements if r.status == "failed"),
+            *(r.why for r in result.expectations if r.failed),
+        ]
         raise PluginFailed(f"case {case.name!r} failed: {reasons[0]}")
     return result
 
 
 def tally_of(case: type[Case], results: Sequence[AuditResult]) -> Tally:
     """Count the verdicts on one case's releases."""
-    verdicts = [{record.expectation: record.status for record in result.expectations} for result in results]
+    verdicts = [
+        {record.expectation: record.status for record in result.expectations} for result in results
+    ]
     names = dict.fromkeys(name for each in verdicts for name in each)
-    by_expectation = {name: _counted([each[name] for each in verdicts if name in each]) for name in names}
-    return Tally(case.name, case.summary(), case.honest, _counted([worst(list(each.values())) for each in verdicts]), by_expectation)
+    by_expectation = {
+        name: _counted([each[name] for each in verdicts if name in each]) for name in names
+    }
+    return Tally(
+        case.name,
+        case.summary(),
+        case.honest,
+        _counted([worst(list(each.values())) for each in verdicts]),
+        by_expectation,
+    )
 
 
 def _counted(verdicts: Sequence[Verdict]) -> Counts:

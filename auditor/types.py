@@ -14,7 +14,8 @@ Indices = NDArray[np.intp]
 Codes = NDArray[np.unsignedinteger]
 """Category codes in the smallest unsigned integer type."""
 ClassRecords = NDArray[Any]
-"""Records of a k-anonymous copy: class and attribute ranges (``auditor.schemes.generalisation.copies``)."""
+"""Records of a k-anonymous copy: class and attribute ranges
+(``auditor.schemes.generalisation.copies``)."""
 Coalition = tuple[int, ...]
 """Copy numbers, ascending, from 1."""
 Block = tuple[int, Array, list[Array]]

@@ -1,8 +1,8 @@
 """Whether audits agree with advice: `python -m benchmarks.advice [--save lines.json] [--write docs/evidence/calibration-advice.md]`.
 
-Of each file, scheme and target the recommended release and the next weaker one are made and audited with other seeds: one release an
-audit, as one is handed out, and the scenario of the advice, which draws ten. `--only "staff corner-wave"` measures a part.
-"""
+Of each file, scheme and target the recommended release and the next weaker one are made and audited
+with other seeds: one release an audit, as one is handed out, and the scenario of the advice, which
+draws ten. `--only "staff corner-wave"` measures a part."""
 
 from __future__ import annotations
 
@@ -25,12 +25,27 @@ from auditor.runs.advice.advise import advise
 from auditor.runs.advice.request import Request
 
 SEEDS = {"one release": range(101, 121), "all draws": range(101, 106)}
-"""Of audits of one release and of the scenario that advice hands out, of ten draws or more: these take longer and are surer."""
+"""Of audits of one release and of the scenario that advice hands out, of ten draws or more: these
+take longer and are surer."""
 SCHEMES: dict[str, dict[str, Any]] = {
-    "corner-wave": {}, "uniform-multilevel": {"columns": ("department",)}, "correlated": {}, "laplace-multilevel": {},
-}  # fmt: skip
+    "corner-wave": {},
+    "uniform-multilevel": {"columns": ("department",)},
+    "correlated": {},
+    "laplace-multilevel": {},
+}
 COPIES = 2
-HEAD = ("file", "scheme", "unknown", "records", "levels", "loss", "loss on average", *SEEDS, "weaker", *SEEDS)
+HEAD = (
+    "file",
+    "scheme",
+    "unknown",
+    "records",
+    "levels",
+    "loss",
+    "loss on average",
+    *SEEDS,
+    "weaker",
+    *SEEDS,
+)
 INTRODUCTION = f"""\
 # Whether audits agree with advice
 
@@ -54,37 +69,71 @@ def staff(rows: int) -> pd.DataFrame:
     """Return a file with what staff files have: an identifier, names, dates, blanks, and salaries with a long tail that go up with age."""
     rng = np.random.default_rng(17)
     age = rng.integers(20, 66, rows)
-    hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(rng.integers(0, 365 * (age - 18)), unit="D")
-    salary = pd.Series(np.round(np.exp(rng.normal(10.6, 0.35, rows) + 0.01 * (age - 40)), 2)).where(rng.random(rows) > 0.08)
-    return pd.DataFrame({
-        "employee_id": np.arange(10_001, 10_001 + rows), "name": [f"name {k}" for k in rng.permutation(rows)],
-        "hired": hired.strftime("%Y-%m-%d"), "salary": salary, "age": age,
-        "department": rng.choice(list("abcdef"), rows, p=[0.3, 0.2, 0.1, 0.2, 0.1, 0.1]),
-    })  # fmt: skip
+    hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(
+        rng.integers(0, 365 * (age - 18)), unit="D"
+    )
+    salary = pd.Series(np.round(np.exp(rng.normal(10.6, 0.35, rows) + 0.01 * (age - 40)), 2)).where(
+        rng.random(rows) > 0.08
+    )
+    return pd.DataFrame(
+        {
+            "employee_id": np.arange(10_001, 10_001 + rows),
+            "name": [f"name {k}" for k in rng.permutation(rows)],
+            "hired": hired.strftime("%Y-%m-%d"),
+            "salary": salary,
+            "age": age,
+            "department": rng.choice(list("abcdef"), rows, p=[0.3, 0.2, 0.1, 0.2, 0.1, 0.1]),
+        }
+    )
 
 
 def files() -> dict[str, pd.DataFrame]:
     """Return the tables by name."""
-    cps = Cps(Cps.Parameters()).frame(40_000, np.random.default_rng(0))[["age", "salary", "household_size"]].sample(3_000, random_state=1)
-    return {"staff-5000": staff(5_000), "staff-1600": staff(1_600), "cps-3000": cps.rename(columns={"household_size": "department"})}
+    cps = (
+        Cps(Cps.Parameters())
+        .frame(40_000, np.random.default_rng(0))[["age", "salary", "household_size"]]
+        .sample(3_000, random_state=1)
+    )
+    return {
+        "staff-5000": staff(5_000),
+        "staff-1600": staff(1_600),
+        "cps-3000": cps.rename(columns={"household_size": "department"}),
+    }
 
 
 def verdicts(scenario: dict[str, Any], release: Tried, audits: str) -> str:
     """Return in how many audits of a release the expectation holds, is undecided and fails."""
     scheme = scenario["schemes"][0] | {"levels": list(release.levels)}
-    audited = scenario | {"schemes": [scheme], **({"replicates": 1} if audits == "one release" else {})}
-    found = Counter(auditor.run(audited | {"seed": seed}).expectations[0].status for seed in SEEDS[audits])
+    audited = scenario | {
+        "schemes": [scheme],
+        **({"replicates": 1} if audits == "one release" else {}),
+    }
+    found = Counter(
+        auditor.run(audited | {"seed": seed}).expectations[0].status for seed in SEEDS[audits]
+    )
     return " · ".join(str(found[verdict]) for verdict in ("holds", "undecided", "fails"))
 
 
 def line(name: str, scheme: str, unknown: float) -> list[str]:
     """Return what one case found, as a row of the table."""
-    advice = advise(Request(f"{name}.csv", COPIES, unknown, schemes=(scheme,), **({"columns": ("age", "salary")} | SCHEMES[scheme])))
+    advice = advise(
+        Request(
+            f"{name}.csv",
+            COPIES,
+            unknown,
+            schemes=(scheme,),
+            **({"columns": ("age", "salary")} | SCHEMES[scheme]),
+        )
+    )
     told = [name, scheme, f"{unknown:g}", f"{advice.rows:,}"]
     for release in (advice.chosen, advice.weaker):
         if release is None:
             return [*told, "none fails", "–", "–"]
-        loss = [f"+{release.loss:.0%}", f"+{advice.loss_on_average:.0%}"] if release is advice.chosen else []
+        loss = (
+            [f"+{release.loss:.0%}", f"+{advice.loss_on_average:.0%}"]
+            if release is advice.chosen
+            else []
+        )
         levels = ", ".join(f"{level:g}" for level in release.levels)
         told += [levels, *loss, *(verdicts(advice.scenario, release, audits) for audits in SEEDS)]
     return told
@@ -93,19 +142,30 @@ def line(name: str, scheme: str, unknown: float) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Measure what `--save` does not hold yet, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="part of «file scheme unknown», as «staff-5000 corner-wave»")
-    parser.add_argument("--save", type=Path, help="where measured lines are kept as JSON, and taken from")
+    parser.add_argument(
+        "--only", default="", help="part of «file scheme unknown», as «staff-5000 corner-wave»"
+    )
+    parser.add_argument(
+        "--save", type=Path, help="where measured lines are kept as JSON, and taken from"
+    )
     parser.add_argument("--write", type=Path, help="the page to write")
     options = parser.parse_args(arguments)
     save = options.save.resolve() if options.save else None
     page = options.write.resolve() if options.write else None
-    known: dict[str, list[str]] = json.loads(save.read_text(encoding="utf-8")) if save and save.exists() else {}
+    known: dict[str, list[str]] = (
+        json.loads(save.read_text(encoding="utf-8")) if save and save.exists() else {}
+    )
     tables = files()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, table in tables.items():
             table.to_csv(f"{name}.csv", index=False)
-        for case in [(name, scheme, unknown) for scheme in SCHEMES for unknown in (0.5, 0.3) for name in tables]:
+        for case in [
+            (name, scheme, unknown)
+            for scheme in SCHEMES
+            for unknown in (0.5, 0.3)
+            for name in tables
+        ]:
             key = " ".join(map(str, case))
             if key not in known and options.only in key:
                 known[key] = line(*case)
@@ -115,7 +175,9 @@ def main(arguments: list[str]) -> int:
         os.chdir("/")
     if page:
         rows = [HEAD, ["---"] * len(HEAD), *known.values()]
-        page.write_text(INTRODUCTION + "".join(f"| {' | '.join(row)} |\n" for row in rows), encoding="utf-8")
+        page.write_text(
+            INTRODUCTION + "".join(f"| {' | '.join(row)} |\n" for row in rows), encoding="utf-8"
+        )
     return 0
 
 

@@ -1,6 +1,7 @@
 """The project's k-anonymity against the libraries anjana and pycanon, on the Wisconsin data; prints a Markdown table.
 
-They pin exact versions of numpy, pandas and scipy, so they run in an environment of their own (see docs/method.md)::
+They pin exact versions of numpy, pandas and scipy, so they run in an environment of their own (see
+docs/method.md)::
 
     python3 -m venv /tmp/anjana && /tmp/anjana/bin/pip install anjana==1.2.3
     /tmp/anjana/bin/python -m benchmarks.bench_anonymity
@@ -69,19 +70,32 @@ def makers(frame: pd.DataFrame, k: int) -> list[str]:
 
     Q = frame[QUASI].to_numpy()
     codes = np.unique(frame[SENSITIVE], return_inverse=True)[1]
-    levels = {name: {height: bins(frame[name].to_numpy(), width) for height, width in enumerate(WIDTHS)} for name in QUASI}
+    levels = {
+        name: {height: bins(frame[name].to_numpy(), width) for height, width in enumerate(WIDTHS)}
+        for name in QUASI
+    }
     text = frame.assign(**{name: levels[name][0] for name in QUASI})
     rows = []
-    seconds, found = timed(lambda: anjana_k(text.copy(), [], list(QUASI), k, 100.0 * MOST_SUPPRESSED, levels))
-    rows.append(f"| anjana {version('anjana')}, greedy full domain | {k} | {described(found, len(frame))} | {1e3 * seconds:.0f} |")
-    seconds, domain = timed(lambda: full_domain(Q, codes, Rules(k), [WIDTHS] * len(QUASI), MOST_SUPPRESSED))
+    seconds, found = timed(
+        lambda: anjana_k(text.copy(), [], list(QUASI), k, 100.0 * MOST_SUPPRESSED, levels)
+    )
+    rows.append(
+        f"| anjana {version('anjana')}, greedy full domain | {k} | {described(found, len(frame))} | {1e3 * seconds:.0f} |"
+    )
+    seconds, domain = timed(
+        lambda: full_domain(Q, codes, Rules(k), [WIDTHS] * len(QUASI), MOST_SUPPRESSED)
+    )
     assert domain is not None
     kept = pd.DataFrame(domain[1], columns=QUASI)[domain[0] >= 0]
-    rows.append(f"| auditor, lowest full domain | {k} | {described(kept, len(frame))} | {1e3 * seconds:.0f} |")
+    rows.append(
+        f"| auditor, lowest full domain | {k} | {described(kept, len(frame))} | {1e3 * seconds:.0f} |"
+    )
     seconds, parts = timed(lambda: mondrian(Q, codes, Rules(k)))
     numbers, _, _ = bounds(Q, parts)
     sizes = pd.DataFrame({name: numbers for name in QUASI})
-    rows.append(f"| auditor, Mondrian | {k} | {described(sizes, len(frame))} | {1e3 * seconds:.0f} |")
+    rows.append(
+        f"| auditor, Mondrian | {k} | {described(sizes, len(frame))} | {1e3 * seconds:.0f} |"
+    )
     return rows
 
 
@@ -93,7 +107,11 @@ def checkers(frame: pd.DataFrame) -> list[str]:
 
     def own() -> list[float]:
         codes = pd.factorize(made[SENSITIVE], sort=True)[0]
-        return list(promises(made.groupby(QUASI).ngroup().to_numpy()[:, None], codes, codes, "ordered").values())
+        return list(
+            promises(
+                made.groupby(QUASI).ngroup().to_numpy()[:, None], codes, codes, "ordered"
+            ).values()
+        )
 
     asked: list[tuple[str, Callable[[], Any]]] = [
         ("k", lambda: pycanon.k_anonymity(made, QUASI)),
@@ -105,17 +123,23 @@ def checkers(frame: pd.DataFrame) -> list[str]:
     rows, (own_seconds, found) = [], timed(own)
     for (name, theirs), a in zip(asked, found, strict=True):
         their_seconds, b = timed(theirs)
-        rows.append(f"| {name} | {a:.6g} | {b:.6g} | {1e3 * own_seconds:.1f} | {1e3 * their_seconds:.1f} |")
+        rows.append(
+            f"| {name} | {a:.6g} | {b:.6g} | {1e3 * own_seconds:.1f} | {1e3 * their_seconds:.1f} |"
+        )
     return rows
 
 
 def main() -> int:
     """Measure and print."""
     frame = table()
-    print("| made by | asked k | k | classes | discernibility | suppressed | ms |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        "| made by | asked k | k | classes | discernibility | suppressed | ms |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for k in (5, 10):
         print("\n".join(makers(frame, k)))
-    print(f"\n| promise | auditor | pycanon {version('pycanon')} | auditor, ms | pycanon, ms |\n| --- | --- | --- | --- | --- |")
+    print(
+        f"\n| promise | auditor | pycanon {version('pycanon')} | auditor, ms | pycanon, ms |\n| --- | --- | --- | --- | --- |"
+    )
     print("\n".join(checkers(frame)))
     return 0
 

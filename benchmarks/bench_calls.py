@@ -1,8 +1,8 @@
 """What a user calls.
 
-Everything around a kernel is in these figures: reading what was passed in, checking it, and making what is handed back. A peer is the
-script that somebody competent would write for the same answer, which is compared before anything is timed.
-"""
+Everything around a kernel is in these figures: reading what was passed in, checking it, and making
+what is handed back. A peer is the script that somebody competent would write for the same answer,
+which is compared before anything is timed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,13 @@ def test_perturb(compare: Compare, seed: int | None) -> None:
     X, levels, rng = normal_rows(100_000), levels_of(10), np.random.default_rng(1)
     purpose = "for study" if seed else "for release"
     compare(
-        f"`auditor.perturb`, ten corner-wave copies of 100,000 × 2, {purpose}", "a numpy script of fresh noise",
-        lambda: auditor.perturb(X, "corner-wave", levels, seed=seed), lambda: [X + v**0.5 * rng.standard_normal(X.shape) for v in levels],
-        at_most=1.5, rounds=21,
-    )  # fmt: skip
+        f"`auditor.perturb`, ten corner-wave copies of 100,000 × 2, {purpose}",
+        "a numpy script of fresh noise",
+        lambda: auditor.perturb(X, "corner-wave", levels, seed=seed),
+        lambda: [X + v**0.5 * rng.standard_normal(X.shape) for v in levels],
+        at_most=1.5,
+        rounds=21,
+    )
 
 
 @processor
@@ -45,10 +48,13 @@ def test_perturb_categories(compare: Compare) -> None:
     rows, values, rng = 600_000, 50, np.random.default_rng(1)
     codes = rng.integers(0, values, rows)
     compare(
-        "`auditor.perturb`, 600,000 categories", "`np.where(rng.random(n) < p, x, rng.integers(s, size=n))`",
+        "`auditor.perturb`, 600,000 categories",
+        "`np.where(rng.random(n) < p, x, rng.integers(s, size=n))`",
         lambda: auditor.perturb(codes, "uniform", [0.3], seed=1),
-        lambda: np.where(rng.random(rows) < 0.3, codes, rng.integers(0, values, rows)), at_most=1.5, rounds=21,
-    )  # fmt: skip
+        lambda: np.where(rng.random(rows) < 0.3, codes, rng.integers(0, values, rows)),
+        at_most=1.5,
+        rounds=21,
+    )
 
 
 @processor
@@ -63,9 +69,13 @@ def test_the_copy_as_it_is(compare: Compare) -> None:
 
     assert auditor.attack("ndr", release).distortion == pytest.approx(script())
     compare(
-        "`auditor.attack(\"ndr\")`, 1,000,000 × 2", "copying the copy, and its mean squared error",
-        lambda: auditor.attack("ndr", release), script, at_most=1.5, rounds=21,
-    )  # fmt: skip
+        '`auditor.attack("ndr")`, 1,000,000 × 2',
+        "copying the copy, and its mean squared error",
+        lambda: auditor.attack("ndr", release),
+        script,
+        at_most=1.5,
+        rounds=21,
+    )
 
 
 @processor
@@ -75,13 +85,25 @@ def test_distribution_analysis(compare: Compare) -> None:
     copy = release.copies[0]
 
     def script(bins: int = 200) -> Array:
-        return np.stack([binned_median(copy[:, j], level**0.5 * X[:, j].std(), bins) for j in range(X.shape[1])], axis=1)
+        return np.stack(
+            [
+                binned_median(copy[:, j], level**0.5 * X[:, j].std(), bins)
+                for j in range(X.shape[1])
+            ],
+            axis=1,
+        )
 
-    assert auditor.attack("distribution-analysis", release).distortion == pytest.approx(((script() - X) ** 2).mean(), rel=0.01)
+    assert auditor.attack("distribution-analysis", release).distortion == pytest.approx(
+        ((script() - X) ** 2).mean(), rel=0.01
+    )
     compare(
-        "`auditor.attack(\"distribution-analysis\")`, 100,000 × 2", "a binned EM, and posterior medians by bin",
-        lambda: auditor.attack("distribution-analysis", release), script, at_most=1.5, rounds=11,
-    )  # fmt: skip
+        '`auditor.attack("distribution-analysis")`, 100,000 × 2',
+        "a binned EM, and posterior medians by bin",
+        lambda: auditor.attack("distribution-analysis", release),
+        script,
+        at_most=1.5,
+        rounds=11,
+    )
 
 
 def binned_median(y: Array, std: float, bins: int) -> Array:
@@ -110,22 +132,34 @@ def test_ica(compare: Compare) -> None:
     known = {"known-records": 50}
 
     def five() -> list[Array]:
-        return [FastICA(4, whiten="unit-variance", tol=1e-6, max_iter=300, random_state=k).fit_transform(Y) for k in range(5)]
+        return [
+            FastICA(
+                4, whiten="unit-variance", tol=1e-6, max_iter=300, random_state=k
+            ).fit_transform(Y)
+            for k in range(5)
+        ]
 
     assert auditor.attack("ica", release, knowledge=known).normalized_error < 0.02
     for found in five():
         closeness = np.abs(np.corrcoef(found.T, X.T)[:4, 4:]).max(axis=0)
         assert closeness.min() > 0.98
     compare(
-        "`auditor.attack(\"ica\")`, 8,000 × 4", "scikit-learn's FastICA from as many starts",
-        lambda: auditor.attack("ica", release, knowledge=known), five, at_most=1.5, rounds=9,
-    )  # fmt: skip
+        '`auditor.attack("ica")`, 8,000 × 4',
+        "scikit-learn's FastICA from as many starts",
+        lambda: auditor.attack("ica", release, knowledge=known),
+        five,
+        at_most=1.5,
+        rounds=9,
+    )
 
 
 COMMANDS = {
-    "list": ["list"], "show llse": ["show", "llse"], "new --template uniform": ["new", "{new}", "--template", "uniform", "--force"],
-    "check li2012-fig3": ["check", "scenarios/li2012-fig3.yaml"], "check quickstart": ["check", "scenarios/quickstart.yaml"],
-}  # fmt: skip
+    "list": ["list"],
+    "show llse": ["show", "llse"],
+    "new --template uniform": ["new", "{new}", "--template", "uniform", "--force"],
+    "check li2012-fig3": ["check", "scenarios/li2012-fig3.yaml"],
+    "check quickstart": ["check", "scenarios/quickstart.yaml"],
+}
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -133,13 +167,23 @@ def test_a_command_answers(compare: Compare, command: str, tmp_path: Path) -> No
     """By the clock; most of `check` is the import of numpy, pydantic, PyYAML, and of all attacks for the quickstart."""
     words = [word.format(new=tmp_path / "new.yaml") for word in COMMANDS[command]]
     compare(
-        f"`auditor {command}`", "`auditor --help`",
-        lambda: run_python("-m", "auditor", *words), lambda: run_python("-m", "auditor", "--help"), at_most=2.5, rounds=9,
-    )  # fmt: skip
+        f"`auditor {command}`",
+        "`auditor --help`",
+        lambda: run_python("-m", "auditor", *words),
+        lambda: run_python("-m", "auditor", "--help"),
+        at_most=2.5,
+        rounds=9,
+    )
 
 
 @processor
 def test_the_machine_itself(compare: Compare) -> None:
     """The spread of a ratio that is 1: figures that differ by less do not differ."""
     A = np.random.default_rng(0).standard_normal((700, 700))
-    compare("a product of matrices: the spread of this machine", "the same product", lambda: A @ A, lambda: A @ A, rounds=41)
+    compare(
+        "a product of matrices: the spread of this machine",
+        "the same product",
+        lambda: A @ A,
+        lambda: A @ A,
+        rounds=41,
+    )

@@ -32,13 +32,19 @@ def test_audit(compare: Compare) -> None:
     rng = np.random.default_rng(1)
 
     def draw() -> list[np.ndarray]:
-        return [np.where(rng.random(TRIALS) < RETENTION, value, rng.integers(0, VALUES, TRIALS)) for value in (0, 1)]
+        return [
+            np.where(rng.random(TRIALS) < RETENTION, value, rng.integers(0, VALUES, TRIALS))
+            for value in (0, 1)
+        ]
 
     outputs = draw()
     compare(
-        f"lower bound on ε from {2 * TRIALS:,} outputs, {VALUES} values", "drawing them", lambda: empirical_epsilon(*outputs, VALUES),
-        draw, at_most=2.0,
-    )  # fmt: skip
+        f"lower bound on ε from {2 * TRIALS:,} outputs, {VALUES} values",
+        "drawing them",
+        lambda: empirical_epsilon(*outputs, VALUES),
+        draw,
+        at_most=2.0,
+    )
 
 
 def peer_python() -> Path:
@@ -50,10 +56,22 @@ def peer_python() -> Path:
     python = folder / "bin" / "python"
     if not (folder / "complete").exists():
         try:
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True, timeout=120)
-            subprocess.run([str(python), "-m", "pip", "install", "-q", PEER], check=True, capture_output=True, timeout=300)
+            subprocess.run(
+                [sys.executable, "-m", "venv", str(folder)],
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
+            subprocess.run(
+                [str(python), "-m", "pip", "install", "-q", PEER],
+                check=True,
+                capture_output=True,
+                timeout=300,
+            )
         except (OSError, subprocess.SubprocessError) as error:
-            pytest.skip(f"{PEER} cannot be installed here ({type(error).__name__}), so ε is audited without a peer")
+            pytest.skip(
+                f"{PEER} cannot be installed here ({type(error).__name__}), so ε is audited without a peer"
+            )
         (folder / "complete").touch()
     return python
 
@@ -63,7 +81,10 @@ def peer() -> Iterator[Callable[[int], float]]:
     """Let the peer audit so many trials under each of two inputs."""
     script = FOLDER / "peers" / "randomized_response.py"
     with subprocess.Popen(
-        [str(peer_python()), str(script), str(VALUES), str(EPSILON)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [str(peer_python()), str(script), str(VALUES), str(EPSILON)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -87,7 +108,10 @@ def test_against_the_peer(compare: Compare, peer: Callable[[int], float]) -> Non
     scheme = get("scheme", "uniform")().started([RETENTION])
     key = Key(1, "distinguish", 1)
     compare(
-        f"drawing and auditing {2 * TRIALS:,} trials, {VALUES} values: how many times faster", PEER.replace("==", " "),
-        lambda: Trials(scheme, [RETENTION], VALUES, TRIALS, key).audit([1], 0.95), lambda: peer(PEER_TRIALS), at_least=50.0,
+        f"drawing and auditing {2 * TRIALS:,} trials, {VALUES} values: how many times faster",
+        PEER.replace("==", " "),
+        lambda: Trials(scheme, [RETENTION], VALUES, TRIALS, key).audit([1], 0.95),
+        lambda: peer(PEER_TRIALS),
+        at_least=50.0,
         figure=lambda work, floor: floor * TRIALS / PEER_TRIALS / work,
-    )  # fmt: skip
+    )

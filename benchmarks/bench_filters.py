@@ -56,15 +56,25 @@ class Wide:
         self.Y.T @ self.Y
         np.matmul(self.Y, self.moments.covariance, out=self.out)
 
-    def rebuild(self, name: str, parameters: dict[str, Any], knowledge: Knowledge) -> Callable[[], None]:
+    def rebuild(
+        self, name: str, parameters: dict[str, Any], knowledge: Knowledge
+    ) -> Callable[[], None]:
         """Return the whole attack: the moments that it asks for, its map, and every row's estimate."""
-        attack, mean, exact = registry.get("attack", name)(**parameters), self.moments.mean, isinstance(knowledge, Perfect)
+        attack, mean, exact = (
+            registry.get("attack", name)(**parameters),
+            self.moments.mean,
+            isinstance(knowledge, Perfect),
+        )
         names = tuple(f"x{j}" for j in range(WIDTH))
         rows = knowledge.rows if isinstance(knowledge, Estimated) else len(self.Y)
 
         def work() -> None:
             released = Awaited(lambda: of_rows([self.Y], mean, self.moments.deviation))
-            sample = released if exact or rows == len(self.Y) else of_rows([self.Y[:rows]], mean, self.moments.deviation)
+            sample = (
+                released
+                if exact or rows == len(self.Y)
+                else of_rows([self.Y[:rows]], mean, self.moments.deviation)
+            )
             given = ExactMoments(mean, self.moments.covariance) if exact else SampleMoments(sample)
             view = View(names, (1,), (1.0,), knowledge, self.law, mean, released, given)
             attack.affine(view).apply([self.Y], mean, self.out)
@@ -84,7 +94,13 @@ def make(rows: int) -> Wide:
         Y[here] = X[here] + 5.0 * rng.standard_normal(X[here].shape)
     out.fill(0.0)
     mean = X.mean(axis=0)
-    return Wide(X, Y, out, KroneckerNoise(np.eye(1), 25.0 * np.eye(WIDTH)), TableMoments(mean, of_rows([X], mean).covariance(), rows))
+    return Wide(
+        X,
+        Y,
+        out,
+        KroneckerNoise(np.eye(1), 25.0 * np.eye(WIDTH)),
+        TableMoments(mean, of_rows([X], mean).covariance(), rows),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +109,27 @@ def wide() -> Wide:
 
 
 @pytest.mark.parametrize(("name", "parameters", "knowledge"), USES, ids=str)
-def test_filter(compare: Compare, wide: Wide, name: str, parameters: dict[str, Any], knowledge: Knowledge) -> None:
-    told = ", ".join([*(f"{key.replace('_', '-')}: {value}" for key, value in parameters.items()), f"{knowledge.label} knowledge"])
+def test_filter(
+    compare: Compare, wide: Wide, name: str, parameters: dict[str, Any], knowledge: Knowledge
+) -> None:
+    told = ", ".join(
+        [
+            *(f"{key.replace('_', '-')}: {value}" for key, value in parameters.items()),
+            f"{knowledge.label} knowledge",
+        ]
+    )
     work = wide.rebuild(name, parameters, knowledge)
-    # Whoever takes moments of all rows, centring them, and then multiplies every row does what the floor does and more
+    # Whoever takes moments of all rows, centring them, and then multiplies every row does what the
+    # floor does and more
     whole = name == "bayes-estimate" and knowledge == Estimated(ROWS)
-    compare(f"{name} ({told})", "one XᵀX and one n×N×N product", work, wide.floor, at_most=1.1 if whole else 1.0, rounds=3)
+    compare(
+        f"{name} ({told})",
+        "one XᵀX and one n×N×N product",
+        work,
+        wide.floor,
+        at_most=1.1 if whole else 1.0,
+        rounds=3,
+    )
 
 
 def peak(work: Callable[[], object]) -> float:
@@ -113,8 +144,10 @@ def peak(work: Callable[[], object]) -> float:
 @pytest.mark.parametrize("what", ["bayes-estimate", "the moments of an audit"])
 def test_memory(compare: Compare, wide: Wide, benchmark: Any, what: str) -> None:
     few = 250_000
+
     def bytes_at(rows: int) -> float:
-        moments._ROOM.values, moments._ROOM.laid = np.empty(0), (None, 0)  # a thread keeps it: it would count in the first of the two alone
+        # a thread keeps it: it would count in the first of the two alone
+        moments._ROOM.values, moments._ROOM.laid = np.empty(0), (None, 0)
         part = Wide(wide.X[:rows], wide.Y[:rows], wide.out[:rows], wide.law, wide.moments)
         if what == "bayes-estimate":
             return peak(part.rebuild(what, {}, Estimated(rows)))
@@ -123,4 +156,9 @@ def test_memory(compare: Compare, wide: Wide, benchmark: Any, what: str) -> None
         return peak(lambda: Gathered(copies, RowSelection(table, [Perfect()], 0, 1)))
 
     benchmark.pedantic(lambda: None, rounds=1)
-    compare.keep(f"memory of {what} beyond copy and estimate, {ROWS:,} rows", f"at {few:,} rows", [bytes_at(ROWS) / bytes_at(few)], 1.05)
+    compare.keep(
+        f"memory of {what} beyond copy and estimate, {ROWS:,} rows",
+        f"at {few:,} rows",
+        [bytes_at(ROWS) / bytes_at(few)],
+        1.05,
+    )

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.benchmark(timer=time.process_time)
 def test_generation(compare: Compare, M: int, n: int, N: int) -> None:
     table, levels = table_of(n, N), levels_of(M)
     copies, bounds = [np.zeros((n, N)) for _ in range(M)], row_blocks(n, N)
-    sampler = get("scheme", "corner-wave")().sampler(levels, table_moments(table), Key(1, "corner-wave"))
+    sampler = get("scheme", "corner-wave")().sampler(
+        levels, table_moments(table), Key(1, "corner-wave")
+    )
 
     def generate() -> None:
         for index, (a, b) in enumerate(bounds):
@@ -37,7 +39,13 @@ def test_generation(compare: Compare, M: int, n: int, N: int) -> None:
         for copy in copies:
             rng.standard_normal(out=copy)
 
-    compare(f"{M} corner-wave copies of {n:,} × {N}", "drawing the M·n·N normals", generate, normals, at_most=1.2)
+    compare(
+        f"{M} corner-wave copies of {n:,} × {N}",
+        "drawing the M·n·N normals",
+        generate,
+        normals,
+        at_most=1.2,
+    )
 
 
 NUMPY: dict[str, Callable[[np.random.Generator, Array], object]] = {
@@ -66,7 +74,14 @@ def test_processes(compare: Compare, scheme: str) -> None:
             NUMPY[scheme](rng, copy)
 
     name = scheme.removesuffix("-multilevel").replace("skellam", "poisson")
-    compare(f"{M} {scheme} copies of {n:,} × {N}", f"as many draws of numpy's `{name}`", generate, numbers, at_most=3.0, rounds=5)
+    compare(
+        f"{M} {scheme} copies of {n:,} × {N}",
+        f"as many draws of numpy's `{name}`",
+        generate,
+        numbers,
+        at_most=3.0,
+        rounds=5,
+    )
 
 
 def test_noise_for_release(compare: Compare) -> None:
@@ -85,10 +100,18 @@ def test_noise_for_release(compare: Compare) -> None:
         return generate
 
     release = Key(ReleaseKey(), "corner-wave", grid=released_grid(scheme, table, levels))
-    compare(f"{M} copies of {n:,} × {N} for release", "as an audit draws them", drawn(release), drawn(Key(1, "corner-wave")), at_most=2.5)
+    compare(
+        f"{M} copies of {n:,} × {N} for release",
+        "as an audit draws them",
+        drawn(release),
+        drawn(Key(1, "corner-wave")),
+        at_most=2.5,
+    )
 
 
-@pytest.mark.parametrize("name", ["corner-wave", "laplace-multilevel", "geometric-multilevel", "skellam-multilevel"])
+@pytest.mark.parametrize(
+    "name", ["corner-wave", "laplace-multilevel", "geometric-multilevel", "skellam-multilevel"]
+)
 def test_one_more_copy(compare: Compare, name: str) -> None:
     """Plan and draw; the copies that exist share memory, as only two of them are read. The new copy's neighbours are at the same levels."""
     few, many, n = 10, 1000, 100_000
@@ -109,7 +132,14 @@ def test_one_more_copy(compare: Compare, name: str) -> None:
 
         return run
 
-    compare(f"one {name} copy more at M = {many:,}, {n:,} × 1", f"at M = {few}", extend(many), extend(few), at_most=1.05, rounds=41)
+    compare(
+        f"one {name} copy more at M = {many:,}, {n:,} × 1",
+        f"at M = {few}",
+        extend(many),
+        extend(few),
+        at_most=1.05,
+        rounds=41,
+    )
 
 
 def _numpy_bridge(scheme: str, gap: Array, v: float) -> Callable[[], None]:
@@ -131,8 +161,23 @@ def _numpy_bridge(scheme: str, gap: Array, v: float) -> Callable[[], None]:
 def test_whole_numbers_between_two_copies(compare: Compare, scheme: str) -> None:
     """A copy on demand between two others, value by value."""
     process, v, n = get("scheme", scheme).process, 100.0, CHUNK_VALUES
-    rng, low, middle, high = np.random.Generator(np.random.SFC64(2)), np.array([0.0]), np.array([0.5 * v]), np.array([v])
+    rng, low, middle, high = (
+        np.random.Generator(np.random.SFC64(2)),
+        np.array([0.0]),
+        np.array([0.5 * v]),
+        np.array([v]),
+    )
     gap = process.increment(rng, low, high, (n, 1))
-    against = "as many draws of numpy's `geometric`" if scheme == "geometric-multilevel" else "of numpy's `poisson` and two `binomial`"
-    compare(f"{n:,} values between two {scheme} copies", against, lambda: process.bridge(rng, gap, low, middle, high),
-            _numpy_bridge(scheme, gap, v), at_most=3.0, rounds=41)  # fmt: skip
+    against = (
+        "as many draws of numpy's `geometric`"
+        if scheme == "geometric-multilevel"
+        else "of numpy's `poisson` and two `binomial`"
+    )
+    compare(
+        f"{n:,} values between two {scheme} copies",
+        against,
+        lambda: process.bridge(rng, gap, low, middle, high),
+        _numpy_bridge(scheme, gap, v),
+        at_most=3.0,
+        rounds=41,
+    )

@@ -29,7 +29,10 @@ from benchmarks.tables import levels_of, released, table_of
 pytestmark = pytest.mark.benchmark(timer=time.process_time)
 
 
-@pytest.mark.parametrize(("M", "n", "N"), [(10, 1_000_000, 1), (10, 1_000_000, 2), (5, 200_000, 10), (2, 200_000, 30), (1, 200_000, 100)])
+@pytest.mark.parametrize(
+    ("M", "n", "N"),
+    [(10, 1_000_000, 1), (10, 1_000_000, 2), (5, 200_000, 10), (2, 200_000, 30), (1, 200_000, 100)],
+)
 def test_moment_pass(compare: Compare, M: int, n: int, N: int) -> None:
     """The pass centres, sums, and keeps groups for error bars; the product does not."""
     table, levels = table_of(n, N), levels_of(M)
@@ -37,9 +40,18 @@ def test_moment_pass(compare: Compare, M: int, n: int, N: int) -> None:
     columns = np.concatenate([table.values, *copies], axis=1)
 
     def gather() -> None:
-        Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
+        Gathered(
+            ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)),
+            RowSelection(table, [Perfect()], 0, 1),
+        )
 
-    compare(f"moment pass over {n:,} × {N}, {M} copies", "one XᵀX of the same columns", gather, lambda: columns.T @ columns, at_most=1.2)
+    compare(
+        f"moment pass over {n:,} × {N}, {M} copies",
+        "one XᵀX of the same columns",
+        gather,
+        lambda: columns.T @ columns,
+        at_most=1.2,
+    )
 
 
 def test_all_coalitions(compare: Compare) -> None:
@@ -52,7 +64,10 @@ def test_all_coalitions(compare: Compare) -> None:
     K_X, mu = moments.covariance, moments.mean
 
     def from_moments() -> None:
-        gathered = Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
+        gathered = Gathered(
+            ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)),
+            RowSelection(table, [Perfect()], 0, 1),
+        )
         view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
         batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
@@ -68,9 +83,14 @@ def test_all_coalitions(compare: Compare) -> None:
 
     share = len(sample) / len(subsets)
     compare(
-        f"{len(subsets):,} coalitions of {n:,} × {N} × {M}: how many times faster", "reconstructing once a coalition",
-        from_moments, naive, at_least=100.0, rounds=5, figure=lambda work, floor: floor / share / work,
-    )  # fmt: skip
+        f"{len(subsets):,} coalitions of {n:,} × {N} × {M}: how many times faster",
+        "reconstructing once a coalition",
+        from_moments,
+        naive,
+        at_least=100.0,
+        rounds=5,
+        figure=lambda work, floor: floor / share / work,
+    )
 
 
 def moment_script(X: Array, levels: Sequence[float]) -> dict[Coalition, tuple[Array, ...]]:
@@ -92,15 +112,23 @@ def moment_script(X: Array, levels: Sequence[float]) -> dict[Coalition, tuple[Ar
             R[:, :N], R[:, N + index] = np.eye(N), -W
             errors[held] = np.einsum("id,de,ie->i", R, P, R)
     return {
-        held: (error, np.sqrt(error), error / np.diag(K_X), 1.0 - error / np.min([errors[copy,] for copy in held], axis=0))
+        held: (
+            error,
+            np.sqrt(error),
+            error / np.diag(K_X),
+            1.0 - error / np.min([errors[copy,] for copy in held], axis=0),
+        )
         for held, error in errors.items()
     }
 
 
 SCENARIO = {
-    "data": {"source": "census-like", "rows": 100_000, "columns": ["age", "income"]}, "coalitions": ["subsets"], "attacks": ["llse"],
-    "schemes": [{"name": "correlated", "levels": {"uniform": [0.25, 1.0], "count": 10}}], "seed": 3,
-}  # fmt: skip
+    "data": {"source": "census-like", "rows": 100_000, "columns": ["age", "income"]},
+    "coalitions": ["subsets"],
+    "attacks": ["llse"],
+    "schemes": [{"name": "correlated", "levels": {"uniform": [0.25, 1.0], "count": 10}}],
+    "seed": 3,
+}
 AS_CALLED = "as a user calls it: `auditor.run`, 1,023 coalitions of 100,000 × 2 × 10"
 SCRIPT = "a plain numpy moment script without error bars"
 
@@ -111,17 +139,24 @@ def scripted() -> Callable[[], object]:
     return partial(moment_script, table_of(100_000, 2).values, levels_of(10))
 
 
-def test_all_coalitions_as_a_user_calls_it(compare: Compare, scripted: Callable[[], object]) -> None:
+def test_all_coalitions_as_a_user_calls_it(
+    compare: Compare, scripted: Callable[[], object]
+) -> None:
     """All that `auditor.run` does, tests of the noise and error bars included; the script draws, solves and says no more than errors."""
     compare(AS_CALLED, SCRIPT, lambda: auditor.run(SCENARIO), scripted, at_most=0.25)
 
 
 def test_the_same_without_tests_of_the_noise(
     compare: Compare, scripted: Callable[[], object], monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     """What is left of it without the tests of the noise against its law, which no script has."""
     monkeypatch.setattr("auditor.audit.numeric_engine.law_tests", lambda *_: [])
-    compare(f"{AS_CALLED}, the noise not tested against its law", SCRIPT, lambda: auditor.run(SCENARIO), scripted)
+    compare(
+        f"{AS_CALLED}, the noise not tested against its law",
+        SCRIPT,
+        lambda: auditor.run(SCENARIO),
+        scripted,
+    )
 
 
 def test_the_least_of_it(compare: Compare, scripted: Callable[[], object]) -> None:
@@ -133,9 +168,17 @@ def test_the_least_of_it(compare: Compare, scripted: Callable[[], object]) -> No
     def least() -> None:
         for index, (a, b) in enumerate(row_blocks(100_000, 2)):
             sampler.block(index, table.read(a, b), [copy[a:b] for copy in copies])
-        Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
+        Gathered(
+            ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)),
+            RowSelection(table, [Perfect()], 0, 1),
+        )
 
-    compare("the least of it: ten copies of 100,000 × 2 drawn, and their moments taken", SCRIPT, least, scripted)
+    compare(
+        "the least of it: ten copies of 100,000 × 2 drawn, and their moments taken",
+        SCRIPT,
+        least,
+        scripted,
+    )
 
 
 def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
@@ -144,17 +187,28 @@ def test_all_coalitions_beside_perturbing(compare: Compare) -> None:
     table, levels = table_of(n, N), levels_of(M)
     copies, moments, law = released(table, "correlated", levels)
     subsets = sorted(Coalitions("subsets").expand(M, 0), key=lambda c: (len(c), c))
-    gathered = Gathered(ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)), RowSelection(table, [Perfect()], 0, 1))
+    gathered = Gathered(
+        ReleasedCopies(table, moments, levels, law, in_blocks(table, copies)),
+        RowSelection(table, [Perfect()], 0, 1),
+    )
     sampler = get("scheme", "correlated")().sampler(levels, moments, Key(1, "correlated"))
 
     def audit() -> None:
         view: View = gathered.view(Perfect())
         attack = get("attack", "llse")()
         batches = [attack.affine_batch(view, run) for _, run in by_size(subsets)]
-        audit_linear(subsets, Maps.pad(batches, subsets, M), gathered.groups, moments.covariance, law)
+        audit_linear(
+            subsets, Maps.pad(batches, subsets, M), gathered.groups, moments.covariance, law
+        )
 
     def perturb() -> None:
         for index, (a, b) in enumerate(row_blocks(n, N)):
             sampler.block(index, table.read(a, b), [copy[a:b] for copy in copies])
 
-    compare(f"auditing {len(subsets):,} coalitions of {n:,} × {N} × {M}, moments taken", "making the copies", audit, perturb, rounds=21)
+    compare(
+        f"auditing {len(subsets):,} coalitions of {n:,} × {N} × {M}, moments taken",
+        "making the copies",
+        audit,
+        perturb,
+        rounds=21,
+    )

@@ -18,24 +18,44 @@ LEVELS = (0.3, 0.45, 0.6, 0.8, 1.0)
 def test_start(compare: Compare) -> None:
     """The difference to a bare interpreter, over 150 ms."""
     compare(
-        "`auditor --help`, less a bare interpreter", "150 ms",
-        lambda: run_python("-m", "auditor", "--help"), lambda: run_python("-c", ""),
-        at_most=1.0, rounds=15, figure=lambda work, bare: (work - bare) / MOST_SECONDS,
-    )  # fmt: skip
+        "`auditor --help`, less a bare interpreter",
+        "150 ms",
+        lambda: run_python("-m", "auditor", "--help"),
+        lambda: run_python("-c", ""),
+        at_most=1.0,
+        rounds=15,
+        figure=lambda work, bare: (work - bare) / MOST_SECONDS,
+    )
 
 
-@pytest.mark.parametrize(("what", "changed"), [("two attacks", ["--set", "attacks=[llse, udr]"]), ("all attacks that apply", [])])
+@pytest.mark.parametrize(
+    ("what", "changed"),
+    [("two attacks", ["--set", "attacks=[llse, udr]"]), ("all attacks that apply", [])],
+)
 def test_quickstart(compare: Compare, tmp_path: Path, what: str, changed: list[str]) -> None:
     """Everything that the one line does, against a plain numpy script that rebuilds the table once a cell of it and says nothing."""
-    table = load_table("cps", columns=["age", "salary"], parameters={}, rng=np.random.default_rng(0), base=None)
+    table = load_table(
+        "cps", columns=["age", "salary"], parameters={}, rng=np.random.default_rng(0), base=None
+    )
     np.save(tmp_path / "x.npy", table.values / table.values.std(axis=0))
     script = tmp_path / "naive.py"
     script.write_text(NAIVE.format(levels=LEVELS, path=str(tmp_path / "x.npy")))
     compare(
-        f"the quickstart, {what}: data, 31 coalitions of four releases, reports", "a numpy script that rebuilds the table 248 times",
-        lambda: run_python("-m", "auditor", "run", "scenarios/quickstart.yaml", "--quiet", "--output", str(tmp_path / "audit"), *changed),
-        lambda: run_python(str(script)), rounds=3,
-    )  # fmt: skip
+        f"the quickstart, {what}: data, 31 coalitions of four releases, reports",
+        "a numpy script that rebuilds the table 248 times",
+        lambda: run_python(
+            "-m",
+            "auditor",
+            "run",
+            "scenarios/quickstart.yaml",
+            "--quiet",
+            "--output",
+            str(tmp_path / "audit"),
+            *changed,
+        ),
+        lambda: run_python(str(script)),
+        rounds=3,
+    )
 
 
 NAIVE = """

@@ -38,16 +38,29 @@ def test_llse(compare: Compare, scheme: str, n: int, N: int, M: int) -> None:
     copies, moments, law = released(table, scheme, levels)
     assert isinstance(law, KroneckerNoise)
     everybody = tuple(range(1, M + 1))
-    view = View(table.attributes, everybody, levels, Perfect(), law, moments.mean, NO_ROWS, ExactMoments(moments.mean, moments.covariance))
+    view = View(
+        table.attributes,
+        everybody,
+        levels,
+        Perfect(),
+        law,
+        moments.mean,
+        NO_ROWS,
+        ExactMoments(moments.mean, moments.covariance),
+    )
     out = np.zeros((n, N))
 
     def rebuild() -> None:
         get("attack", "llse")().affine(view).apply(copies, moments.mean, out)
 
     compare(
-        f"{scheme}, {M} copies of {n:,} × {N}", "reading all copies and writing one", rebuild, lambda: read_and_write(copies, out),
-        at_most=1.5, rounds=21,
-    )  # fmt: skip
+        f"{scheme}, {M} copies of {n:,} × {N}",
+        "reading all copies and writing one",
+        rebuild,
+        lambda: read_and_write(copies, out),
+        at_most=1.5,
+        rounds=21,
+    )
 
 
 def test_attack_from_python(compare: Compare) -> None:
@@ -56,6 +69,8 @@ def test_attack_from_python(compare: Compare) -> None:
     release = auditor.perturb(table_of(n, N).values, "correlated", levels_of(M), seed=1)
     out = np.zeros((n, N))
     compare(
-        f"auditor.attack, correlated, {M} copies of {n:,} × {N}", "reading all copies and writing one",
-        lambda: auditor.attack("llse", release), lambda: read_and_write(list(release.copies), out),
-    )  # fmt: skip
+        f"auditor.attack, correlated, {M} copies of {n:,} × {N}",
+        "reading all copies and writing one",
+        lambda: auditor.attack("llse", release),
+        lambda: read_and_write(list(release.copies), out),
+    )

@@ -17,13 +17,23 @@ from benchmarks.timing import seconds
 ROUNDS, FEWER = 2, 1
 UNIT = "one XᵀX on 100,000 × 10"
 AT_MOST = {"attributes with moments estimated": 2.0, "copies with moments estimated": 2.0}
-"""Exponents; redraws of a thousand copies' moments, or of 500 attributes', are products of matrices: in the end they are cubic."""
+"""Exponents; redraws of a thousand copies' moments, or of 500 attributes', are products of
+matrices: in the end they are cubic."""
 CASES: dict[str, tuple[str, tuple[int, ...]]] = {
     "rows": ("2 attributes, 5 copies, all 31 coalitions", tuple(1000 * 2**k for k in range(1, 13))),
     "attributes": ("20,000 rows, 3 copies, all 7 coalitions", tuple(2**k for k in range(10))),
-    "copies": ("20,000 rows, 2 attributes, single copies and prefixes", tuple(2**k for k in range(1, 11))),
-    "attributes with moments estimated": ("5,000 rows, 3 copies, all 7 coalitions", tuple(2**k for k in range(1, 8))),
-    "copies with moments estimated": ("5,000 rows, 2 attributes, single copies and prefixes", tuple(2**k for k in range(1, 9))),
+    "copies": (
+        "20,000 rows, 2 attributes, single copies and prefixes",
+        tuple(2**k for k in range(1, 11)),
+    ),
+    "attributes with moments estimated": (
+        "5,000 rows, 3 copies, all 7 coalitions",
+        tuple(2**k for k in range(1, 8)),
+    ),
+    "copies with moments estimated": (
+        "5,000 rows, 2 attributes, single copies and prefixes",
+        tuple(2**k for k in range(1, 9)),
+    ),
     "coalitions": ("20,000 rows, 2 attributes, 12 copies", (32, 64, 128, 256, 512, 1024, 2048)),
 }
 
@@ -31,11 +41,17 @@ CASES: dict[str, tuple[str, tuple[int, ...]]] = {
 def scenario(variable: str, size: int) -> dict[str, Any]:
     varied, _, estimated = variable.partition(" with ")
     rows, width, copies = {
-        "rows": (size, 2, 5), "attributes": (20_000, size, 3), "copies": (20_000, 2, size), "coalitions": (20_000, 2, 12),
-    }[varied]  # fmt: skip
+        "rows": (size, 2, 5),
+        "attributes": (20_000, size, 3),
+        "copies": (20_000, 2, size),
+        "coalitions": (20_000, 2, 12),
+    }[varied]
     rows = min(rows, 5_000) if estimated else rows
-    coalitions: list[Any] = ["subsets"] if varied in ("rows", "attributes") else ["singles", "prefixes"]
-    spectrum = {"mean-variance": 1.0, "count": 1, "small": 0.5, "attributes": width}  # half a million covariances would take time to read
+    coalitions: list[Any] = (
+        ["subsets"] if varied in ("rows", "attributes") else ["singles", "prefixes"]
+    )
+    # half a million covariances would take time to read
+    spectrum = {"mean-variance": 1.0, "count": 1, "small": 0.5, "attributes": width}
     return {
         "schema": 1,
         "title": variable,
@@ -59,7 +75,14 @@ def test_growth(compare: Compare, benchmark: Any, variable: str) -> None:
         for size in sizes:
             asked = scenario(variable, size)
             auditor.run(asked)
-            pairs = [(seconds(lambda: auditor.run(asked), timer), seconds(lambda: V.T @ V, timer)) for _ in range(rounds)]  # noqa: B023
+            pairs = [
+                (seconds(lambda: auditor.run(asked), timer), seconds(lambda: V.T @ V, timer))  # noqa: B023 (called at once)
+                for _ in range(rounds)
+            ]
             costs.append(float(np.median([work / unit for work, unit in pairs])))
     benchmark.pedantic(lambda: None, rounds=1)
-    compare.curve(Curve(variable, setting, UNIT, tuple(map(float, sizes)), tuple(costs), AT_MOST.get(variable)))
+    compare.curve(
+        Curve(
+            variable, setting, UNIT, tuple(map(float, sizes)), tuple(costs), AT_MOST.get(variable)
+        )
+    )

@@ -16,7 +16,11 @@ PAGE = pytest.StashKey[Page]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-page", action="store_true", help="write docs/evidence/performance.md and its charts")
+    parser.addoption(
+        "--write-page",
+        action="store_true",
+        help="write docs/evidence/performance.md and its charts",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,27 +34,46 @@ class Compare:
         self._benchmark, self._page, self._group = benchmark, page, group
 
     def __call__(
-        self, what: str, against: str, work: Work, floor: Work, *, at_most: float | None = None, at_least: float | None = None,
-        rounds: int = 9, figure: Callable[[float, float], float] = lambda work, floor: work / floor,
-    ) -> Measured:  # fmt: skip
+        self,
+        what: str,
+        against: str,
+        work: Work,
+        floor: Work,
+        *,
+        at_most: float | None = None,
+        at_least: float | None = None,
+        rounds: int = 9,
+        figure: Callable[[float, float], float] = lambda work, floor: work / floor,
+    ) -> Measured:
         """Measure ``figure(work, floor)`` round by round and assert its median meets the bar, or misses it by no more than the margin."""
         pairs = interleaved(self._benchmark, work, floor, rounds)
         return self.keep(what, against, [figure(*pair) for pair in pairs], at_most, at_least)
 
-    def keep(self, what: str, against: str, ratios: list[float], at_most: float | None = None, at_least: float | None = None) -> Measured:
+    def keep(
+        self,
+        what: str,
+        against: str,
+        ratios: list[float],
+        at_most: float | None = None,
+        at_least: float | None = None,
+    ) -> Measured:
         """Keep ratios measured otherwise."""
         measured = Measured(self._group, what, against, *summary(ratios), at_most, at_least)
         self._page.measured.append(measured)
         self._page.load.append(os.getloadavg()[0])
         self._benchmark.extra_info.update(ratio=measured.value, bar=measured.bar, against=against)
-        assert measured.near, f"{what}: {measured.value:.3g} times {against}; the bar is {measured.bar}"
+        assert measured.near, (
+            f"{what}: {measured.value:.3g} times {against}; the bar is {measured.bar}"
+        )
         return measured
 
     def curve(self, curve: Curve) -> None:
         """Keep a cost curve, and assert its exponent meets its bar, or misses it by no more than its standard error."""
         self._page.curves.append(curve)
         b, error = curve.exponent
-        assert curve.at_most is None or b - error <= curve.at_most, f"{curve.variable}: exponent {b:.2f}; the bar is {curve.at_most}"
+        assert curve.at_most is None or b - error <= curve.at_most, (
+            f"{curve.variable}: exponent {b:.2f}; the bar is {curve.at_most}"
+        )
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Coverage of 95 % intervals of numeric attacks: `python -m benchmarks.coverage [--write docs/evidence/calibration.md]`.
 
-Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only "corner-wave records"` measures a part.
-"""
+Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
+"corner-wave records"` measures a part."""
 
 from __future__ import annotations
 
@@ -25,17 +25,30 @@ from benchmarks import FOLDER
 METRICS = ("normalized_error", "collusion_gain", "named")
 ROWS, LEVELS = 300, [0.3, 1.0]
 DRAWS = {
-    "moments": 40, "priors": 36, "records": 24, "attributes": 40, "matrices": 32, "mixtures": 36, "samples": 40, "trees": 26,
-    "inverses": 32, "series": 48, "sorted series": 24, "linkage": 60, "cosines": 30,
-}  # fmt: skip
-"""Releases of each table, so that most lines pool a thousand gains; some seventy processor minutes in all."""
+    "moments": 40,
+    "priors": 36,
+    "records": 24,
+    "attributes": 40,
+    "matrices": 32,
+    "mixtures": 36,
+    "samples": 40,
+    "trees": 26,
+    "inverses": 32,
+    "series": 48,
+    "sorted series": 24,
+    "linkage": 60,
+    "cosines": 30,
+}
+"""Releases of each table, so that most lines pool a thousand gains; some seventy processor minutes
+in all."""
 FEW = 10
 """Releases by corner-wave where attacks take long: its gains are 0 in all of them."""
 LONG = ("mixtures", "samples", "trees", "series", "sorted series")
 LOW, HIGH = 0.925, 0.985
 """Coverage that is called right."""
 MOSTLY = 0.9
-"""A figure that is one and the same in more of its draws is no test of an interval: its mean is that of a rare event."""
+"""A figure that is one and the same in more of its draws is no test of an interval: its mean is
+that of a rare event."""
 BEFORE, COMMIT = FOLDER / "coverage_before.json", "9c749b9"
 """What `measure` found with 60 draws of each at an earlier commit."""
 
@@ -70,26 +83,45 @@ Families = dict[str, tuple[list[Any], list[Any]]]
 ADDITIVE: Families = {
     "moments": (
         ["perfect", {"estimated": {"rows": ROWS}}, {"estimated": {"rows": 100}}],
-        ["ndr", "udr", "llse", *FILTERS, {"id": "map-estimate, gaussian", "name": "map-estimate", "prior": "gaussian"}],
+        [
+            "ndr",
+            "udr",
+            "llse",
+            *FILTERS,
+            {"id": "map-estimate, gaussian", "name": "map-estimate", "prior": "gaussian"},
+        ],
     ),
     "priors": (["perfect"], ESTIMATED_PRIORS),
-    "records": ([{"known-records": 30}, {"known-records": 100}], [
-        "known-io-regression", {"id": "known-io-regression, gcv", "name": "known-io-regression", "ridge": "gcv"},
-    ]),
+    "records": (
+        [{"known-records": 30}, {"known-records": 100}],
+        [
+            "known-io-regression",
+            {"id": "known-io-regression, gcv", "name": "known-io-regression", "ridge": "gcv"},
+        ],
+    ),
     "attributes": ([{"known-attributes": ["a0"]}], ["partial-disclosure"]),
     "mixtures": (["perfect", {"estimated": {"rows": 100}}], ["mixture-estimate"]),
-    "samples": ([{"known-records": 100}, {"unmatched-records": 100}, {"known-sample": 100}], ["sample-estimate"]),
+    "samples": (
+        [{"known-records": 100}, {"unmatched-records": 100}, {"known-sample": 100}],
+        ["sample-estimate"],
+    ),
     "trees": ([{"known-records": 100}], ["known-io-boosting"]),
     "inverses": ([{"known-records": 30}, {"known-records": 100}], ["known-io-inverse"]),
     "series": (["perfect", {"estimated": {"rows": 100}}], ["serial-filter"]),
     "sorted series": (["perfect", {"estimated": {"rows": 100}}], ["serial-filter"]),
     "linkage": ([{"known-attributes": ["a0"]}], ["record-linkage"]),
-}  # fmt: skip
+}
 ROTATED: Families = {
-    "matrices": ([{"known-records": 100}, {"known-sample": 100}], ["known-io-regression", "ica", "known-sample"]),
+    "matrices": (
+        [{"known-records": 100}, {"known-sample": 100}],
+        ["known-io-regression", "ica", "known-sample"],
+    )
 }
 PROJECTED: Families = {
-    "cosines": ([{"known-records": 30}, {"unmatched-records": 30}, {"known-sample": 30}], ["transform-match"]),
+    "cosines": (
+        [{"known-records": 30}, {"unmatched-records": 30}, {"known-sample": 30}],
+        ["transform-match"],
+    )
 }
 SCHEMES = {
     **dict.fromkeys(("independent", "correlated", "corner-wave"), ADDITIVE),
@@ -100,16 +132,27 @@ SCHEMES = {
 
 def tables() -> dict[str, dict[str, Any]]:
     """Return four real tables whose attributes are skewed, or of sizes far apart: the ``data`` of a scenario, attributes named a0, a1 …"""
-    cancer, wine, diabetes = datasets.load_breast_cancer(), datasets.load_wine(), datasets.load_diabetes(scaled=False)
+    cancer, wine, diabetes = (
+        datasets.load_breast_cancer(),
+        datasets.load_wine(),
+        datasets.load_diabetes(scaled=False),
+    )
     data = {"source": "cps", "rows": ROWS, "columns": ["salary", "age"]}
-    cps = table_of(read_scenario({"data": data, "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"]}))[0]
+    cps = table_of(
+        read_scenario(
+            {"data": data, "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"]}
+        )
+    )[0]
     chosen = {
         "cps": cps.read(0, cps.rows),
         "breast cancer": cancer.data[:ROWS, [3, 13, 0, 6]],  # area, its error, radius, concavity
         "wine": wine.data[:, [12, 1, 9, 4]],  # proline, malic acid, colour, magnesium
         "diabetes": diabetes.data[:ROWS, [4, 6, 9]],  # serum cholesterol, HDL, glucose
     }
-    return {name: {"source": "inline", "values": {f"a{j}": x[:, j].tolist() for j in range(x.shape[1])}} for name, x in chosen.items()}
+    return {
+        name: {"source": "inline", "values": {f"a{j}": x[:, j].tolist() for j in range(x.shape[1])}}
+        for name, x in chosen.items()
+    }
 
 
 class Row(NamedTuple):
@@ -136,29 +179,52 @@ class Row(NamedTuple):
         return self.intervals == 0 or LOW <= self.coverage <= HIGH
 
 
-def drawn(data: dict[str, Any], scheme: str, knowledge: list[Any], attacks: list[Any], draws: int, seed: int) -> Iterator[Measurement]:
+def drawn(
+    data: dict[str, Any],
+    scheme: str,
+    knowledge: list[Any],
+    attacks: list[Any],
+    draws: int,
+    seed: int,
+) -> Iterator[Measurement]:
     """Yield the measurements of so many releases of one table; more records than it has rows are cut to half of them."""
     rows, width = len(data["values"]["a0"]), len(data["values"])
     use: dict[str, Any] = {"levels": LEVELS if scheme != "rotation" else [0.0, 0.0]}
     if scheme == "random-projection":  # all cosine coefficients but the least one
         use = {"matrix": "dct", "dimensions": width - 1, "copies": 2}
-    scenario = read_scenario({
-        "seed": seed, "data": data, "schemes": [{"name": scheme} | use],
-        "knowledge": [_within(state, rows) for state in knowledge], "coalitions": ["singles", "all"], "attacks": attacks,
-    })  # fmt: skip
+    scenario = read_scenario(
+        {
+            "seed": seed,
+            "data": data,
+            "schemes": [{"name": scheme} | use],
+            "knowledge": [_within(state, rows) for state in knowledge],
+            "coalitions": ["singles", "all"],
+            "attacks": attacks,
+        }
+    )
     table, _ = table_of(scenario)
     for replicate in range(1, draws + 1):
-        yield from audit_release(ReleaseRequest(scenario, {}, table, scenario.schemes[0], replicate)).measurements
+        yield from audit_release(
+            ReleaseRequest(scenario, {}, table, scenario.schemes[0], replicate)
+        ).measurements
 
 
 def _within(state: Any, rows: int) -> Any:
-    return {"estimated": {"rows": min(rows, state["estimated"]["rows"])}} if isinstance(state, dict) and "estimated" in state else state
+    return (
+        {"estimated": {"rows": min(rows, state["estimated"]["rows"])}}
+        if isinstance(state, dict) and "estimated" in state
+        else state
+    )
 
 
 def in_order(data: dict[str, Any]) -> dict[str, Any]:
     """Return a table with its rows in the order of its first attribute."""
     order = np.argsort(data["values"]["a0"], kind="stable")
-    return data | {"values": {name: np.asarray(column)[order].tolist() for name, column in data["values"].items()}}
+    return data | {
+        "values": {
+            name: np.asarray(column)[order].tolist() for name, column in data["values"].items()
+        }
+    }
 
 
 class Cell(NamedTuple):
@@ -176,47 +242,101 @@ def covered(records: Iterable[Measurement]) -> Iterator[tuple[Measurement, Cell]
         value = np.array([r.value for r in group], dtype=np.float64)
         spread, mean = value.std(ddof=1), value.mean()
         size = 1.0 if group[0].metric == "collusion_gain" else max(abs(mean), 1e-3)
-        same = np.mean(np.abs(value - np.median(value)) <= 1e-9 * size)  # a smaller gain is rounding where next to nothing is left
+        # a smaller gain is rounding where next to nothing is left
+        same = np.mean(np.abs(value - np.median(value)) <= 1e-9 * size)
         if same > MOSTLY or (group[0].metric == "collusion_gain" and len(group[0].coalition) < 2):
             continue  # an exact rebuild, a known attribute, a copy's gain over itself
         bars = [(r.std_error, r.ci_low, r.ci_high) for r in group if r.std_error is not None]
         error, low, high = np.array(bars, dtype=np.float64).reshape(-1, 3).T
         ratio = float(np.sqrt(np.mean(error**2)) / spread) if len(bars) else np.nan
-        yield group[0], Cell(len(bars), int(((low <= mean) & (mean <= high)).sum()), len(group) - len(bars), ratio)
+        yield (
+            group[0],
+            Cell(
+                len(bars),
+                int(((low <= mean) & (mean <= high)).sum()),
+                len(group) - len(bars),
+                ratio,
+            ),
+        )
 
 
-def measure(only: str = "", worlds: Iterable[str] = (), draws: int | None = None, seed: int = 1) -> Iterator[tuple[str, list[Row]]]:
+def measure(
+    only: str = "", worlds: Iterable[str] = (), draws: int | None = None, seed: int = 1
+) -> Iterator[tuple[str, list[Row]]]:
     """Yield, for each scheme and family of attacks, its name and a line for each attack, knowledge and metric."""
     sources = {name: data for name, data in tables().items() if not worlds or name in worlds}
     for scheme, families in SCHEMES.items():
         for family, (knowledge, attacks) in families.items():
             if only in f"{scheme} {family}":
                 found: dict[tuple[str, ...], list[Cell]] = {}
-                label, many = scheme, FEW if scheme == "corner-wave" and family in LONG else DRAWS[family]
+                label, many = (
+                    scheme,
+                    FEW if scheme == "corner-wave" and family in LONG else DRAWS[family],
+                )
                 if in_rows := family.startswith("sorted"):
                     label = f"{scheme}, sorted rows"
                 for data in map(in_order, sources.values()) if in_rows else sources.values():
                     everything = f"estimated(rows={len(data['values']['a0'])})"
-                    for record, cell in covered(drawn(data, scheme, knowledge, attacks, draws or many, seed)):
-                        state = "estimated, all rows" if record.knowledge == everything else str(record.knowledge)
-                        found.setdefault((label, str(record.attack), state, record.metric), []).append(cell)
+                    for record, cell in covered(
+                        drawn(data, scheme, knowledge, attacks, draws or many, seed)
+                    ):
+                        state = (
+                            "estimated, all rows"
+                            if record.knowledge == everything
+                            else str(record.knowledge)
+                        )
+                        found.setdefault(
+                            (label, str(record.attack), state, record.metric), []
+                        ).append(cell)
                 yield f"{scheme} {family}", [_row(key, cells) for key, cells in found.items()]
 
 
 def _row(key: tuple[str, ...], found: list[Cell]) -> Row:
-    given, held, refused = (sum(getattr(cell, name) for cell in found) for name in ("given", "held", "refused"))
+    given, held, refused = (
+        sum(getattr(cell, name) for cell in found) for name in ("given", "held", "refused")
+    )
     ratios = [cell.ratio for cell in found if np.isfinite(cell.ratio)]
-    return Row(*key, given, held / given if given else np.nan, float(np.median(ratios)) if ratios else np.nan, refused)
+    return Row(
+        *key,
+        given,
+        held / given if given else np.nan,
+        float(np.median(ratios)) if ratios else np.nan,
+        refused,
+    )
 
 
 def table_of_rows(rows: Iterable[Row], before: Mapping[tuple[str, ...], Row]) -> str:
     """Return the lines as a Markdown table, with those of before beside them."""
-    head = ["attack", "knowledge", "scheme", "metric", "intervals", "coverage", "bar / spread", "refused", "coverage before", "bar before"]
-    lines = [f"| {' | '.join(head)} |", "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
+    head = [
+        "attack",
+        "knowledge",
+        "scheme",
+        "metric",
+        "intervals",
+        "coverage",
+        "bar / spread",
+        "refused",
+        "coverage before",
+        "bar before",
+    ]
+    lines = [
+        f"| {' | '.join(head)} |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for r in rows:
         was = before.get(r.key)
         old = (_marked(was.coverage), f"{was.ratio:.2f}") if was is not None else ("", "")
-        cells = (r.attack, r.knowledge, r.scheme, r.metric, f"{r.intervals:,}", _marked(r.coverage), f"{r.ratio:.2f}", str(r.without), *old)
+        cells = (
+            r.attack,
+            r.knowledge,
+            r.scheme,
+            r.metric,
+            f"{r.intervals:,}",
+            _marked(r.coverage),
+            f"{r.ratio:.2f}",
+            str(r.without),
+            *old,
+        )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
@@ -231,7 +351,10 @@ def summary(rows: Sequence[Row]) -> str:
     for row in rows:
         if row.intervals:
             pooled.setdefault(row.key[1:], []).append(row)
-    lines = ["| attack | knowledge | metric | intervals | coverage |", "| --- | --- | --- | ---: | ---: |"]
+    lines = [
+        "| attack | knowledge | metric | intervals | coverage |",
+        "| --- | --- | --- | ---: | ---: |",
+    ]
     for (attack, knowledge, metric), parts in sorted(pooled.items()):
         count = sum(part.intervals for part in parts)
         share = sum(part.intervals * part.coverage for part in parts) / count
@@ -242,15 +365,24 @@ def summary(rows: Sequence[Row]) -> str:
 def main(arguments: list[str]) -> int:
     """Print the tables, and write the page if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="part of «scheme family», as «corner-wave records»")
-    parser.add_argument("--draws", type=int, help="releases of each table instead of the usual number")
+    parser.add_argument(
+        "--only", default="", help="part of «scheme family», as «corner-wave records»"
+    )
+    parser.add_argument(
+        "--draws", type=int, help="releases of each table instead of the usual number"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--save", type=Path, help="where measured lines are kept as JSON, and taken from")
+    parser.add_argument(
+        "--save", type=Path, help="where measured lines are kept as JSON, and taken from"
+    )
     parser.add_argument("--write", type=Path, help="the page to write")
     given = parser.parse_args(arguments)
     kept: dict[str, list[Row]] = {}
     if given.save and given.save.exists():
-        kept = {name: [Row(*row) for row in rows] for name, rows in json.loads(given.save.read_text()).items()}
+        kept = {
+            name: [Row(*row) for row in rows]
+            for name, rows in json.loads(given.save.read_text()).items()
+        }
     names = [f"{scheme} {family}" for scheme, families in SCHEMES.items() for family in families]
     for name in names:
         if name not in kept and given.only in name:
@@ -259,7 +391,12 @@ def main(arguments: list[str]) -> int:
                 given.save.write_text(json.dumps(kept, indent=0) + "\n")
     rows = [row for name in names for row in kept.get(name, [])]
     before = {row.key: row for row in (Row(**each) for each in json.loads(BEFORE.read_text()))}
-    parts = ["## All schemes together", summary(rows), f"## By scheme, and before (commit {COMMIT}, 60 draws)", table_of_rows(rows, before)]
+    parts = [
+        "## All schemes together",
+        summary(rows),
+        f"## By scheme, and before (commit {COMMIT}, 60 draws)",
+        table_of_rows(rows, before),
+    ]
     text = "\n\n".join(parts) + "\n"
     sys.stdout.write(text)
     if given.write:

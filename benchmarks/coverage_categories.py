@@ -1,13 +1,15 @@
 """How often intervals of attacks on categories hold the truth: `python -m benchmarks.coverage_categories [--write PAGE]`.
 
-Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only "series iris"` measures a part.
+Lines that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
+"series iris"` measures a part.
 
-A figure is about one table, and its interval about other draws of the noise and of the rows an adversary learns from. So the same real,
-skewed table is released many times, and every interval is asked whether it holds the mean over all draws.
+A figure is about one table, and its interval about other draws of the noise and of the rows an
+adversary learns from. So the same real, skewed table is released many times, and every interval is
+asked whether it holds the mean over all draws.
 
-Left out are cells that are the same in 19 draws of 20 or more (the gain from multilevel copies, a breach that hardly ever happens): their
-interval is that one value, which is what nearly every draw shows, though not exactly the mean.
-"""
+Left out are cells that are the same in 19 draws of 20 or more (the gain from multilevel copies, a
+breach that hardly ever happens): their interval is that one value, which is what nearly every draw
+shows, though not exactly the mean."""
 
 from __future__ import annotations
 
@@ -30,18 +32,44 @@ from auditor.scenario.read import read_scenario
 Cell = tuple[str, str, tuple[int, ...]]
 
 TABLES: dict[str, dict[str, Any]] = {
-    "cps salary, 10 classes": {"source": "cps", "columns": ["salary"], "rows": 1500, "bin": {"salary": {"equal-width": 10}}},
-    "cps household size": {"source": "cps", "columns": ["household_size"], "rows": 800, "categorical": ["household_size"]},
-    "wisconsin mitoses": {"source": "wisconsin", "columns": ["mitoses"], "categorical": ["mitoses"]},
-    "iris petal length, 8 classes": {"source": "iris", "columns": ["petal_length"], "bin": {"petal_length": {"equal-width": 8}}},
+    "cps salary, 10 classes": {
+        "source": "cps",
+        "columns": ["salary"],
+        "rows": 1500,
+        "bin": {"salary": {"equal-width": 10}},
+    },
+    "cps household size": {
+        "source": "cps",
+        "columns": ["household_size"],
+        "rows": 800,
+        "categorical": ["household_size"],
+    },
+    "wisconsin mitoses": {
+        "source": "wisconsin",
+        "columns": ["mitoses"],
+        "categorical": ["mitoses"],
+    },
+    "iris petal length, 8 classes": {
+        "source": "iris",
+        "columns": ["petal_length"],
+        "bin": {"petal_length": {"equal-width": 8}},
+    },
 }
-"""Three in four salaries are in the lowest class, mitoses are 1 in five of six; classes that few records or nobody have."""
+"""Three in four salaries are in the lowest class, mitoses are 1 in five of six; classes that few
+records or nobody have."""
 LEVELS = (0.5, 0.25)
 SCHEMES, ADDITIVE = ("uniform", "uniform-multilevel"), ("independent", "corner-wave")
 LOW, HIGH = 0.925, 0.985
 """Coverage that is called right."""
 EVERY_ROW = "estimated from every row"
-METRICS = ("reconstruction_probability", "posterior_max", "accuracy", "normalized_error", "rho_breach", "collusion_gain")
+METRICS = (
+    "reconstruction_probability",
+    "posterior_max",
+    "accuracy",
+    "normalized_error",
+    "rho_breach",
+    "collusion_gain",
+)
 ALL = "all"
 
 
@@ -58,14 +86,28 @@ class Family(NamedTuple):
 
 *_, LONG, SHORT = TABLES
 ANY, FOUR = ("perfect", "uniform-prior"), (0.7, 0.5, 0.35, 0.25)
-POSTERIOR: list[Any] = ["posterior", {"name": "posterior", "id": "posterior, inversion", "prior": "inversion"}]
+POSTERIOR: list[Any] = [
+    "posterior",
+    {"name": "posterior", "id": "posterior, inversion", "prior": "inversion"},
+]
 FAMILIES = {
-    "priors": Family(["perfect", "uniform-prior", {"estimated": {"rows": 100}}, EVERY_ROW, {"known-records": 50}], POSTERIOR, 80),
+    "priors": Family(
+        [
+            "perfect",
+            "uniform-prior",
+            {"estimated": {"rows": 100}},
+            EVERY_ROW,
+            {"known-records": 50},
+        ],
+        POSTERIOR,
+        80,
+    ),
     "rows": Family([{"estimated": {"rows": 25}}], POSTERIOR, 200),
     "series": Family([*ANY], ["serial-posterior"], 12, ("uniform",), FOUR, (*TABLES,)[:3]),
     "short": Family([*ANY], ["serial-posterior"], 60, ("uniform",), FOUR, (SHORT,)),
 }
-"""Releases enough for a thousand figures of each kind. A chain is learnt from 512 records or more, which takes two seconds a release."""
+"""Releases enough for a thousand figures of each kind. A chain is learnt from 512 records or more,
+which takes two seconds a release."""
 
 
 class Coverage(NamedTuple):
@@ -80,20 +122,26 @@ class Coverage(NamedTuple):
     ratio: float
 
 
-def measured(name: str, family: Family, draws: int | None = None, seed: int = 2012) -> Iterator[Coverage]:
+def measured(
+    name: str, family: Family, draws: int | None = None, seed: int = 2012
+) -> Iterator[Coverage]:
     """Yield the coverage of every attack, knowledge and metric, and of all metrics, over the draws of one table's releases."""
     cells: dict[tuple[str, str, str], dict[Cell, list[Measurement]]] = {}
     for record in drawn(TABLES[name], family, draws or family.draws, seed):
         if record.metric in METRICS and record.status == "ok" and record.ci_low is not None:
             for metric in (record.metric, ALL):
-                line = cells.setdefault((record.attack or "", named(record.knowledge or ""), metric), {})
+                line = cells.setdefault(
+                    (record.attack or "", named(record.knowledge or ""), metric), {}
+                )
                 line.setdefault((record.scheme, record.metric, record.coalition), []).append(record)
     for (attack, knowledge, metric), found in sorted(cells.items()):
         parts = [part for part in map(held, found.values()) if part[0].size]
         if parts:
             inside = np.concatenate([part for part, _ in parts])
             ratio = float(np.exp(np.mean([np.log(max(ratio, 1e-9)) for _, ratio in parts])))
-            yield Coverage(attack, knowledge, name, metric, float(inside.mean()), inside.size, ratio)
+            yield Coverage(
+                attack, knowledge, name, metric, float(inside.mean()), inside.size, ratio
+            )
 
 
 def named(knowledge: str) -> str:
@@ -104,25 +152,42 @@ def named(knowledge: str) -> str:
 
 def held(group: Sequence[Measurement]) -> tuple[NDArray[np.bool_], float]:
     """Return for each draw of one cell whether its interval holds the mean over draws, and the mean stated error over the true spread."""
-    value, error, low, high = np.array([(r.value, r.std_error, r.ci_low, r.ci_high) for r in group]).T
+    value, error, low, high = np.array(
+        [(r.value, r.std_error, r.ci_low, r.ci_high) for r in group]
+    ).T
     if np.mean(np.abs(value - np.median(value)) < 1e-9) >= 0.95:
         return np.empty(0, dtype=np.bool_), 1.0
-    return np.asarray((low <= value.mean()) & (value.mean() <= high)), float(error.mean() / value.std(ddof=1))
+    return np.asarray((low <= value.mean()) & (value.mean() <= high)), float(
+        error.mean() / value.std(ddof=1)
+    )
 
 
 def drawn(data: dict[str, Any], family: Family, draws: int, seed: int) -> Iterator[Measurement]:
     """Yield the measurements of all draws of one table's releases: uniform ones and, where numbers are cut into classes, additive ones."""
     schemes = [name for name in family.schemes if "bin" in data or name not in ADDITIVE]
     document = {
-        "seed": seed, "data": data, "attacks": family.attacks, "coalitions": ["subsets"],
-        "schemes": [{"name": name, "levels": [*family.levels]} for name in schemes], "measures": ["rho-breach"],
-    }  # fmt: skip
+        "seed": seed,
+        "data": data,
+        "attacks": family.attacks,
+        "coalitions": ["subsets"],
+        "schemes": [{"name": name, "levels": [*family.levels]} for name in schemes],
+        "measures": ["rho-breach"],
+    }
     n = table_of(read_scenario(document))[0].rows
-    scenario = read_scenario(document | {"knowledge": [{"estimated": {"rows": n}} if k == EVERY_ROW else k for k in family.knowledge]})
+    scenario = read_scenario(
+        document
+        | {
+            "knowledge": [
+                {"estimated": {"rows": n}} if k == EVERY_ROW else k for k in family.knowledge
+            ]
+        }
+    )
     table, _ = table_of(scenario)
     for replicate in range(1, draws + 1):
         for use in scenario.schemes:
-            yield from audit_release(ReleaseRequest(scenario, {}, table, use, replicate)).measurements
+            yield from audit_release(
+                ReleaseRequest(scenario, {}, table, use, replicate)
+            ).measurements
 
 
 PAGE = """\
@@ -159,30 +224,57 @@ def pooled(found: Sequence[Coverage]) -> Iterator[Coverage]:
     for (attack, knowledge, metric), parts in lines.items():
         count = sum(part.intervals for part in parts)
         coverage = sum(part.intervals * part.coverage for part in parts) / count
-        yield Coverage(attack, knowledge, ALL, metric, coverage, count, float(np.exp(np.mean([np.log(part.ratio) for part in parts]))))
+        yield Coverage(
+            attack,
+            knowledge,
+            ALL,
+            metric,
+            coverage,
+            count,
+            float(np.exp(np.mean([np.log(part.ratio) for part in parts]))),
+        )
 
 
 def told(found: Iterable[Coverage]) -> str:
     """Return lines as a Markdown table."""
     rows_ = [f"| {' | '.join(HEAD)} |", "| --- | --- | --- | --- | ---: | ---: | ---: |"]
     for line in found:
-        share = f"{line.coverage:.3f}" if LOW <= line.coverage <= HIGH else f"**{line.coverage:.3f}**"
-        rows_.append(f"| {' | '.join(line[:4])} | {share} | {line.intervals:,} | {line.ratio:.2f} |")
+        share = (
+            f"{line.coverage:.3f}" if LOW <= line.coverage <= HIGH else f"**{line.coverage:.3f}**"
+        )
+        rows_.append(
+            f"| {' | '.join(line[:4])} | {share} | {line.intervals:,} | {line.ratio:.2f} |"
+        )
     return "\n".join(rows_)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables, and write the page if asked to; status 1 if any line of a thousand intervals lies outside 92.5 to 98.5 %."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="part of «family table», as «series iris»; families are priors, rows, series and short")
-    parser.add_argument("--draws", type=int, help="releases of each table instead of the usual number")
-    parser.add_argument("--save", type=Path, help="where measured lines are kept as JSON, and taken from")
+    parser.add_argument(
+        "--only",
+        default="",
+        help="part of «family table», as «series iris»; families are priors, rows, series and short",
+    )
+    parser.add_argument(
+        "--draws", type=int, help="releases of each table instead of the usual number"
+    )
+    parser.add_argument(
+        "--save", type=Path, help="where measured lines are kept as JSON, and taken from"
+    )
     parser.add_argument("--write", type=Path, help="the page to write")
     given = parser.parse_args(arguments)
     kept: dict[str, list[Coverage]] = {}
     if given.save and given.save.exists():
-        kept = {name: [Coverage(*line) for line in lines] for name, lines in json.loads(given.save.read_text()).items()}
-    names = {f"{name} {table}": (table, family) for name, family in FAMILIES.items() for table in family.tables}
+        kept = {
+            name: [Coverage(*line) for line in lines]
+            for name, lines in json.loads(given.save.read_text()).items()
+        }
+    names = {
+        f"{name} {table}": (table, family)
+        for name, family in FAMILIES.items()
+        for table in family.tables
+    }
     for name, (table, family) in names.items():
         if name not in kept and given.only in name:
             kept[name] = list(measured(table, family, given.draws))
@@ -199,7 +291,12 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout.write(text)
     if given.write:
         given.write.write_text(text, encoding="utf-8")
-    return int(any(line.intervals >= 1000 and not LOW <= line.coverage <= HIGH for line in [*whole, *single]))
+    return int(
+        any(
+            line.intervals >= 1000 and not LOW <= line.coverage <= HIGH
+            for line in [*whole, *single]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Estimated beside true times of the scenarios that ship: `python -m benchmarks.estimates RESULTS [--write docs/evidence/times.md]`.
 
-RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine with nothing else to do. Exit status 1
-if an estimate is off by more than a factor of 3.5: machines differ by two.
-"""
+RESULTS is a folder that `auditor run scenarios/*.yaml --workers 1 -o RESULTS` wrote on a machine
+with nothing else to do. Exit status 1 if an estimate is off by more than a factor of 3.5: machines
+differ by two."""
 
 from __future__ import annotations
 
@@ -36,7 +36,13 @@ def rows(results: Path) -> list[tuple[str, float, float]]:
     for path in sorted(SCENARIOS.glob("*.yaml")):
         if (results / path.stem / "results.json").exists():
             took = AuditResult.load(results / path.stem).provenance.duration
-            found.append((path.stem, seconds_of(plan_lines(scenario := read_scenario(path), check_data(scenario))), took))
+            found.append(
+                (
+                    path.stem,
+                    seconds_of(plan_lines(scenario := read_scenario(path), check_data(scenario))),
+                    took,
+                )
+            )
     return found
 
 
@@ -52,7 +58,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", type=Path, help="the page to write")
     given = parser.parse_args(arguments)
     found = rows(given.results)
-    table = "".join(f"| `{name}` | {estimated:.1f} | {took:.1f} | {off(estimated, took):.1f} |\n" for name, estimated, took in found)
+    table = "".join(
+        f"| `{name}` | {estimated:.1f} | {took:.1f} | {off(estimated, took):.1f} |\n"
+        for name, estimated, took in found
+    )
     worst = max(off(estimated, took) for _, estimated, took in found)
     told = f"{len(found)} scenarios; the worst is off by a factor of {worst:.1f}."
     text = f"{INTRODUCTION}{table}\n{told}\n"

@@ -1,8 +1,7 @@
 """The papers' figures that the suite has no time for at full strength: `python -m benchmarks.figures [--write docs/evidence/figures.md]`.
 
-Parts that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only algorithms` measures one part.
-All of them take some fifteen processor minutes.
-"""
+Parts that a run measured are kept in ``--save FILE``, and a later run goes on from there; `--only
+algorithms` measures one part. All of them take some fifteen processor minutes."""
 
 from __future__ import annotations
 
@@ -46,11 +45,13 @@ time for, Table 2 has no scenario, and of Figures 5 and 8 the gallery has pictur
 """
 
 
-# -- Li 2012, Figure 4: accuracies at each level ---------------------------------------------------------------------------------------
+# -- Li 2012, Figure 4: accuracies at each level
+# ---------------------------------------------------------------------------------------
 
 MARGIN = 0.02
 ACCURACIES = {"li2012-fig4": ("Iris", 360), "li2012-fig4-wisconsin": ("Wisconsin", 60)}
-"""Replicates that leave some room: accuracies on 150 flowers scatter by 0.07 from release to release, those on 683 records by 0.02."""
+"""Replicates that leave some room: accuracies on 150 flowers scatter by 0.07 from release to
+release, those on 683 records by 0.02."""
 MODELS = {"utility_decision_tree": "decision tree", "utility_svm_rbf": "SVM"}
 
 
@@ -58,15 +59,33 @@ def accuracies() -> Part:
     """Return what tests of equivalence find at each level, with replicates enough for a margin of 0.02."""
     rows = []
     for scenario, (name, replicates) in ACCURACIES.items():
-        asked = [{"equivalent": {"schemes": ["correlated", "corner-wave"], "metric": metric, "margin": MARGIN}} for metric in MODELS]
-        result = auditor.run(scenario, overrides={"replicates": replicates, "expect": asked}, workers=2)
+        asked = [
+            {
+                "equivalent": {
+                    "schemes": ["correlated", "corner-wave"],
+                    "metric": metric,
+                    "margin": MARGIN,
+                }
+            }
+            for metric in MODELS
+        ]
+        result = auditor.run(
+            scenario, overrides={"replicates": replicates, "expect": asked}, workers=2
+        )
         for metric, verdict in zip(MODELS, result.expectations, strict=True):
             margins = [shown(differences(result, metric, copy)) for copy in range(1, 21)]
             means = [float(differences(result, metric, copy).mean()) for copy in range(1, 21)]
-            rows.append({
-                "data": name, "model": MODELS[metric], "replicates": replicates, "status": verdict.status,
-                "largest": max(means, key=abs), "shown": max(margins), "mean": float(np.mean(means)),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "data": name,
+                    "model": MODELS[metric],
+                    "replicates": replicates,
+                    "status": verdict.status,
+                    "largest": max(means, key=abs),
+                    "shown": max(margins),
+                    "mean": float(np.mean(means)),
+                }
+            )
     return {"rows": rows}
 
 
@@ -76,7 +95,12 @@ def differences(result: AuditResult, metric: str, copy: int) -> np.ndarray:
     for r in result.measurements:
         if r.metric == metric and r.coalition == (copy,) and r.value is not None:
             found[r.scheme][r.replicate] = r.value
-    return np.array([value - found["corner-wave"][replicate] for replicate, value in found["correlated"].items()])
+    return np.array(
+        [
+            value - found["corner-wave"][replicate]
+            for replicate, value in found["correlated"].items()
+        ]
+    )
 
 
 def shown(d: np.ndarray) -> float:
@@ -104,7 +128,8 @@ def page_of_accuracies(part: Part) -> str:
     return "\n".join(lines)
 
 
-# -- Xiao 2009, Figure 7: draws of levels ----------------------------------------------------------------------------------------------
+# -- Xiao 2009, Figure 7: draws of levels
+# ----------------------------------------------------------------------------------------------
 
 RECIPIENTS = [1, 3, 7, 15, 30]
 SIZES = {3000: 100, 600_000: 10}
@@ -122,10 +147,18 @@ def draws() -> Part:
             if group[0].metric == "reconstruction_probability":
                 values = [r.value for r in group if r.value is not None]
                 mean, error = pooled(group)
-                rows.append({
-                    "records": records, "draws": replicates, "scheme": group[0].scheme, "recipients": len(group[0].levels), "mean": mean,
-                    "half": quantile(0.975, replicates - 1) * (error or math.nan), "low": min(values), "high": max(values),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "records": records,
+                        "draws": replicates,
+                        "scheme": group[0].scheme,
+                        "recipients": len(group[0].levels),
+                        "mean": mean,
+                        "half": quantile(0.975, replicates - 1) * (error or math.nan),
+                        "low": min(values),
+                        "high": max(values),
+                    }
+                )
     return {"rows": rows}
 
 
@@ -141,14 +174,22 @@ def page_of_draws(part: Part) -> str:
     ]
     for records, count in SIZES.items():
         for m in RECIPIENTS:
-            by = {r["scheme"]: r for r in part["rows"] if (r["records"], r["recipients"]) == (records, m)}
+            by = {
+                r["scheme"]: r
+                for r in part["rows"]
+                if (r["records"], r["recipients"]) == (records, m)
+            }
             both = by["uniform"], by["uniform-multilevel"]
-            told = [f"{r['mean']:.3f} ± {r['half']:.3f} | {r['low']:.3f} – {r['high']:.3f}" for r in both]
+            told = [
+                f"{r['mean']:.3f} ± {r['half']:.3f} | {r['low']:.3f} – {r['high']:.3f}"
+                for r in both
+            ]
             lines.append(f"| {records:,} | {count} | {m} | {' | '.join(told)} |")
     return "\n".join(lines)
 
 
-# -- Li 2012, Table 2 and Theorems 6 to 8: the three algorithms ------------------------------------------------------------------------
+# -- Li 2012, Table 2 and Theorems 6 to 8: the three algorithms
+# ------------------------------------------------------------------------
 
 ALGORITHMS = {
     "Algorithm 1, parallel": ("parallel", "N³ + M N²", "M + N²"),
@@ -157,7 +198,8 @@ ALGORITHMS = {
     "independent noise": ("", "N³ + M N²", ""),
     "bridge (not in the paper)": ("bridge", "", ""),
 }
-"""Name in a scenario, and time and space of one record by Theorems 6, 7 and 8 and the remark between them."""
+"""Name in a scenario, and time and space of one record by Theorems 6, 7 and 8 and the remark
+between them."""
 DOUBLED = (16, 32, 64, 128, 256, 512, 1024)
 GROWTH: dict[str, tuple[str, tuple[int, int, int], tuple[int, ...]]] = {
     "N, one record": ("M = 8", (1, 0, 8), DOUBLED),
@@ -184,7 +226,15 @@ def algorithms() -> Part:
                     request = asked_of(algorithm, table, n, M)
                     request()
                     took = median(seconds(request, time.process_time) for _ in range(ROUNDS))
-                    rows.append({"variable": variable, "size": size, "algorithm": name, "seconds": took, "bytes": beyond(request)})
+                    rows.append(
+                        {
+                            "variable": variable,
+                            "size": size,
+                            "algorithm": name,
+                            "seconds": took,
+                            "bytes": beyond(request),
+                        }
+                    )
     return {"rows": rows, "seconds": time.process_time() - start}
 
 
@@ -233,17 +283,28 @@ def page_of_algorithms(part: Part) -> str:
             rows = [r for r in part["rows"] if (r["algorithm"], r["variable"]) == (name, variable)]
             sizes, last = tuple(float(r["size"]) for r in rows), rows[-1]
             (b, error), (c, other) = (
-                Curve(variable, setting, "", sizes, tuple(float(r[what]) for r in rows)).exponent for what in ("seconds", "bytes")
+                Curve(variable, setting, "", sizes, tuple(float(r[what]) for r in rows)).exponent
+                for what in ("seconds", "bytes")
             )
             first = (name, *stated) if variable == next(iter(GROWTH)) else ("", "", "")
-            time_told, memory_told = f"{b:.2f} ± {error:.2f} | {last['seconds']:.4f}", f"{c:.2f} ± {other:.2f} | {last['bytes'] / 1e6:.2f}"
+            time_told, memory_told = (
+                f"{b:.2f} ± {error:.2f} | {last['seconds']:.4f}",
+                f"{c:.2f} ± {other:.2f} | {last['bytes'] / 1e6:.2f}",
+            )
             lines.append(f"| {' | '.join(first)} | {variable} | {time_told} | {memory_told} |")
     lines += ["", *READ_ALGORITHMS, ""]
     for variable, (setting, _, sizes) in GROWTH.items():
         lines += [f"Milliseconds against {variable} ({setting}):", ""]
-        lines += [f"| {variable} | {' | '.join(f'{size:,}' for size in sizes)} |", "| --- |" + " ---: |" * len(sizes)]
+        lines += [
+            f"| {variable} | {' | '.join(f'{size:,}' for size in sizes)} |",
+            "| --- |" + " ---: |" * len(sizes),
+        ]
         for name in ALGORITHMS:
-            found = [1000 * r["seconds"] for r in part["rows"] if (r["algorithm"], r["variable"]) == (name, variable)]
+            found = [
+                1000 * r["seconds"]
+                for r in part["rows"]
+                if (r["algorithm"], r["variable"]) == (name, variable)
+            ]
             lines.append(f"| {name} | {' | '.join(f'{ms:.3g}' for ms in found)} |")
         lines.append("")
     return "\n".join([*lines, f"Took {part['seconds']:.0f} s."])
@@ -261,7 +322,8 @@ READ_ALGORITHMS = (
 )
 
 
-# -- Li 2012, Figure 5, and Xiao 2009, Figure 8: time of a request ---------------------------------------------------------------------
+# -- Li 2012, Figure 5, and Xiao 2009, Figure 8: time of a request
+# ---------------------------------------------------------------------
 
 TIMED = {
     "li2012-fig5": "Li, Chen, Li & Zhang (2012), Figure 5: seconds for the last M − L of M copies of 100,000 records",
@@ -279,8 +341,14 @@ def requests() -> Part:
         rows: dict[str, dict[str, float]] = {}
         for group in cells(result.measurements).values():
             if group[0].metric == "seconds":
-                rows.setdefault(group[0].scheme, {})[str(next(iter(group[0].sweep.values())))] = pooled(group)[0]
-        growth = [(e.status, e.why) for e in result.expectations if e.expectation in ("growth-rate", "seconds")]
+                rows.setdefault(group[0].scheme, {})[str(next(iter(group[0].sweep.values())))] = (
+                    pooled(group)[0]
+                )
+        growth = [
+            (e.status, e.why)
+            for e in result.expectations
+            if e.expectation in ("growth-rate", "seconds")
+        ]
         found[scenario] = {"rows": rows, "growth": growth, "seconds": time.process_time() - start}
     return found
 
@@ -290,9 +358,20 @@ def page_of_requests(part: Part) -> str:
     for scenario, title in TIMED.items():
         rows = part[scenario]["rows"]
         counts = list(next(iter(rows.values())))
-        lines += [f"## {title}", "", f"`auditor run {scenario}`, {part[scenario]['seconds']:.0f} s:", ""]
-        lines += [f"| copies | {' | '.join(f'{int(count):,}' for count in counts)} |", "| --- |" + " ---: |" * len(counts)]
-        lines += [f"| {scheme} | {' | '.join(f'{by[count]:.3g}' for count in counts)} |" for scheme, by in rows.items()]
+        lines += [
+            f"## {title}",
+            "",
+            f"`auditor run {scenario}`, {part[scenario]['seconds']:.0f} s:",
+            "",
+        ]
+        lines += [
+            f"| copies | {' | '.join(f'{int(count):,}' for count in counts)} |",
+            "| --- |" + " ---: |" * len(counts),
+        ]
+        lines += [
+            f"| {scheme} | {' | '.join(f'{by[count]:.3g}' for count in counts)} |"
+            for scheme, by in rows.items()
+        ]
         lines += ["", *(f"- {status}: {why}" for status, why in part[scenario]["growth"]), ""]
     return "\n".join(lines).rstrip()
 
@@ -314,16 +393,24 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, print the page, and write it if asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help=f"one part of {', '.join(PARTS)}")
-    parser.add_argument("--save", type=Path, help="where measured parts are kept as JSON, and taken from")
+    parser.add_argument(
+        "--save", type=Path, help="where measured parts are kept as JSON, and taken from"
+    )
     parser.add_argument("--write", type=Path, help="the page to write")
     given = parser.parse_args(arguments)
-    kept: dict[str, Part] = json.loads(given.save.read_text()) if given.save and given.save.exists() else {}
+    kept: dict[str, Part] = (
+        json.loads(given.save.read_text()) if given.save and given.save.exists() else {}
+    )
     for name, (measure, _) in PARTS.items():
         if name not in kept and given.only in ("", name):
             kept[name] = {**measure(), "machine": machine()}
             if given.save:
                 given.save.write_text(json.dumps(kept, indent=0) + "\n")
-    told = [f"{page(kept[name])}\n\nMeasured on {kept[name]['machine']}" for name, (_, page) in PARTS.items() if name in kept]
+    told = [
+        f"{page(kept[name])}\n\nMeasured on {kept[name]['machine']}"
+        for name, (_, page) in PARTS.items()
+        if name in kept
+    ]
     text = "\n\n".join([INTRODUCTION.rstrip(), *told]) + "\n"
     sys.stdout.write(text)
     if given.write:

@@ -1,12 +1,13 @@
 """Mutate scenarios and tables and judge what the program makes of them: nobody may see a traceback, a flood, or a cell of a table.
 
-    python -m benchmarks.fuzz [--scenarios 10000] [--tables 5000] [--seed 1] [--processes 1] [--write docs/evidence/fuzz.md]
+    python -m benchmarks.fuzz [--scenarios 10000] [--tables 5000] [--seed 1] [--processes 1]
+    [--write docs/evidence/fuzz.md]
 
-Each case is a folder in which a command is given as a user would: `auditor check`, after it `auditor run` of a share of what passes and is
-small, or `auditor perturb`. A case is a function of seed and number, so that ``--only tables:137`` carries one out again. Faults are
-printed with the smallest file that still shows them, and those files are added to tests/fuzz_corpus, which every run of the tests goes
-through. Exit status 1 if there was any.
-"""
+Each case is a folder in which a command is given as a user would: `auditor check`, after it
+`auditor run` of a share of what passes and is small, or `auditor perturb`. A case is a function of
+seed and number, so that ``--only tables:137`` carries one out again. Faults are printed with the
+smallest file that still shows them, and those files are added to tests/fuzz_corpus, which every run
+of the tests goes through. Exit status 1 if there was any."""
 
 from __future__ import annotations
 
@@ -60,18 +61,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path, metavar="PAGE")
-    parser.add_argument("--only", metavar="WHAT:FIRST[:STOP]", help="these cases only, in this process, one line of JSON each")
+    parser.add_argument(
+        "--only",
+        metavar="WHAT:FIRST[:STOP]",
+        help="these cases only, in this process, one line of JSON each",
+    )
     asked = parser.parse_args(arguments)
     if asked.only:
         _only(asked.only, asked.seed)
     start, tally = time.monotonic(), Tally()
     counts = {what: getattr(asked, what) for what in MUTATED}
-    chunks = [f"{what}:{first}:{min(first + CHUNK, count)}" for what, count in counts.items() for first in range(0, count, CHUNK)]
+    chunks = [
+        f"{what}:{first}:{min(first + CHUNK, count)}"
+        for what, count in counts.items()
+        for first in range(0, count, CHUNK)
+    ]
     with ThreadPoolExecutor(asked.processes) as crew:
         for lines in crew.map(lambda chunk: _carried_out(chunk, asked.seed), chunks):
             for line in lines:
                 _count(line, tally, asked.seed)
-            print(f"{tally.cases:,} cases, {len(tally.faults)} faults, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+            print(
+                f"{tally.cases:,} cases, {len(tally.faults)} faults, {time.monotonic() - start:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     page = _page(tally, asked, time.monotonic() - start)
     print(page)
     if asked.write:
@@ -92,14 +105,25 @@ def _only(asked: str, seed: int) -> NoReturn:
     for number in range(int(first), int(stop[0]) if stop else int(first) + 1):
         found = case(what, seed, number)
         verdict = judged(found)
-        line = {"what": what, "number": number, "kind": found.kind, "outcome": verdict.outcome, "faults": verdict.faults}
+        line = {
+            "what": what,
+            "number": number,
+            "kind": found.kind,
+            "outcome": verdict.outcome,
+            "faults": verdict.faults,
+        }
         print(json.dumps(line | {"seconds": round(verdict.seconds, 4)}), flush=True)
-    # As the program does where threads are left: what compiled libraries make of their own at the end, within these bounds, is no case.
+    # As the program does where threads are left: what compiled libraries make of their own at the
+    # end, within these bounds, is no case.
     os._exit(0)
 
 
 def _bound_memory() -> None:
-    held = next(line for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines() if line.startswith("VmSize"))
+    held = next(
+        line
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+        if line.startswith("VmSize")
+    )
     most = int(held.split()[1]) * 1024 + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
@@ -108,14 +132,23 @@ def _carried_out(chunk: str, seed: int) -> list[dict[str, object]]:
     """Return what a process of its own says of some cases; one in which it dies is a fault, and another process goes on after it."""
     what, first, stop = chunk.split(":")
     command = [sys.executable, "-m", "benchmarks.fuzz", "--seed", str(seed), "--only", chunk]
-    here = Path(__file__).parents[1]  # and not the current folder: an alarm may have left that where a case was tried smaller
+    # and not the current folder: an alarm may have left that where a case was tried smaller
+    here = Path(__file__).parents[1]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=here)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode == 0:
         return lines
     died = int(first) + len(lines)
-    told = {"what": what, "number": died, "kind": case(what, seed, died).kind, "outcome": "died", "seconds": 0.0}
-    lines.append(told | {"faults": [f"the process ended with {done.returncode}: {done.stderr[-300:]}"]})
+    told = {
+        "what": what,
+        "number": died,
+        "kind": case(what, seed, died).kind,
+        "outcome": "died",
+        "seconds": 0.0,
+    }
+    lines.append(
+        told | {"faults": [f"the process ended with {done.returncode}: {done.stderr[-300:]}"]}
+    )
     return lines + (_carried_out(f"{what}:{died + 1}:{stop}", seed) if died + 1 < int(stop) else [])
 
 
@@ -126,13 +159,19 @@ def _count(line: dict[str, object], tally: Tally, seed: int) -> None:
     if line["faults"]:
         told = f"{what}:{line['number']} ({line['kind']}): {line['faults']}"
         tally.faults.append(told)
-        kept = keep(smaller(case(what, seed, int(str(line["number"])))), what) if line["outcome"] != "died" else ""
+        kept = (
+            keep(smaller(case(what, seed, int(str(line["number"])))), what)
+            if line["outcome"] != "died"
+            else ""
+        )
         print(f"FAULT {told}\n  {kept}", flush=True)
 
 
 def smaller(case: Case) -> Case:
     """Return the case with as much of its file left out as still shows a fault of the same kind."""
-    name = "s.yaml" if "t.csv" in case.files and "t.parquet" in case.files else next(iter(case.files))
+    name = (
+        "s.yaml" if "t.csv" in case.files and "t.parquet" in case.files else next(iter(case.files))
+    )
     shown = _kinds(case)
     if not shown or name.endswith(".parquet"):
         return case
@@ -160,7 +199,9 @@ def keep(case: Case, what: str) -> Path:
     """Add the mutated file of a case to the corpus; return its path."""
     name = "s.yaml" if what == "scenarios" else next(iter(case.files))
     content = case.files[name]
-    path = scenarios.CORPUS / what / f"{hashlib.sha256(content).hexdigest()[:12]}{Path(name).suffix}"
+    path = (
+        scenarios.CORPUS / what / f"{hashlib.sha256(content).hexdigest()[:12]}{Path(name).suffix}"
+    )
     path.write_bytes(content)
     return path
 
@@ -168,7 +209,10 @@ def keep(case: Case, what: str) -> Path:
 def corpus() -> Iterator[tuple[str, Case]]:
     """Yield all of the corpus: a scenario as it is, a table in the ways that differ most; run if the name says so."""
     for path in sorted((scenarios.CORPUS / "scenarios").iterdir()):
-        yield path.name, scenarios.case("corpus", path.read_bytes(), run=path.name.startswith("run-"))
+        yield (
+            path.name,
+            scenarios.case("corpus", path.read_bytes(), run=path.name.startswith("run-")),
+        )
     for path in sorted((scenarios.CORPUS / "tables").iterdir()):
         for way in ("numbers", "some numbers", "words", "copy", "perturbed"):
             name, run = f"t{path.suffix}", path.name.startswith("run-")
@@ -192,11 +236,30 @@ def _page(tally: Tally, asked: argparse.Namespace, seconds: float) -> str:
     for what in MUTATED:
         words = sorted({outcome for which, _, outcome in tally.outcomes if which == what})
         kinds = sorted({kind for which, kind, _ in tally.outcomes if which == what})
-        lines += ["", f"## Mutated {what}", "", f"| mutation | {' | '.join(words)} |", f"| --- |{' ---: |' * len(words)}"]
-        lines += [f"| {kind} | {' | '.join(str(tally.outcomes[what, kind, word]) for word in words)} |" for kind in kinds]
+        lines += [
+            "",
+            f"## Mutated {what}",
+            "",
+            f"| mutation | {' | '.join(words)} |",
+            f"| --- |{' ---: |' * len(words)}",
+        ]
+        lines += [
+            f"| {kind} | {' | '.join(str(tally.outcomes[what, kind, word]) for word in words)} |"
+            for kind in kinds
+        ]
         sums = [sum(tally.outcomes[what, kind, word] for kind in kinds) for word in words]
         lines.append(f"| **all** | {' | '.join(f'**{figure}**' for figure in sums)} |")
-    return "\n".join([*lines, *(["", "## Faults", ""] + [f"- {fault}" for fault in tally.faults] if tally.faults else []), ""])
+    return "\n".join(
+        [
+            *lines,
+            *(
+                ["", "## Faults", ""] + [f"- {fault}" for fault in tally.faults]
+                if tally.faults
+                else []
+            ),
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

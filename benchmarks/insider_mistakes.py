@@ -1,11 +1,12 @@
 """Realistic mistakes in noise: the share that a knowing adversary leaves, and the share that an audit reports.
 
-``python -m benchmarks.insider_mistakes > docs/evidence/mistakes.md`` audits each mistake in 10,000 rows; ``--only WORD`` some of them;
-``--honest`` audits releases without a mistake by the same attacks; ``--time`` measures their processor time.
+``python -m benchmarks.insider_mistakes > docs/evidence/mistakes.md`` audits each mistake in 10,000
+rows; ``--only WORD`` some of them; ``--honest`` audits releases without a mistake by the same
+attacks; ``--time`` measures their processor time.
 
-A share left is a mean squared error over an attribute's variance. «before» is the least by attacks that do not know the noise.
-«ratio» is the largest quotient of reported and true share over the attributes, where shares below 1 % count as 1 %.
-"""
+A share left is a mean squared error over an attribute's variance. «before» is the least by attacks
+that do not know the noise. «ratio» is the largest quotient of reported and true share over the
+attributes, where shares below 1 % count as 1 %."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ from auditor.audit.insider_noise.noise_density import noise_density
 ROWS, LEVEL, HIDDEN = 10_000, 1.5, 2**50
 """Rows, noise deviations over data deviations, and an offset of seeds that nobody guesses."""
 KNOWING = ("coincidences", "noise-density", "known-generator")
-K = np.array([[1.0, 0.5, 0.3, 0.2], [0.5, 1.0, 0.3, 0.1], [0.3, 0.3, 1.0, 0.2], [0.2, 0.1, 0.2, 1.0]])
+K = np.array(
+    [[1.0, 0.5, 0.3, 0.2], [0.5, 1.0, 0.3, 0.1], [0.3, 0.3, 1.0, 0.2], [0.2, 0.1, 0.2, 1.0]]
+)
 
 
 class Mistake(NamedTuple):
@@ -49,7 +52,14 @@ Make = Callable[[np.ndarray, np.random.Generator], Mistake]
 def table(rng: np.random.Generator, rows: int = ROWS) -> np.ndarray:
     """Return incomes, ages, whole hours and a score."""
     g = rng.normal(size=(rows, 4)) @ np.linalg.cholesky(K).T
-    return np.column_stack([np.exp(10.0 + 0.6 * g[:, 0]), 40.0 + 12.0 * g[:, 1], np.round(30.0 + 10.0 * g[:, 2]) + 0.0, g[:, 3]])
+    return np.column_stack(
+        [
+            np.exp(10.0 + 0.6 * g[:, 0]),
+            40.0 + 12.0 * g[:, 1],
+            np.round(30.0 + 10.0 * g[:, 2]) + 0.0,
+            g[:, 3],
+        ]
+    )
 
 
 def linear_truth(X: np.ndarray, value: np.ndarray, level: np.ndarray) -> np.ndarray:
@@ -64,14 +74,28 @@ def linear_truth(X: np.ndarray, value: np.ndarray, level: np.ndarray) -> np.ndar
     return np.diag(left).reshape(n, N).mean(axis=0)
 
 
-def bayes_truth(copies: list[np.ndarray], X: np.ndarray, log_density: Callable[..., np.ndarray], columns: int = 1) -> np.ndarray:
+def bayes_truth(
+    copies: list[np.ndarray],
+    X: np.ndarray,
+    log_density: Callable[..., np.ndarray],
+    columns: int = 1,
+) -> np.ndarray:
     """Return the share that Bayes' rule leaves, from 40,000 fresh records and the true density of noise in deviations."""
-    fresh, rows, s = table(np.random.default_rng(HIDDEN + 99), 40_000), slice(0, ROWS, 20), X.std(axis=0)
+    fresh, rows, s = (
+        table(np.random.default_rng(HIDDEN + 99), 40_000),
+        slice(0, ROWS, 20),
+        X.std(axis=0),
+    )
     found = np.zeros(X.shape[1])
     for j in range(0, X.shape[1], columns):
         here = slice(j, j + columns)
         for part in np.array_split(np.arange(ROWS)[rows], 20):
-            log = sum(log_density((copy[part, None, here] - fresh[None, :, here]) / s[here], fresh[None, :, here]) for copy in copies)
+            log = sum(
+                log_density(
+                    (copy[part, None, here] - fresh[None, :, here]) / s[here], fresh[None, :, here]
+                )
+                for copy in copies
+            )
             w = np.exp(log - log.max(axis=1, keepdims=True))
             estimate = np.einsum("tc,cd->td", w / w.sum(axis=1, keepdims=True), fresh[:, here])
             found[here] += ((estimate - X[part, here]) ** 2 / s[here] ** 2).sum(axis=0)
@@ -79,7 +103,9 @@ def bayes_truth(copies: list[np.ndarray], X: np.ndarray, log_density: Callable[.
 
 
 def two_points(z: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return np.logaddexp(-0.5 * ((z[..., 0] - LEVEL) / 0.05) ** 2, -0.5 * ((z[..., 0] + LEVEL) / 0.05) ** 2)
+    return np.logaddexp(
+        -0.5 * ((z[..., 0] - LEVEL) / 0.05) ** 2, -0.5 * ((z[..., 0] + LEVEL) / 0.05) ** 2
+    )
 
 
 def student(z: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -100,7 +126,10 @@ def ring(z: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 
 def gross(z: np.ndarray, x: np.ndarray) -> np.ndarray:
-    return np.logaddexp(np.log(0.8 / 0.3) - 0.5 * (z[..., 0] / 0.3) ** 2, np.log(0.2 / 3.0) - 0.5 * (z[..., 0] / 3.0) ** 2)
+    return np.logaddexp(
+        np.log(0.8 / 0.3) - 0.5 * (z[..., 0] / 0.3) ** 2,
+        np.log(0.2 / 3.0) - 0.5 * (z[..., 0] / 3.0) ** 2,
+    )
 
 
 def mistakes() -> dict[str, Make]:
@@ -108,14 +137,21 @@ def mistakes() -> dict[str, Make]:
     shape, n, half = (ROWS, 4), ROWS, ROWS // 2
     own, nothing = np.arange(4), np.zeros(4)
 
-    def of(draw: Callable[[np.random.Generator], list[np.ndarray]], truth: Callable[[np.ndarray], np.ndarray] | np.ndarray) -> Make:
+    def of(
+        draw: Callable[[np.random.Generator], list[np.ndarray]],
+        truth: Callable[[np.ndarray], np.ndarray] | np.ndarray,
+    ) -> Make:
         def made(X: np.ndarray, rng: np.random.Generator) -> Mistake:
             copies = [X + X.std(axis=0) * z for z in draw(rng)]
             return Mistake(copies, truth(X) if callable(truth) else truth)
 
         return made
 
-    def by_density(draw: Callable[[np.random.Generator], list[np.ndarray]], law: Callable[..., np.ndarray], columns: int = 1) -> Make:
+    def by_density(
+        draw: Callable[[np.random.Generator], list[np.ndarray]],
+        law: Callable[..., np.ndarray],
+        columns: int = 1,
+    ) -> Make:
         def made(X: np.ndarray, rng: np.random.Generator) -> Mistake:
             copies = [X + X.std(axis=0) * z for z in draw(rng)]
             return Mistake(copies, bayes_truth(copies, X, law, columns))
@@ -124,7 +160,9 @@ def mistakes() -> dict[str, Make]:
 
     def circles(rng: np.random.Generator) -> np.ndarray:
         angle, r = rng.uniform(0, 2 * np.pi, (2, n)), rng.uniform(1.5, 1.8, (2, n))
-        return np.column_stack([part for a, b in zip(angle, r, strict=True) for part in (b * np.cos(a), b * np.sin(a))])
+        return np.column_stack(
+            [part for a, b in zip(angle, r, strict=True) for part in (b * np.cos(a), b * np.sin(a))]
+        )
 
     def shifted(rng: np.random.Generator) -> list[np.ndarray]:
         stream = LEVEL * rng.normal(size=n + 150)
@@ -134,12 +172,16 @@ def mistakes() -> dict[str, Make]:
         e = LEVEL * rng.normal(size=shape)
         return [e, np.vstack([e[:half], e[half + 1 :], LEVEL * rng.normal(size=(1, 4))])]
 
-    def scaled(rng: np.random.Generator, move: Callable[[np.ndarray], np.ndarray]) -> list[np.ndarray]:
+    def scaled(
+        rng: np.random.Generator, move: Callable[[np.ndarray], np.ndarray]
+    ) -> list[np.ndarray]:
         e = LEVEL * rng.normal(size=shape)
         return [e, 1.5 * move(e)]
 
     def blocks(e: np.ndarray) -> np.ndarray:
-        return e.reshape(-1, 100, 4)[np.random.default_rng(HIDDEN).permutation(ROWS // 100)].reshape(shape)
+        return e.reshape(-1, 100, 4)[
+            np.random.default_rng(HIDDEN).permutation(ROWS // 100)
+        ].reshape(shape)
 
     def python(rng: np.random.Generator) -> list[np.ndarray]:
         draw = random.Random(123).gauss
@@ -155,13 +197,17 @@ def mistakes() -> dict[str, Make]:
                 bits = int.from_bytes(hashlib.sha256(f"salt {value}".encode()).digest()[:8], "big")
                 return LEVEL * 3**0.5 * (2.0 * bits / 2.0**64 - 1.0)
 
-            return Mistake([X + X.std(axis=0) * np.vectorize(by_hash)(X)], nothing, unreachable=not reachable)
+            return Mistake(
+                [X + X.std(axis=0) * np.vectorize(by_hash)(X)], nothing, unreachable=not reachable
+            )
 
         return made
 
     def rounded_table(made: Make) -> Make:
         def on_rounded(X: np.ndarray, rng: np.random.Generator) -> Mistake:
-            X[:] = np.column_stack([np.round(X[:, 0], -3), np.round(X[:, 1]), X[:, 2], np.round(X[:, 3], 1) + 0.0])
+            X[:] = np.column_stack(
+                [np.round(X[:, 0], -3), np.round(X[:, 1]), X[:, 2], np.round(X[:, 3], 1) + 0.0]
+            )
             return made(X, rng)
 
         return on_rounded
@@ -180,17 +226,25 @@ def mistakes() -> dict[str, Make]:
 
     def rounded_later(X: np.ndarray, rng: np.random.Generator) -> Mistake:
         def rounded(Y: np.ndarray) -> np.ndarray:
-            return np.column_stack([np.round(column, digits) for column, digits in zip(Y.T, (-1, 1, 0, 2), strict=True)])
+            return np.column_stack(
+                [
+                    np.round(column, digits)
+                    for column, digits in zip(Y.T, (-1, 1, 0, 2), strict=True)
+                ]
+            )
 
         X[:] = rounded(X)
         copies = [X + X.std(axis=0) * z for z in scaled(rng, lambda e: np.roll(e, 11, axis=0))]
         return Mistake([rounded(Y) for Y in copies], nothing)
 
-    def linked(value: np.ndarray, level: np.ndarray | float = LEVEL) -> Callable[[np.ndarray], np.ndarray]:
+    def linked(
+        value: np.ndarray, level: np.ndarray | float = LEVEL
+    ) -> Callable[[np.ndarray], np.ndarray]:
         return lambda X: linear_truth(X, value[None], np.array(level))
 
     def half_left(X: np.ndarray) -> np.ndarray:
-        return 0.5 * linked(own[None])(X)  # copies are equal before the added record, and determine all after it
+        # copies are equal before the added record, and determine all after it
+        return 0.5 * linked(own[None])(X)
 
     def points(rng: np.random.Generator) -> np.ndarray:
         return LEVEL * rng.choice([-1.0, 1.0], shape) + 0.05 * rng.normal(size=shape)
@@ -209,37 +263,66 @@ def mistakes() -> dict[str, Make]:
     return {
         "np.random.seed(42), normal": of(lambda rng: legacy(42, 1), nothing),
         "16-bit seed, three copies in one stream": of(lambda rng: legacy(51_966, 3), nothing),
-        "default_rng(seed + i) for copy i": of(lambda rng: [noise(np.random.default_rng(2024 + i)) for i in (0, 1)], nothing),
+        "default_rng(seed + i) for copy i": of(
+            lambda rng: [noise(np.random.default_rng(2024 + i)) for i in (0, 1)], nothing
+        ),
         "date as seed, Laplace, column by column": of(dates, nothing),
         "Python's random, seed 123": of(python, nothing),
         "one stream read by four columns": of(shifted, linked(stream)),
-        "four workers with one seed": of(lambda rng: [np.tile(noise(rng, n // 4), (4, 1))], linked(np.tile(own, (4, 1)))),
-        "one seed for each of 50 groups": of(lambda rng: [np.tile(noise(rng, n // 50), (50, 1))], linked(np.tile(own, (50, 1)))),
-        "pool of 1,000 values": of(
-            lambda rng: [LEVEL * rng.normal(size=1_000)[rng.integers(0, 1_000, shape)]], np.full(4, 1.0 / (40.0 + LEVEL**-2))
+        "four workers with one seed": of(
+            lambda rng: [np.tile(noise(rng, n // 4), (4, 1))], linked(np.tile(own, (4, 1)))
         ),
-        "noise repeats every 37 rows": of(lambda rng: [np.resize(noise(rng, 37), shape)], np.full(4, 37.0 / n)),
+        "one seed for each of 50 groups": of(
+            lambda rng: [np.tile(noise(rng, n // 50), (50, 1))], linked(np.tile(own, (50, 1)))
+        ),
+        "pool of 1,000 values": of(
+            lambda rng: [LEVEL * rng.normal(size=1_000)[rng.integers(0, 1_000, shape)]],
+            np.full(4, 1.0 / (40.0 + LEVEL**-2)),
+        ),
+        "noise repeats every 37 rows": of(
+            lambda rng: [np.resize(noise(rng, 37), shape)], np.full(4, 37.0 / n)
+        ),
         "re-run after one record was added": of(added, half_left),
         "hash of rounded values as noise": rounded_table(hashed(True)),
         "hash of unrounded values as noise": hashed(False),
         "geomasking in two columns, one copy": by_density(lambda rng: [circles(rng)], ring, 2),
-        "geomasking in two columns, two copies": by_density(lambda rng: [circles(rng), circles(rng)], ring, 2),
-        "uniform noise in eight copies": by_density(lambda rng: [LEVEL * 3**0.5 * rng.uniform(-1, 1, shape) for _ in range(8)], box),
+        "geomasking in two columns, two copies": by_density(
+            lambda rng: [circles(rng), circles(rng)], ring, 2
+        ),
+        "uniform noise in eight copies": by_density(
+            lambda rng: [LEVEL * 3**0.5 * rng.uniform(-1, 1, shape) for _ in range(8)], box
+        ),
         "balanced pairs of rows": of(
-            lambda rng: [np.repeat(noise(rng, half), 2, axis=0) * np.resize(signs, (n, 1))], linked(pairs, LEVEL * signs)
+            lambda rng: [np.repeat(noise(rng, half), 2, axis=0) * np.resize(signs, (n, 1))],
+            linked(pairs, LEVEL * signs),
         ),
         "the same noise scaled": of(lambda rng: scaled(rng, lambda e: e), nothing),
         "noise reversed": of(lambda rng: scaled(rng, lambda e: e[::-1]), nothing),
         "noise permuted by blocks": of(lambda rng: scaled(rng, blocks), nothing),
         "noise sorted in file order": of(lambda rng: [np.sort(noise(rng), axis=0)], nothing),
-        "antithetic halves": of(lambda rng: [np.kron(signs, noise(rng, half))], linked(pairs, LEVEL * signs)),
-        "two-point noise with jitter, two copies": by_density(lambda rng: [points(rng), points(rng)], two_points),
-        "Student noise, three copies": by_density(lambda rng: [0.9 * rng.standard_t(3, shape) for _ in range(3)], student),
-        "exclusion zone, three copies": by_density(lambda rng: [beyond(rng) for _ in range(3)], outside),
-        "a fifth of gross errors": by_density(lambda rng: [np.where(rng.random(shape) < 0.2, 3.0, 0.3) * rng.normal(size=shape)], gross),
+        "antithetic halves": of(
+            lambda rng: [np.kron(signs, noise(rng, half))], linked(pairs, LEVEL * signs)
+        ),
+        "two-point noise with jitter, two copies": by_density(
+            lambda rng: [points(rng), points(rng)], two_points
+        ),
+        "Student noise, three copies": by_density(
+            lambda rng: [0.9 * rng.standard_t(3, shape) for _ in range(3)], student
+        ),
+        "exclusion zone, three copies": by_density(
+            lambda rng: [beyond(rng) for _ in range(3)], outside
+        ),
+        "a fifth of gross errors": by_density(
+            lambda rng: [np.where(rng.random(shape) < 0.2, 3.0, 0.3) * rng.normal(size=shape)],
+            gross,
+        ),
         "coarse steps, then noise": steps,
-        "noise reused for two columns": of(lambda rng: [noise(rng)[:, [0, 0, 2, 3]]], linked(np.array([[0, 0, 1, 2]]))),
-        "one number for all columns of a row": of(lambda rng: [np.repeat(noise(rng)[:, :1], 4, axis=1)], linked(0 * own[None])),
+        "noise reused for two columns": of(
+            lambda rng: [noise(rng)[:, [0, 0, 2, 3]]], linked(np.array([[0, 0, 1, 2]]))
+        ),
+        "one number for all columns of a row": of(
+            lambda rng: [np.repeat(noise(rng)[:, :1], 4, axis=1)], linked(0 * own[None])
+        ),
         "noise of a copy moved by 11 rows, all rounded": rounded_later,
     }
 
@@ -247,20 +330,43 @@ def mistakes() -> dict[str, Make]:
 def audited(X: np.ndarray, copies: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, str, str]:
     """Return the least share of each attribute before and after, the verdict of `exposure` and the cause that it names."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, values in (("original", X), *((f"copy-{number}", copy) for number, copy in enumerate(copies))):
-            pd.DataFrame(values, columns=list("abcd")).to_csv(Path(folder) / f"{name}.csv", index=False)
+        for name, values in (
+            ("original", X),
+            *((f"copy-{number}", copy) for number, copy in enumerate(copies)),
+        ):
+            pd.DataFrame(values, columns=list("abcd")).to_csv(
+                Path(folder) / f"{name}.csv", index=False
+            )
         files = [str(Path(folder) / f"copy-{number}.csv") for number in range(len(copies))]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = auditor.run({
-                "data": {"source": str(Path(folder) / "original.csv")},
-                "schemes": [{"name": "published", "copies": files, "aligned": True}],
-                "attacks": ["llse", "map-estimate"], "knowledge": ["perfect"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
-                "coalitions": [[copy + 1] for copy in range(len(copies))] + ([list(range(1, len(copies) + 1))] if len(copies) > 1 else []),
-            })  # fmt: skip
-    records = [r for r in result.measurements if r.metric == "normalized_error" and r.attribute != "*" and r.value is not None]
+            result = auditor.run(
+                {
+                    "data": {"source": str(Path(folder) / "original.csv")},
+                    "schemes": [{"name": "published", "copies": files, "aligned": True}],
+                    "attacks": ["llse", "map-estimate"],
+                    "knowledge": ["perfect"],
+                    "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
+                    "coalitions": [[copy + 1] for copy in range(len(copies))]
+                    + ([list(range(1, len(copies) + 1))] if len(copies) > 1 else []),
+                }
+            )
+    records = [
+        r
+        for r in result.measurements
+        if r.metric == "normalized_error" and r.attribute != "*" and r.value is not None
+    ]
     before, after = (
-        np.array([min(r.value for r in records if r.attribute == name and (knowing or r.attack not in KNOWING)) for name in "abcd"])
+        np.array(
+            [
+                min(
+                    r.value
+                    for r in records
+                    if r.attribute == name and (knowing or r.attack not in KNOWING)
+                )
+                for name in "abcd"
+            ]
+        )
         for knowing in (False, True)
     )
     causes = [r for r in records if r.reason and r.value <= after["abcd".index(r.attribute)] + 1e-3]
@@ -295,7 +401,10 @@ def report_mistakes(word: str) -> None:
         copies, truth, unreachable = make(X, rng)
         before, after, verdict, cause = audited(X, copies)
         shares = f"{truth.mean():.3f} | {before.mean():.3f} | {ratio(before, truth):.1f} | {after.mean():.3f} | {ratio(after, truth):.1f}"
-        print(f"| {name} | {shares} | {verdict} | {'nothing general can reach it' if unreachable else cause} |", flush=True)
+        print(
+            f"| {name} | {shares} | {verdict} | {'nothing general can reach it' if unreachable else cause} |",
+            flush=True,
+        )
 
 
 def report_honest() -> None:
@@ -307,34 +416,54 @@ def report_honest() -> None:
                 rng = np.random.default_rng(HIDDEN + 1_000 + releases)
                 X = honest_table(number, rng)
                 s = X.std(axis=0)
-                draws = [rng.standard_t(4, X.shape) if law == "standard_t" else getattr(rng, law)(size=X.shape) for _ in range(2)]
+                draws = [
+                    rng.standard_t(4, X.shape)
+                    if law == "standard_t"
+                    else getattr(rng, law)(size=X.shape)
+                    for _ in range(2)
+                ]
                 copies = [X + level * s * z for level, z in zip((0.6, 1.0), draws, strict=True)]
                 if digits is not None:
                     X, *copies = (np.round(part / s, digits) for part in (X, *copies))
                 coalitions = [(1,), (2,), (1, 2)]
-                found = [*coincidences(X, copies, coalitions), *known_generators(X, copies, coalitions)]
+                found = [
+                    *coincidences(X, copies, coalitions),
+                    *known_generators(X, copies, coalitions),
+                ]
                 alarms += bool(found)
                 for one in noise_density(X, copies, coalitions):
-                    line = line_squares(X, [copies[copy - 1] for copy in one.coalition]).mean(axis=0) / X.var(axis=0)
-                    worst = max(worst, float(((one.left - line) / np.maximum(one.std_error, 1e-12)).max()))
+                    line = line_squares(X, [copies[copy - 1] for copy in one.coalition]).mean(
+                        axis=0
+                    ) / X.var(axis=0)
+                    worst = max(
+                        worst, float(((one.left - line) / np.maximum(one.std_error, 1e-12)).max())
+                    )
                 releases += 1
-    print(f"{releases} honest releases: {alarms} false alarms; the density is at most {worst:.1f} standard errors worse than a line")
+    print(
+        f"{releases} honest releases: {alarms} false alarms; the density is at most {worst:.1f} standard errors worse than a line"
+    )
 
 
 def honest_table(number: int, rng: np.random.Generator) -> np.ndarray:
     """Return a normal, skewed, sorted, whole-numbered or heavy-tailed table."""
     X = table(rng, 5_000)
     return [
-        lambda: rng.normal(size=X.shape) @ np.linalg.cholesky(K).T, lambda: X, lambda: X[np.argsort(X[:, 0])],
-        lambda: np.round(X / X.std(axis=0) * 10.0), lambda: rng.standard_t(3, X.shape),
-    ][number]()  # fmt: skip
+        lambda: rng.normal(size=X.shape) @ np.linalg.cholesky(K).T,
+        lambda: X,
+        lambda: X[np.argsort(X[:, 0])],
+        lambda: np.round(X / X.std(axis=0) * 10.0),
+        lambda: rng.standard_t(3, X.shape),
+    ][number]()
 
 
 def report_time() -> None:
     """Print the processor time of each attack on an honest release of 10,000 rows, four columns and three copies."""
     rng = np.random.default_rng(HIDDEN)
     X = table(rng)
-    copies, coalitions = [X + level * X.std(axis=0) * rng.normal(size=X.shape) for level in (0.5, 1.0, 1.5)], [(1,), (2,), (3,), (1, 2, 3)]
+    copies, coalitions = (
+        [X + level * X.std(axis=0) * rng.normal(size=X.shape) for level in (0.5, 1.0, 1.5)],
+        [(1,), (2,), (3,), (1, 2, 3)],
+    )
     for attack in (coincidences, noise_density, known_generators, known_generators):
         start = time.process_time()
         attack(X, copies, coalitions)

@@ -2,7 +2,8 @@
 
     python -m benchmarks.kills [--rounds 100] [--seed 1] [--write docs/evidence/kills.md] [SCENARIO ...]
 
-In each round a run on two processes is started afresh and disturbed at a random moment, by each of these in turn:
+In each round a run on two processes is started afresh and disturbed at a random moment, by each of
+these in turn:
 
 - SIGKILL to the program, to one of its workers, or to all of them at once;
 - SIGTERM, SIGINT (Ctrl-C) or SIGHUP (the terminal is closed) to the program;
@@ -10,14 +11,15 @@ In each round a run on two processes is started afresh and disturbed at a random
 - the file system of its output is too small (a tmpfs, where this may be mounted);
 - another run is told to write to the same folder.
 
-A disturbed run must end by itself, without a traceback, and with status 0 or 1 only if its results are there. Then the same command is
-run with ``--resume`` until it ends: ``results.parquet`` must be the same bytes as the undisturbed run's, and ``results.json`` the same but
-for start and duration. Exit status 1 if any round breaks one of these.
+A disturbed run must end by itself, without a traceback, and with status 0 or 1 only if its results
+are there. Then the same command is run with ``--resume`` until it ends: ``results.parquet`` must be
+the same bytes as the undisturbed run's, and ``results.json`` the same but for start and duration.
+Exit status 1 if any round breaks one of these.
 
-Without a scenario, those beside this file take turns: numbers in memory, categories and numbers that stay in their files, attempts that go
-through all of a file, records that are gone through one by one (k-anonymity, rotations, filters), and published copies. Tables of files
-stay in them, however small.
-"""
+Without a scenario, those beside this file take turns: numbers in memory, categories and numbers
+that stay in their files, attempts that go through all of a file, records that are gone through one
+by one (k-anonymity, rotations, filters), and published copies. Tables of files stay in them,
+however small."""
 
 from __future__ import annotations
 
@@ -45,16 +47,20 @@ SCENARIOS = sorted(Path(__file__).parent.glob("kills_*.yaml"))
 RECORDS = 200_000
 """In the file that `kills_categories.yaml` names: four blocks, and so four tasks in a pass."""
 NUMBERS = 3_000_000
-"""Records of two numbers in the file that `kills_passes.yaml` names, 23 tasks in a pass; `kills_attempts.yaml` takes a part of them."""
+"""Records of two numbers in the file that `kills_passes.yaml` names, 23 tasks in a pass;
+`kills_attempts.yaml` takes a part of them."""
 PEOPLE = 4_000
 """Records in the files that `kills_published.yaml` names."""
 LEAST_SPAN = 0.5
-"""Seconds in which a moment is drawn at least: start and end of a run differ by as much from time to time."""
+"""Seconds in which a moment is drawn at least: start and end of a run differ by as much from time
+to time."""
 MOST_MISSES = 40
-"""Moments drawn in one round at most: a run that cannot be hit is a fault, and no reason to go on for ever."""
+"""Moments drawn in one round at most: a run that cannot be hit is a fault, and no reason to go on
+for ever."""
 MOST_RESUMES = 5
 MOST_NARROW = 5
-"""Of these, how many within the least span before it is looked elsewhere: what can be disturbed may be a small part of it."""
+"""Of these, how many within the least span before it is looked elsewhere: what can be disturbed may
+be a small part of it."""
 LONGEST = 240.0
 """Seconds after which a run counts as hung."""
 TOO_EARLY, TOO_LATE = "too early", "too late"
@@ -83,16 +89,29 @@ class Run:
     def begin(cls, scenario: Path, output: Path, draw: random.Random, *more: str) -> Run:
         """Start it, in a session of its own."""
         program = subprocess.Popen(
-            _command(scenario, output, *more), env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            _command(scenario, output, *more),
+            env=_environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
             start_new_session=True,
-        )  # fmt: skip
+        )
         return cls(scenario, output, draw, program)
 
     def workers(self) -> list[int]:
         """Return its processes that work: not the trackers of resources that joblib and Python start beside them."""
-        listed = subprocess.run(["ps", "-o", "pid=,args=", "-g", str(self.program.pid)], capture_output=True, text=True, check=False).stdout
+        listed = subprocess.run(
+            ["ps", "-o", "pid=,args=", "-g", str(self.program.pid)],
+            capture_output=True,
+            text=True,
+            check=False,
+        ).stdout
         rows = [line.split(maxsplit=1) for line in listed.splitlines()]
-        return [int(row[0]) for row in rows if len(row) == 2 and "tracker" not in row[1] and int(row[0]) != self.program.pid]
+        return [
+            int(row[0])
+            for row in rows
+            if len(row) == 2 and "tracker" not in row[1] and int(row[0]) != self.program.pid
+        ]
 
     def ended(self, *expected: int) -> None:
         """Wait for the end, and note what must not be: a hang, a traceback, another status than expected, promised results missing."""
@@ -108,12 +127,16 @@ class Run:
             self.faults.append("traceback")
         if self.status not in expected:
             self.faults.append(f"status {self.status}")
-        if self.status in (0, 1) and not (self.output / self.scenario.stem / "results.json").exists():
+        if (
+            self.status in (0, 1)
+            and not (self.output / self.scenario.stem / "results.json").exists()
+        ):
             self.faults.append(f"status {self.status} without results")
 
 
 Disturbance = Callable[[Run], str]
-"""Disturbs a run that is under way and waits for its end; returns why it did not, empty if it did."""
+"""Disturbs a run that is under way and waits for its end; returns why it did not, empty if it
+did."""
 
 
 def kill_program(run: Run) -> str:
@@ -144,13 +167,14 @@ def kill_all(run: Run) -> str:
 def signalled(number: signal.Signals, *expected: int) -> Disturbance:
     """Return what sends a signal to the program.
 
-    Before the program has set its handlers, and once it has given them back, the system's own end it. That is no fault where a run has
-    nothing in its folder yet, or its results: there was nothing to disturb.
-    """
+    Before the program has set its handlers, and once it has given them back, the system's own end
+    it. That is no fault where a run has nothing in its folder yet, or its results: there was
+    nothing to disturb."""
 
     def disturb(run: Run) -> str:
         run.program.send_signal(number)
-        run.ended(*expected, -number, 0, 1)  # one that comes while results are written waits, and finds all finished
+        # one that comes while results are written waits, and finds all finished
+        run.ended(*expected, -number, 0, 1)
         if run.status != -number or -number in expected:
             return ""
         folder = run.output / run.scenario.stem
@@ -237,7 +261,8 @@ class Tally:
     Attributes
     ----------
     rounds, identical : Counter of (str, str)
-        By scenario and disturbance: how many, and how many without any fault whose results were those of the undisturbed run.
+        By scenario and disturbance: how many, and how many without any fault whose results were
+        those of the undisturbed run.
     reused, parts : list of int
         Tasks, and parts of tasks, that resumed runs found finished.
     faults : list of str
@@ -260,13 +285,15 @@ class Tally:
         rows = [["", *names], ["---"] * (len(names) + 1)]
         rows += [[kind, *(self._cell((name, kind)) for name in names)] for kind in kinds]
         reused = f"{min(self.reused)} to {max(self.reused)}" if self.reused else "none"
-        return "\n".join([
-            *("| " + " | ".join(row) + " |" for row in rows),
-            "",
-            f"{self.identical.total()} of {self.rounds.total()} rounds without a fault and with the undisturbed run's results. "
-            f"Resumed runs found {reused} tasks finished, and up to {max(self.parts, default=0)} parts of others.",
-            *self.faults,
-        ])  # fmt: skip
+        return "\n".join(
+            [
+                *("| " + " | ".join(row) + " |" for row in rows),
+                "",
+                f"{self.identical.total()} of {self.rounds.total()} rounds without a fault and with the undisturbed run's results. "
+                f"Resumed runs found {reused} tasks finished, and up to {max(self.parts, default=0)} parts of others.",
+                *self.faults,
+            ]
+        )
 
     def _cell(self, key: tuple[str, str]) -> str:
         return f"{self.identical[key]} of {self.rounds[key]}" if self.rounds[key] else "–"
@@ -285,7 +312,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tally = disturb_and_resume(scenarios, Path(folder), asked.rounds, asked.seed)
     print(tally)
     if asked.write is not None:
-        asked.write.write_text(f"{PAGE.format(command=f'--rounds {asked.rounds} --seed {asked.seed}')}\n{tally}\n", encoding="utf-8")
+        asked.write.write_text(
+            f"{PAGE.format(command=f'--rounds {asked.rounds} --seed {asked.seed}')}\n{tally}\n",
+            encoding="utf-8",
+        )
     return int(not tally.whole)
 
 
@@ -299,14 +329,23 @@ counts are of rounds in which nothing went wrong and the results were, byte for 
 def shipped(folder: Path) -> list[Path]:
     """Put the scenarios that come with this file into a folder, with the files that they name; return their paths."""
     draw = np.random.default_rng(51)
-    salary, disease = np.exp(draw.standard_normal(RECORDS) + 10).round(), draw.choice(["cold", "flu", "HIV", "none"], RECORDS)
-    pd.DataFrame({"salary": salary, "disease": disease}).to_parquet(folder / "people.parquet", row_group_size=49_999)
+    salary, disease = (
+        np.exp(draw.standard_normal(RECORDS) + 10).round(),
+        draw.choice(["cold", "flu", "HIV", "none"], RECORDS),
+    )
+    pd.DataFrame({"salary": salary, "disease": disease}).to_parquet(
+        folder / "people.parquet", row_group_size=49_999
+    )
     strong = draw.standard_normal((NUMBERS, 1))
     numbers = pd.DataFrame(strong + draw.standard_normal((NUMBERS, 2)), columns=["first", "second"])
     numbers.to_parquet(folder / "numbers.parquet", row_group_size=99_999)
     original = draw.standard_normal((PEOPLE, 2))
     noise = np.cumsum(np.sqrt([[[0.25]], [[0.75]]]) * draw.standard_normal((2, PEOPLE, 2)), axis=0)
-    for name, rows in (("original", original), ("copy-1", original + noise[0]), ("copy-2", original + noise[1])):
+    for name, rows in (
+        ("original", original),
+        ("copy-1", original + noise[0]),
+        ("copy-2", original + noise[1]),
+    ):
         pd.DataFrame(rows, columns=["first", "second"]).to_csv(folder / f"{name}.csv", index=False)
     return [Path(shutil.copy(path, folder)) for path in SCENARIOS]
 
@@ -332,13 +371,22 @@ class Undisturbed:
 
 
 def disturb_and_resume(
-    scenarios: Sequence[Path], folder: Path, rounds: int, seed: int, kinds: Sequence[str] = tuple(DISTURBANCES)
+    scenarios: Sequence[Path],
+    folder: Path,
+    rounds: int,
+    seed: int,
+    kinds: Sequence[str] = tuple(DISTURBANCES),
 ) -> Tally:
     """Return the tally of so many rounds; each scenario has every kind of disturbance in turn."""
     draw, tally = random.Random(seed), Tally()
-    undisturbed = {scenario: Undisturbed.of(scenario, folder / "undisturbed") for scenario in scenarios}
+    undisturbed = {
+        scenario: Undisturbed.of(scenario, folder / "undisturbed") for scenario in scenarios
+    }
     for number in range(rounds):
-        kind, scenario = kinds[number % len(kinds)], scenarios[number // len(kinds) % len(scenarios)]
+        kind, scenario = (
+            kinds[number % len(kinds)],
+            scenarios[number // len(kinds) % len(scenarios)],
+        )
         key, output = (scenario.stem.removeprefix("kills_"), kind), folder / f"round-{number}"
         size = draw.randrange(8192, undisturbed[scenario].size) if kind == FULL else None
         with _small(output, size) as mounted:
@@ -355,14 +403,20 @@ def disturb_and_resume(
         tally.rounds[key] += 1
         tally.identical[key] += not (run.faults or differs)
         told = f"round {number}, {' × '.join(key)} after {after:.1f} s, status {run.status}"
-        print(f"{told}: {', '.join([*run.faults, *differs]) or 'identical'}", file=sys.stderr, flush=True)
+        print(
+            f"{told}: {', '.join([*run.faults, *differs]) or 'identical'}",
+            file=sys.stderr,
+            flush=True,
+        )
         if run.faults or differs:
             tally.faults.append(f"- {told}: " + ", ".join([*run.faults, *differs]))
         shutil.rmtree(output, ignore_errors=True)
     return tally
 
 
-def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random) -> tuple[Run, float]:
+def _disturbed(
+    scenario: Path, output: Path, kind: str, seconds: float, draw: random.Random
+) -> tuple[Run, float]:
     """Return a run that was disturbed, and after how long; one that is hit too early or too late is none, and another is begun."""
     earliest, latest, narrow = 0.0, seconds, 0
     for _ in range(MOST_MISSES):
@@ -379,7 +433,9 @@ def _disturbed(scenario: Path, output: Path, kind: str, seconds: float, draw: ra
             return run, after
         earliest, latest = (after, latest) if missed == TOO_EARLY else (earliest, after)
         narrow = narrow + 1 if latest - earliest < LEAST_SPAN else 0
-        if narrow == MOST_NARROW:  # a run that had hardly begun where others have ended: the pace changed, and these bounds say nothing
+        # a run that had hardly begun where others have ended: the pace changed, and these bounds
+        # say nothing
+        if narrow == MOST_NARROW:
             earliest, latest, narrow = 0.0, max(seconds, 2 * after), 0
     run.faults.append(f"never hit in {MOST_MISSES} runs")
     return run, after
@@ -392,7 +448,11 @@ def _small(output: Path, size: int | None) -> Iterator[bool]:
         yield False
         return
     output.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(output)], capture_output=True, check=False)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(output)],
+        capture_output=True,
+        check=False,
+    )
     try:
         yield done.returncode == 0
     finally:
@@ -414,10 +474,21 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int | None:
     """Resume until the run ends by itself; return its exit status."""
     for _ in range(MOST_RESUMES):
         command = _command(scenario, output, "--resume")
-        done = subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False, timeout=LONGEST)
+        done = subprocess.run(
+            command,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=LONGEST,
+        )
         told = [line for line in done.stderr.splitlines() if "resumed: " in line]
         tally.reused += [int(line.partition("resumed: ")[2].split()[0]) for line in told]
-        tally.parts += [int(line.partition(" finished already, and ")[2].split()[0]) for line in told if " finished already, and " in line]
+        tally.parts += [
+            int(line.partition(" finished already, and ")[2].split()[0])
+            for line in told
+            if " finished already, and " in line
+        ]
         if done.returncode in (0, 1):
             break
     return done.returncode
@@ -425,7 +496,11 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int | None:
 
 def _outcome(status: int | None, folder: Path) -> dict[str, object]:
     """Return everything that must be the same: all but what the clock says."""
-    document = json.loads((folder / "results.json").read_text()) if (folder / "results.json").exists() else {}
+    document = (
+        json.loads((folder / "results.json").read_text())
+        if (folder / "results.json").exists()
+        else {}
+    )
     for field_ in ("start", "duration"):
         document.get("provenance", {}).pop(field_, None)
     parquet = folder / "results.parquet"

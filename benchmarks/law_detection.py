@@ -44,7 +44,10 @@ def detection(rows: Sequence[int], releases: int, only: str) -> Iterator[str]:
             continue
         cells = []
         for place, n in enumerate(rows):
-            least = sorted((holm_least(fault.tests(n, seed)) for seed in range(1, releases + 1)), key=lambda one: one[0])
+            least = sorted(
+                (holm_least(fault.tests(n, seed)) for seed in range(1, releases + 1)),
+                key=lambda one: one[0],
+            )
             p, test = least[len(least) // 2]
             found[place] += p <= LEVEL
             cells.append(f"{p:.0e} {test.statistic}" if p <= LEVEL else f"*{p:.0e}*")
@@ -60,9 +63,16 @@ def false_alarms(releases: int, seed: int) -> Iterator[str]:
         kind, grid = KINDS[rng.integers(len(KINDS))], list(GRIDS)[rng.integers(len(GRIDS))]
         n = min(int(rng.choice(ROWS_OF_HONEST)), WIDEST if kind == "wide" else 10**9)
         plugin = registry.get("scheme", scheme)
-        exact = plugin.on_lattice or scheme in ("multiplicative-noise", "rotation", "rotation-noise")  # no grid is looked for in these
+        # no grid is looked for in these
+        exact = plugin.on_lattice or scheme in (
+            "multiplicative-noise",
+            "rotation",
+            "rotation-noise",
+        )
         try:
-            tests = honest(scheme, levels, parameters, kind, n, seed * 10**6 + k, "none" if exact else grid)
+            tests = honest(
+                scheme, levels, parameters, kind, n, seed * 10**6 + k, "none" if exact else grid
+            )
         except DataError:  # a column that is constant in so few rows
             refused += 1
             continue
@@ -72,7 +82,9 @@ def false_alarms(releases: int, seed: int) -> Iterator[str]:
             p["all together (Holm)"].append(holm_least(tests)[0])
     yield f"{releases:,} releases, {refused} refused for a constant column."
     yield ""
-    yield "| statistic | releases | " + " | ".join(f"p ≤ {level:g}" for level in ALARM_LEVELS) + " |"
+    yield (
+        "| statistic | releases | " + " | ".join(f"p ≤ {level:g}" for level in ALARM_LEVELS) + " |"
+    )
     yield "| --- | --- |" + " --- |" * len(ALARM_LEVELS)
     for statistic, values in sorted(p.items()):
         shares = [f"{np.mean(np.array(values) <= level):.4f}" for level in ALARM_LEVELS]
@@ -90,7 +102,9 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     print(HEADING)
-    for line in detection([int(n) for n in arguments.rows.split(",")], arguments.releases, arguments.only):
+    for line in detection(
+        [int(n) for n in arguments.rows.split(",")], arguments.releases, arguments.only
+    ):
         print(line, flush=True)
     print("\n## False alarms\n")
     for line in false_alarms(arguments.honest, arguments.seed):

@@ -1,10 +1,11 @@
 """An audit of a file larger than it may hold in memory: time, memory and sameness, each measured in a process of its own.
 
-``python -m benchmarks.out_of_core --rows 20000000`` makes the file (or takes one that is there: ``--file``) and prints a table. Floors are
-measured in the same run: reading the file alone, and drawing as many normal variates as the audit must. Memory is the sum over all
-processes of a run of what each holds for itself or shares in part (PSS), sampled every twentieth of a second; RSS beside it counts what
-is shared once for every process. Times are those of another run, which nobody watches.
-"""
+``python -m benchmarks.out_of_core --rows 20000000`` makes the file (or takes one that is there:
+``--file``) and prints a table. Floors are measured in the same run: reading the file alone, and
+drawing as many normal variates as the audit must. Memory is the sum over all processes of a run of
+what each holds for itself or shares in part (PSS), sampled every twentieth of a second; RSS beside
+it counts what is shared once for every process. Times are those of another run, which nobody
+watches."""
 
 from __future__ import annotations
 
@@ -62,7 +63,12 @@ def make(path: Path, rows: int) -> None:
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, rows, GROUP):
             g = rng.standard_normal((4, min(GROUP, rows - start)))
-            columns = [50 + 15 * g[0], 30_000 * np.exp(0.6 * (0.3 * g[0] + g[1])), 3_000 + 900 * (0.8 * g[1] + 0.6 * g[2]), 3 + g[3]]
+            columns = [
+                50 + 15 * g[0],
+                30_000 * np.exp(0.6 * (0.3 * g[0] + g[1])),
+                3_000 + 900 * (0.8 * g[1] + 0.6 * g[2]),
+                3 + g[3],
+            ]
             writer.write_table(pa.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema))
 
 
@@ -105,13 +111,17 @@ class Measured(NamedTuple):
 def measured(arguments: Sequence[str], again: Sequence[str] | None = None) -> Measured:
     """Run a command twice, or it and one like it: once for its time, and once for the memory of all processes that came of it.
 
-    Who looks at memory twenty times a second takes a fifth of a processor, and stops what is looked at.
-    """
+    Who looks at memory twenty times a second takes a fifth of a processor, and stops what is looked
+    at."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    status = subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode
+    status = subprocess.run(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    ).returncode
     wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    process = subprocess.Popen(again or arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        again or arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     pss = rss = 0.0
     while process.poll() is None:
         now = memory(process.pid)
@@ -133,12 +143,32 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         place = folder / "scheduler.json"
-        self._started = [self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(place))]
+        self._started = [
+            self._start(
+                "scheduler",
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--scheduler-file",
+                str(place),
+            )
+        ]
         while not place.exists() or not place.stat().st_size:
             time.sleep(0.1)
         self.address = json.loads(place.read_text())["address"]
         for _ in range(2):
-            options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--local-directory", str(folder))
+            options = (
+                "--nthreads",
+                "1",
+                "--no-nanny",
+                "--no-dashboard",
+                "--memory-limit",
+                "0",
+                "--local-directory",
+                str(folder),
+            )
             self._started.append(self._start("worker", self.address, *options))
 
     @staticmethod
@@ -157,10 +187,20 @@ def main() -> int:
     """Measure and print; exit 1 when results differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--file", type=Path, help="taken if it is there, made if not; a temporary one by default")
+    parser.add_argument(
+        "--file", type=Path, help="taken if it is there, made if not; a temporary one by default"
+    )
     parser.add_argument("--columns", default="[age, salary]", help="as in YAML; null for all four")
-    parser.add_argument("--measures", default="[error-distribution]", help="as in YAML; the scenario's own by default")
-    parser.add_argument("--attacks", default="[llse, udr]", help="as in YAML; linear ones, which need no row beyond moments, by default")
+    parser.add_argument(
+        "--measures",
+        default="[error-distribution]",
+        help="as in YAML; the scenario's own by default",
+    )
+    parser.add_argument(
+        "--attacks",
+        default="[llse, udr]",
+        help="as in YAML; linear ones, which need no row beyond moments, by default",
+    )
     parser.add_argument("--make", action="store_true", help="make the file and do nothing else")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -177,17 +217,36 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
     """Run the audit in every way and print a line for each."""
     width = 4 if given.columns == "null" else len(given.columns.split(","))
     normals = given.rows * width * 16  # 5 fresh copies, 5 correlated, 1 shared and 5 nested
-    measured([sys.executable, "-c", FLOOR, str(path)])  # so that the file is in the page cache for everybody
+    # so that the file is in the page cache for everybody
+    measured([sys.executable, "-c", FLOOR, str(path)])
     floor = measured([sys.executable, "-c", FLOOR, str(path)])
     draw = measured([sys.executable, "-c", DRAW, str(normals)])
-    print("| what | wall s | × reading | CPU s | × (reading + drawing) | peak PSS GiB | RSS GiB | results |")
+    print(
+        "| what | wall s | × reading | CPU s | × (reading + drawing) | peak PSS GiB | RSS GiB | results |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     both = floor.cpu + draw.cpu
-    for what, found in (("reading the file alone", floor), (f"drawing {normals:,} normals alone", draw)):
+    for what, found in (
+        ("reading the file alone", floor),
+        (f"drawing {normals:,} normals alone", draw),
+    ):
         times = f"{found.wall:.2f} | {found.wall / floor.wall:.1f} | {found.cpu:.2f} |"
-        print(f"| {what}, one process | {times} | {found.pss:.2f} | {found.rss:.2f} | |", flush=True)
-    settings = ["--set", f"data.source={path}", "--set", f"data.columns={given.columns}", "--set", f"data.rows={given.rows}",
-                "--set", f"measures={given.measures}", "--set", f"attacks={given.attacks}", "--quiet"]  # fmt: skip
+        print(
+            f"| {what}, one process | {times} | {found.pss:.2f} | {found.rss:.2f} | |", flush=True
+        )
+    settings = [
+        "--set",
+        f"data.source={path}",
+        "--set",
+        f"data.columns={given.columns}",
+        "--set",
+        f"data.rows={given.rows}",
+        "--set",
+        f"measures={given.measures}",
+        "--set",
+        f"attacks={given.attacks}",
+        "--quiet",
+    ]
     large, never = 2**26, 2**62
     cluster = Cluster(folder)
     ways = {
@@ -202,7 +261,18 @@ def compare(path: Path, folder: Path, given: argparse.Namespace) -> int:
     try:
         for what, (held, shares, *options) in ways.items():
             out = folder / what
-            command = [sys.executable, "-c", RUN, str(held), str(shares), "run", SCENARIO, *settings, *options, "--output"]
+            command = [
+                sys.executable,
+                "-c",
+                RUN,
+                str(held),
+                str(shares),
+                "run",
+                SCENARIO,
+                *settings,
+                *options,
+                "--output",
+            ]
             ran = measured([*command, str(out)], [*command, str(folder / "watched")])
             if ran.status not in (0, 1):
                 print(f"| {what} | exit status {ran.status} |")

@@ -47,7 +47,12 @@ class Page:
         """Return the ratios as Markdown tables."""
         lines: list[str] = []
         for group, rows in groupby(self.measured, key=lambda row: row.group):
-            lines += [f"## {group}", "", "| what | against | ratio | quartiles | bar | met |", "| --- | --- | ---: | --- | --- | --- |"]
+            lines += [
+                f"## {group}",
+                "",
+                "| what | against | ratio | quartiles | bar | met |",
+                "| --- | --- | ---: | --- | --- | --- |",
+            ]
             lines += [_row(row) for row in rows]
             lines.append("")
         return "\n".join(lines + [f"Skipped: {reason}\n" for reason in self.skipped])
@@ -55,7 +60,9 @@ class Page:
 
 def _row(m: Measured) -> str:
     met = ("yes" if m.met else "within 5 %" if m.near else "**no**") if m.bar else ""
-    return f"| {m.what} | {m.against} | {m.value:.3g} | {m.low:.3g}–{m.high:.3g} | {m.bar} | {met} |"
+    return (
+        f"| {m.what} | {m.against} | {m.value:.3g} | {m.low:.3g}–{m.high:.3g} | {m.bar} | {met} |"
+    )
 
 
 def write_page(page: Page) -> Iterator[Path]:
@@ -88,8 +95,14 @@ def _processor() -> str:
     """Return what Linux calls the processor, and its widest vectors: these decide how quick linear algebra is beside copying."""
     told = Path("/proc/cpuinfo")
     text = told.read_text() if told.exists() else ""
-    model, flags = (re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE) for name in ("model name", "flags"))
-    vectors = [name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flags and flag in flags[1].split()]
+    model, flags = (
+        re.search(rf"^{name}\s*:\s*(.*)$", text, re.MULTILINE) for name in ("model name", "flags")
+    )
+    vectors = [
+        name
+        for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2"))
+        if flags and flag in flags[1].split()
+    ]
     return ", ".join([model[1].strip() if model else platform.machine(), *vectors[:1]])
 
 
@@ -106,7 +119,9 @@ def _curves_table(curves: list[Curve]) -> str:
         b, error = curve.exponent
         sizes = ", ".join(f"{size:,.0f}" for size in curve.fitted[0])
         bar = "" if curve.at_most is None else f"≤ {curve.at_most:g}"
-        lines.append(f"| {curve.variable} | {curve.setting} | {curve.against} | {b:.2f} ± {error:.2f} | {bar} | {sizes} |")
+        lines.append(
+            f"| {curve.variable} | {curve.setting} | {curve.against} | {b:.2f} ± {error:.2f} | {bar} | {sizes} |"
+        )
     return "\n".join(lines)
 
 
@@ -117,11 +132,25 @@ def _chart(curve: Curve) -> str:
     sizes, costs = curve.fitted
     b, error = curve.exponent
     level = np.exp(np.mean(np.log(costs)) - b * np.mean(np.log(sizes)))
-    line = pd.DataFrame({"size": [sizes[0], sizes[-1]], "cost": [level * sizes[0] ** b, level * sizes[-1] ** b]})
+    line = pd.DataFrame(
+        {"size": [sizes[0], sizes[-1]], "cost": [level * sizes[0] ** b, level * sizes[-1] ** b]}
+    )
     points = pd.DataFrame({"size": curve.sizes, "cost": curve.costs})
-    x = alt.X("size:Q", scale=alt.Scale(type="log", nice=False), title=curve.variable, axis=alt.Axis(tickCount=5, format="~s"))
-    y = alt.Y("cost:Q", scale=alt.Scale(type="log"), title=f"cost in {curve.against}", axis=alt.Axis(tickCount=5, format="~g"))
-    drawn = alt.Chart(line).mark_line(color="#b04a5a").encode(x, y) + alt.Chart(points).mark_point(filled=True, size=45).encode(x, y)
+    x = alt.X(
+        "size:Q",
+        scale=alt.Scale(type="log", nice=False),
+        title=curve.variable,
+        axis=alt.Axis(tickCount=5, format="~s"),
+    )
+    y = alt.Y(
+        "cost:Q",
+        scale=alt.Scale(type="log"),
+        title=f"cost in {curve.against}",
+        axis=alt.Axis(tickCount=5, format="~g"),
+    )
+    drawn = alt.Chart(line).mark_line(color="#b04a5a").encode(x, y) + alt.Chart(points).mark_point(
+        filled=True, size=45
+    ).encode(x, y)
     title = alt.TitleParams(f"exponent {b:.2f} ± {error:.2f}", subtitle=curve.setting)
     chart = drawn.properties(width=320, height=200, title=title, background="white")
     return str(vl_convert.vegalite_to_svg(chart.to_dict()))

@@ -16,7 +16,10 @@ def table_of(n: int, N: int) -> Table:
     """Return a table of correlated attributes."""
     rng = np.random.default_rng(0)
     mixing = rng.standard_normal((N, N)) + 2 * np.eye(N)
-    return Table(tuple(f"x{j}" for j in range(N)), np.ascontiguousarray(rng.standard_normal((n, N)) @ mixing.T + 5.0))
+    return Table(
+        tuple(f"x{j}" for j in range(N)),
+        np.ascontiguousarray(rng.standard_normal((n, N)) @ mixing.T + 5.0),
+    )
 
 
 def levels_of(M: int) -> tuple[float, ...]:

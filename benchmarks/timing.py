@@ -18,7 +18,8 @@ from benchmarks import FOLDER
 Work = Callable[[], object]
 
 MARGIN = 0.05
-"""What a bar is missed by before a run of the benchmarks fails: ratios of equal work differ by about as much from run to run."""
+"""What a bar is missed by before a run of the benchmarks fails: ratios of equal work differ by
+about as much from run to run."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +74,29 @@ def seconds(work: Work, timer: Callable[[], float] = time.perf_counter) -> float
 
 def run_python(*arguments: str) -> None:
     """Run a Python program as a user's machine does: byte code is kept from one run to the next, which containers' variables may forbid."""
-    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, cwd=FOLDER.parent, env=variables)
+    variables = {
+        name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+    }
+    subprocess.run(
+        [sys.executable, *arguments],
+        check=True,
+        capture_output=True,
+        cwd=FOLDER.parent,
+        env=variables,
+    )
 
 
-def interleaved(benchmark: Any, work: Work, against: Work, rounds: int) -> list[tuple[float, float]]:
+def interleaved(
+    benchmark: Any, work: Work, against: Work, rounds: int
+) -> list[tuple[float, float]]:
     """Return (work, against) round by round, one right after the other, after a round to warm up; linear algebra on one thread.
 
     pytest-benchmark times the work; the other is timed in its set-up, by the same clock.
     """
     floors: list[float] = []
     timer = benchmark._timer
-    # Whatever brings a BLAS of its own must be loaded before it can be limited: scipy's, beside numpy's.
+    # Whatever brings a BLAS of its own must be loaded before it can be limited: scipy's, beside
+    # numpy's.
     import scipy.linalg.blas  # noqa: F401
 
     def before() -> None:
@@ -97,5 +109,7 @@ def interleaved(benchmark: Any, work: Work, against: Work, rounds: int) -> list[
 
 def summary(ratios: list[float]) -> tuple[float, float, float]:
     """Return the median and the quartiles."""
-    low, _, high = quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else (ratios[0],) * 3
+    low, _, high = (
+        quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else (ratios[0],) * 3
+    )
     return median(ratios), low, high

@@ -27,7 +27,9 @@ class Csv(Renderer):
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(["audit", *Measurement._fields])
         for result in results:
-            writer.writerows([cell(result.name), *map(cell, record)] for record in result.measurements)
+            writer.writerows(
+                [cell(result.name), *map(cell, record)] for record in result.measurements
+            )
         return output.getvalue()
 
 

@@ -45,20 +45,26 @@ class Html(Renderer):
         """
         from .layout.audit import audit_document
 
-        documents = [audit_document(result, number) for number, result in enumerate(results, start=1)]
+        documents = [
+            audit_document(result, number) for number, result in enumerate(results, start=1)
+        ]
         charts = _charts(documents, CHART_ROWS)
         text = _written(documents, charts)
         if _excess(text) > 0:
             text = _written(documents, charts, folded=True)
         if _excess(text) > 0:
-            text = _written(documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True)
+            text = _written(
+                documents, _charts(documents, _room(charts.values(), _excess(text))), folded=True
+            )
         return text
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the page of one or more comparisons of two audits."""
         from .layout.changes import changes_document
 
-        return _written([changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {})
+        return _written(
+            [changes_document(one, number) for number, one in enumerate(comparisons, start=1)], {}
+        )
 
     def render_advice(self, advice: Advice) -> str:
         """Return the page that recommends a release, with its frontier."""
@@ -66,16 +72,26 @@ class Html(Renderer):
         from .layout.advice import advice_document
 
         document = advice_document(advice)
-        return _written([document], {f"{document.id}-frontier": frontier_of_advice(advice, f"{document.id}-frontier")})
+        return _written(
+            [document],
+            {f"{document.id}-frontier": frontier_of_advice(advice, f"{document.id}-frontier")},
+        )
 
 
 def _charts(documents: Sequence[Document], rows: int) -> dict[str, Chart]:
     from .charts.listing import charts
 
-    return {chart.id: chart for one in documents if one.reading for chart in charts(one.reading, one.id, rows)}
+    return {
+        chart.id: chart
+        for one in documents
+        if one.reading
+        for chart in charts(one.reading, one.id, rows)
+    }
 
 
-def _written(documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False) -> str:
+def _written(
+    documents: Sequence[Document], charts: Mapping[str, Chart], *, folded: bool = False
+) -> str:
     from markupsafe import Markup
 
     from .charts.inert import content_policy, inflated, json_block, script
@@ -86,10 +102,22 @@ def _written(documents: Sequence[Document], charts: Mapping[str, Chart], *, fold
     style, ours = script(_text("report.css")), script(_text("inflate.js") + _text("report.js"))
     bundle = Markup(_text("bundle.html") if charts else "")  # auditor_reports.charts.bundle
     sources = [inflated(bundle), ours] if charts else [ours]
-    return environment().get_template("page.html.j2").render(
-        documents=documents, overview=overview(documents), charts=charts, steps=SCALE, folded=folded, style=style, script=ours,
-        bundle=bundle, config=json_block(CONFIG), policy=content_policy(sources, [style]),
-    )  # fmt: skip
+    return (
+        environment()
+        .get_template("page.html.j2")
+        .render(
+            documents=documents,
+            overview=overview(documents),
+            charts=charts,
+            steps=SCALE,
+            folded=folded,
+            style=style,
+            script=ours,
+            bundle=bundle,
+            config=json_block(CONFIG),
+            policy=content_policy(sources, [style]),
+        )
+    )
 
 
 def _excess(text: str) -> int:
@@ -123,9 +151,26 @@ def environment() -> Environment:
     from .wording.sentences import capital
 
     made = Environment(
-        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_text),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    filters = (capital, clean, clipped, cut, foldable, number, with_error, page.grouped, page.inline, page.parted, page.reasons, page.shown)
+    filters = (
+        capital,
+        clean,
+        clipped,
+        cut,
+        foldable,
+        number,
+        with_error,
+        page.grouped,
+        page.inline,
+        page.parted,
+        page.reasons,
+        page.shown,
+    )
     made.filters.update({function.__name__: function for function in filters})
     return made
 

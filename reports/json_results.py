@@ -29,6 +29,11 @@ class Json(Renderer):
 
     def render_comparison(self, *comparisons: Comparison) -> str:
         """Return the comparison and its outcome; a list for several scenarios."""
-        documents = [{"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons]
+        documents = [
+            {"worse": comparison.worse, **asdict(comparison)} for comparison in comparisons
+        ]
         lone = len(documents) == 1 and not documents[0]["name"]
-        return escaped(json.dumps(documents[0] if lone else documents, ensure_ascii=False, indent=2)) + "\n"
+        return (
+            escaped(json.dumps(documents[0] if lone else documents, ensure_ascii=False, indent=2))
+            + "\n"
+        )

@@ -36,26 +36,46 @@ class Junit(Renderer):
             root.set(field, str(sum(int(suite.get(field, 0)) for suite in root)))
         root.set("time", f"{sum(result.provenance.duration for result in results):.3f}")
         indent(root)
-        return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+        return (
+            '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+        )
 
 
 def _suite(result: AuditResult) -> Element:
     failed = [gap for gap in Reading(result).gaps if gap.status == "failed"]
     stopped = result.partial is not None
     skipped = sum(record.status == "undecided" for record in result.expectations) if stopped else 0
-    suite = Element("testsuite", {
-        "name": clean(result.title), "tests": str(1 + len(result.expectations) + len(failed)),
-        "failures": str(sum(record.status != "holds" for record in result.expectations) - skipped),
-        "errors": str(len(failed) + stopped), "skipped": str(skipped),
-        "time": f"{result.provenance.duration:.3f}", "timestamp": clean(result.provenance.start),
-    })  # fmt: skip
+    suite = Element(
+        "testsuite",
+        {
+            "name": clean(result.title),
+            "tests": str(1 + len(result.expectations) + len(failed)),
+            "failures": str(
+                sum(record.status != "holds" for record in result.expectations) - skipped
+            ),
+            "errors": str(len(failed) + stopped),
+            "skipped": str(skipped),
+            "time": f"{result.provenance.duration:.3f}",
+            "timestamp": clean(result.provenance.start),
+        },
+    )
     properties = SubElement(suite, "properties")
     for verdict in verdicts(Reading(result)):
-        SubElement(properties, "property", {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")})
+        SubElement(
+            properties,
+            "property",
+            {"name": clean(verdict.scheme), "value": clean(f"{verdict.label}. {verdict.text}")},
+        )
     took = f"{result.provenance.duration:.3f}"
-    whole = SubElement(suite, "testcase", {"classname": clean(result.name), "name": "the audit is whole", "time": took})
+    whole = SubElement(
+        suite,
+        "testcase",
+        {"classname": clean(result.name), "name": "the audit is whole", "time": took},
+    )
     if stopped:
-        SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(partial_text(result))
+        SubElement(whole, "error", {"message": "partial", "type": "partial"}).text = clean(
+            partial_text(result)
+        )
     for record in result.expectations:
         _expectation(suite, result, check(record))
     for gap in failed:
@@ -64,7 +84,11 @@ def _suite(result: AuditResult) -> Element:
 
 
 def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
-    case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": clean(one.stated + one.where), "time": "0"})
+    case = SubElement(
+        suite,
+        "testcase",
+        {"classname": clean(result.name), "name": clean(one.stated + one.where), "time": "0"},
+    )
     if one.status == "undecided" and result.partial is not None:
         SubElement(case, "skipped", {"message": clean(one.why)})
     elif one.status != "holds":
@@ -74,5 +98,9 @@ def _expectation(suite: Element, result: AuditResult, one: Check) -> None:
 
 def _failed_cell(suite: Element, result: AuditResult, gap: Gap) -> None:
     name = without_figures(gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])])
-    case = SubElement(suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"})
-    SubElement(case, "error", {"message": f"{gap.cells} cells failed", "type": "failed"}).text = clean(gap.reason)
+    case = SubElement(
+        suite, "testcase", {"classname": clean(result.name), "name": clean(name), "time": "0"}
+    )
+    SubElement(
+        case, "error", {"message": f"{gap.cells} cells failed", "type": "failed"}
+    ).text = clean(gap.reason)

@@ -21,15 +21,57 @@ WIDE = 36
 """Columns wider than this number of characters wrap."""
 
 SPELT = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    '"': r"{''}", "`": r"{`}", "'": "{'}",
-    "[": "{[}", "]": "{]}", "*": "{*}",  # at the start of a row they would be an option of the preceding line end
-    "–": "--", "—": "---", "−": "$-$", "…": r"\dots{}", "±": r"$\pm$", "×": r"$\times$", "·": r"$\cdot$", "√": r"$\surd$", "½": "1/2",
-    "≤": r"$\le$", "≥": r"$\ge$", "≠": r"$\ne$", "≈": r"$\approx$", "∝": r"$\propto$", "→": r"$\to$", "‖": r"$\Vert$", "∫": r"$\int$",
-    "⊗": r"$\otimes$", "ℓ": r"$\ell$", "✓": r"$\surd$", "✗": r"$\times$", "★": r"$\star$", "☆": r"$\diamond$", "�": "?",
-    "«": r"$\ll$", "»": r"$\gg$", "“": "``", "”": "''", "‘": "`", "’": "'",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"{''}",
+    "`": r"{`}",
+    "'": "{'}",
+    # at the start of a row they would be an option of the preceding line end
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+    "–": "--",
+    "—": "---",
+    "−": "$-$",
+    "…": r"\dots{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "·": r"$\cdot$",
+    "√": r"$\surd$",
+    "½": "1/2",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\ne$",
+    "≈": r"$\approx$",
+    "∝": r"$\propto$",
+    "→": r"$\to$",
+    "‖": r"$\Vert$",
+    "∫": r"$\int$",
+    "⊗": r"$\otimes$",
+    "ℓ": r"$\ell$",
+    "✓": r"$\surd$",
+    "✗": r"$\times$",
+    "★": r"$\star$",
+    "☆": r"$\diamond$",
+    "�": "?",
+    "«": r"$\ll$",
+    "»": r"$\gg$",
+    "“": "``",
+    "”": "''",
+    "‘": "`",
+    "’": "'",
+}
 """TeX markup, and signs that a text font lacks."""
 ACCENTS = {"\u0302": r"$\hat{%s}$", "\u0304": r"$\bar{%s}$"}
 
@@ -79,7 +121,19 @@ def _greek(letter: str) -> str:
 _DOUBLED = "-,"
 """TeX ligatures: two of these in a row would become another character."""
 _RAISED, _LOWERED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵀ", "₀₁₂₃₄₅₆₇₈₉"
-_CAPITALS = {"gamma", "delta", "theta", "lamda", "xi", "pi", "sigma", "upsilon", "phi", "psi", "omega"}
+_CAPITALS = {
+    "gamma",
+    "delta",
+    "theta",
+    "lamda",
+    "xi",
+    "pi",
+    "sigma",
+    "upsilon",
+    "phi",
+    "psi",
+    "omega",
+}
 _PATTERN = re.compile(
     f"[{_DOUBLED}](?=[{_DOUBLED}])|[A-Za-z][{''.join(ACCENTS)}]|[{_RAISED}]+|[{_LOWERED}]+|[{re.escape(''.join(SPELT))}]|[Α-ΡΣ-Ωα-ρσ-ω]"
 )
@@ -95,21 +149,37 @@ def _tables(blocks: Iterable[tree.Block], name: str) -> Iterator[str]:
     """Yield a table per grid; the section's preceding text is the caption."""
     for section in tree.shown(blocks, tree.MARKDOWN):
         if isinstance(section, tree.Section):
-            held, caption, number = tree.shown(section.blocks, tree.MARKDOWN), [tree.sentence(section.title)], 0
+            held, caption, number = (
+                tree.shown(section.blocks, tree.MARKDOWN),
+                [tree.sentence(section.title)],
+                0,
+            )
             for block in held:
                 if isinstance(block, tree.Paragraph) and block.role in ("lead", "note"):
                     caption.append(tree.sentence(tree.said(block.text)))
                 elif (grid := _grid(block)) is not None:
                     number += 1
-                    said = [tree.sentence(section.title), COMPARED, *_notes(held)] if isinstance(block, tree.Matrix) else caption
+                    said = (
+                        [tree.sentence(section.title), COMPARED, *_notes(held)]
+                        if isinstance(block, tree.Matrix)
+                        else caption
+                    )
                     more = [tree.sentence(grid.more)] if grid.more else []
-                    yield _table(grid, " ".join([*said, *more]), f"{name}-{section.key}{f'-{number}' if number > 1 else ''}")
+                    yield _table(
+                        grid,
+                        " ".join([*said, *more]),
+                        f"{name}-{section.key}{f'-{number}' if number > 1 else ''}",
+                    )
                     caption = [tree.sentence(section.title)]
             yield from _tables(section.blocks, name)
 
 
 def _notes(blocks: Iterable[tree.Block]) -> list[str]:
-    said = [tree.said(one.text) for one in blocks if isinstance(one, tree.Paragraph) and one.role == "note"]
+    said = [
+        tree.said(one.text)
+        for one in blocks
+        if isinstance(one, tree.Paragraph) and one.role == "note"
+    ]
     return [tree.sentence(text) for text in said if text != EXPOSED]
 
 
@@ -129,10 +199,18 @@ def _graded(cell: tree.Graded) -> str:
 
 
 def _table(grid: Grid, caption: str, label: str) -> str:
-    widths = [max(len(line[column]) for line in (grid.heads, *grid.rows)) for column in range(len(grid.heads))]
+    widths = [
+        max(len(line[column]) for line in (grid.heads, *grid.rows))
+        for column in range(len(grid.heads))
+    ]
     wide = sum(width > WIDE for width in widths)
-    columns = "".join(f"p{{{0.6 / wide:.2f}\\linewidth}}" if width > WIDE else "l" for width in widths)
-    rows = [rf"{' & '.join(safe(cell.replace(chr(10), '; ')) for cell in row)} \\" for row in (grid.heads, *grid.rows)]
+    columns = "".join(
+        f"p{{{0.6 / wide:.2f}\\linewidth}}" if width > WIDE else "l" for width in widths
+    )
+    rows = [
+        rf"{' & '.join(safe(cell.replace(chr(10), '; ')) for cell in row)} \\"
+        for row in (grid.heads, *grid.rows)
+    ]
     inside = "\n".join([r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"])
     begin = f"\\begin{{table}}[htbp]\n\\centering\\small\n\\caption{{{safe(caption)}}}\\label{{tab:{label}}}\n"
     return f"{begin}\\begin{{tabular}}{{@{{}}{columns}@{{}}}}\n{inside}\n\\end{{tabular}}\n\\end{{table}}\n"

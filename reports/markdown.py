@@ -54,25 +54,46 @@ def safe(text: tree.Text) -> str:
 
 
 def _documents(documents: Sequence[tree.Document]) -> str:
-    lead = [f"# {len(documents)} audits\n", _table(tree.overview(documents))] if len(documents) > 1 else []
+    lead = (
+        [f"# {len(documents)} audits\n", _table(tree.overview(documents))]
+        if len(documents) > 1
+        else []
+    )
     return "\n".join([*lead, *map(_document, documents)])
 
 
 def _document(document: tree.Document) -> str:
     """Return an audit with second-level heading; a lone comparison gets ``#``."""
     if document.kind == "comparison" and document.overview is None:
-        return "\n".join([f"# {safe(document.headline)}\n", *_blocks(document.opening), *_blocks(document.sections, level=2)])
+        return "\n".join(
+            [
+                f"# {safe(document.headline)}\n",
+                *_blocks(document.opening),
+                *_blocks(document.sections, level=2),
+            ]
+        )
     summary = tree.Paragraph(f"{document.headline}. {document.summary}".rstrip())
-    return "\n".join([f"## {safe(document.name)}\n", *_blocks([*document.opening, summary]), *_blocks(document.sections)])
+    return "\n".join(
+        [
+            f"## {safe(document.name)}\n",
+            *_blocks([*document.opening, summary]),
+            *_blocks(document.sections),
+        ]
+    )
 
 
 def _blocks(blocks: Iterable[tree.Block], level: int = 3) -> list[str]:
     made = tree.shown(blocks, tree.MARKDOWN)
-    return [_section(block, level) if isinstance(block, tree.Section) else WRITERS[type(block)](block) for block in made]
+    return [
+        _section(block, level) if isinstance(block, tree.Section) else WRITERS[type(block)](block)
+        for block in made
+    ]
 
 
 def _section(section: tree.Section, level: int) -> str:
-    return "\n".join([f"{'#' * level} {safe(section.title)}\n", *_blocks(section.blocks, level + 1)])
+    return "\n".join(
+        [f"{'#' * level} {safe(section.title)}\n", *_blocks(section.blocks, level + 1)]
+    )
 
 
 def _paragraph(block: tree.Paragraph) -> str:
@@ -90,7 +111,10 @@ def _items(block: tree.Items) -> str:
 
 
 def _terms(block: tree.Terms) -> str:
-    return _list(f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}" for name, formula, meaning in block.terms)
+    return _list(
+        f"**{safe(name)}**: {safe(f'{formula}: {meaning}' if formula else meaning)}"
+        for name, formula, meaning in block.terms
+    )
 
 
 def _code(block: tree.Code) -> str:
@@ -105,12 +129,17 @@ def _fold(block: tree.Fold) -> str:
 
 
 def _verdicts(block: tree.Verdicts) -> str:
-    return _list(f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.text)}" for one in block.found)
+    return _list(
+        f"**{safe(f'{one.scheme}: {one.label}.')}** {safe(one.text)}" for one in block.found
+    )
 
 
 def _details(block: tree.Details) -> str:
     lines = ((f"{one.attack} against {one.scheme}.", *one.lines("; ")) for one in block.found)
-    return _list(f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}" for title, facts, *assumed in lines)
+    return _list(
+        f"**{safe(title)}** {safe(' '.join([f'{facts}.', *assumed]))}"
+        for title, facts, *assumed in lines
+    )
 
 
 def _checks(block: tree.Checks) -> str:
@@ -139,11 +168,21 @@ def _table(block: tree.Table) -> str:
 
 def _grid(grid: Grid) -> str:
     lines = [[*grid.heads], ["---"] * len(grid.heads), *grid.rows]
-    table = "".join(f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines)
+    table = "".join(
+        f"| {' | '.join(safe(cell.replace(chr(10), '; ')) for cell in line)} |\n" for line in lines
+    )
     return table + (f"\n{grid.more}.\n" if grid.more else "")
 
 
 WRITERS: dict[type[tree.Block], Callable[[Any], str]] = {
-    tree.Paragraph: _paragraph, tree.Items: _items, tree.Terms: _terms, tree.Code: _code, tree.Fold: _fold, tree.Verdicts: _verdicts,
-    tree.Details: _details, tree.Checks: _checks, tree.Matrix: _matrix, tree.Table: _table,
-}  # fmt: skip
+    tree.Paragraph: _paragraph,
+    tree.Items: _items,
+    tree.Terms: _terms,
+    tree.Code: _code,
+    tree.Fold: _fold,
+    tree.Verdicts: _verdicts,
+    tree.Details: _details,
+    tree.Checks: _checks,
+    tree.Matrix: _matrix,
+    tree.Table: _table,
+}

@@ -34,8 +34,13 @@ class Notebook(Display):
 
         template = environment().get_template("notebook.html.j2")
         documents = [audit_document(result) for result in results]
-        blocks = [[block for section in one.sections[:2] for block in section.blocks] for one in documents]
-        return "\n".join(template.render(document=one, blocks=held) for one, held in zip(documents, blocks, strict=True))
+        blocks = [
+            [block for section in one.sections[:2] for block in section.blocks] for one in documents
+        ]
+        return "\n".join(
+            template.render(document=one, blocks=held)
+            for one, held in zip(documents, blocks, strict=True)
+        )
 
     def release(self, release: Any) -> str:
         """Return a release's law and levels as HTML, without any value of a copy."""
@@ -45,10 +50,19 @@ class Notebook(Display):
         rows = int(first.shape[0])
         width = int(first.shape[1]) if len(first.shape) > 1 else 1
         scheme = type(release.scheme)
-        return environment().get_template("release.html.j2").render(
-            scheme=release.scheme.name, summary=scheme.summary(), claims=getattr(scheme, "claims", ""), levels=release.levels, rows=rows,
-            attributes=width, parameters=release.scheme.parameters.model_dump(mode="json", by_alias=True),
-        )  # fmt: skip
+        return (
+            environment()
+            .get_template("release.html.j2")
+            .render(
+                scheme=release.scheme.name,
+                summary=scheme.summary(),
+                claims=getattr(scheme, "claims", ""),
+                levels=release.levels,
+                rows=rows,
+                attributes=width,
+                parameters=release.scheme.parameters.model_dump(mode="json", by_alias=True),
+            )
+        )
 
     def plots(self, result: AuditResult) -> Plots:
         """Return the charts of a result.
@@ -64,6 +78,8 @@ class Notebook(Display):
             if missing.name not in DRAWS:
                 raise
             why = f"charts are drawn by Altair, and the package {missing.name!r} is not installed: pip install altair"
-            raise AuditorError(f"{why}. With matplotlib draw from the table: result.frame().") from None
+            raise AuditorError(
+                f"{why}. With matplotlib draw from the table: result.frame()."
+            ) from None
 
         return Plots(result)

@@ -44,15 +44,32 @@ class Sarif(Renderer):
         rules = list(dict.fromkeys(one["ruleId"] for one in found))
         versions = {result.provenance.versions.get("auditor", "") for result in results} - {""}
         driver = {
-            "name": "auditor", **({"version": clean(versions.pop())} if len(versions) == 1 else {}),
-            "rules": [{"id": rule, "shortDescription": {"text": ABOUT.get(rule, f"A scenario expects {rule}.")}} for rule in rules],
-        }  # fmt: skip
+            "name": "auditor",
+            **({"version": clean(versions.pop())} if len(versions) == 1 else {}),
+            "rules": [
+                {
+                    "id": rule,
+                    "shortDescription": {"text": ABOUT.get(rule, f"A scenario expects {rule}.")},
+                }
+                for rule in rules
+            ],
+        }
         run = {
-            "tool": {"driver": driver}, "columnKind": "unicodeCodePoints",
+            "tool": {"driver": driver},
+            "columnKind": "unicodeCodePoints",
             "invocations": [_invocation(result) for result in results],
             "results": [one | {"ruleIndex": rules.index(one["ruleId"])} for one in found],
-        }  # fmt: skip
-        return escaped(json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2)) + "\n"
+        }
+        return (
+            escaped(
+                json.dumps(
+                    {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]},
+                    ensure_ascii=False,
+                    indent=2,
+                )
+            )
+            + "\n"
+        )
 
 
 def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
@@ -60,10 +77,14 @@ def _found(result: AuditResult) -> Iterator[dict[str, Any]]:
         yield _result(result, STOPPED, "error", partial_text(result))
     for record in result.expectations:
         if record.status != "holds":
-            yield _result(result, clean(record.expectation), LEVELS[record.status], _said(record), record.line)
+            yield _result(
+                result, clean(record.expectation), LEVELS[record.status], _said(record), record.line
+            )
     for gap in Reading(result).gaps:
         if gap.status == "failed":
-            who = without_figures(gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])])
+            who = without_figures(
+                gap.attack, [([gap.knowledge] if gap.knowledge else [], [gap.scheme])]
+            )
             yield _result(result, FAILED, "error", f"{who}: {gap.cells} cells failed: {gap.reason}")
 
 
@@ -72,7 +93,9 @@ def _said(record: ExpectationRecord) -> str:
     return f"{one.stated}{one.where} {one.status}: {one.why} (observed {one.observed}, bound {one.bound})"
 
 
-def _result(result: AuditResult, rule: str, level: str, text: str, line: int | None = None) -> dict[str, Any]:
+def _result(
+    result: AuditResult, rule: str, level: str, text: str, line: int | None = None
+) -> dict[str, Any]:
     message = {"text": clean(f"{result.title}: {text}").translate(_MARKUP)}
     return {"ruleId": rule, "level": level, "message": message, "locations": _places(result, line)}
 
@@ -81,9 +104,15 @@ def _places(result: AuditResult, line: int | None) -> list[dict[str, Any]]:
     """Return the line in the scenario file; empty if no file was read."""
     file = result.provenance.file
     region = {} if line is None else {"region": {"startLine": line}}
-    return [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, **region}}] if file else []
+    return (
+        [{"physicalLocation": {"artifactLocation": {"uri": quote(file)}, **region}}] if file else []
+    )
 
 
 def _invocation(result: AuditResult) -> dict[str, Any]:
     status = result.exit_status
-    return {"commandLine": clean(result.provenance.command), "exitCode": status, "executionSuccessful": status in (0, 1)}
+    return {
+        "commandLine": clean(result.provenance.command),
+        "exitCode": status,
+        "executionSuccessful": status in (0, 1),
+    }

@@ -45,9 +45,14 @@ class Terminal(Renderer):
             Whether to write everything, or only verdict, comparison and expectations.
         """
 
-        width: Annotated[int, Field(ge=40)] | None = Field(None, description="columns of the page; the terminal's by default")
+        width: Annotated[int, Field(ge=40)] | None = Field(
+            None, description="columns of the page; the terminal's by default"
+        )
         color: bool = Field(False, description="whether to write colours as escape codes")
-        full: bool = Field(True, description="whether to write everything, or verdict, comparison and expectations only")
+        full: bool = Field(
+            True,
+            description="whether to write everything, or verdict, comparison and expectations only",
+        )
 
     def render(self, results: Sequence[AuditResult]) -> str:
         """Return the report: one section per audit, and a summary of several."""
@@ -82,11 +87,22 @@ class Terminal(Renderer):
     def _console(self) -> Console:
         from rich.console import Console
 
-        width, color = self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns), self.parameters.color
+        width, color = (
+            self.parameters.width or max(40, shutil.get_terminal_size((100, 24)).columns),
+            self.parameters.color,
+        )
         return Console(
-            file=io.StringIO(), width=width, force_terminal=color, color_system="256" if color else None,
-            highlight=False, markup=False, emoji=False, legacy_windows=False, soft_wrap=False, no_color=not color,
-        )  # fmt: skip
+            file=io.StringIO(),
+            width=width,
+            force_terminal=color,
+            color_system="256" if color else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+            soft_wrap=False,
+            no_color=not color,
+        )
 
 
 def _text(console: Console) -> str:

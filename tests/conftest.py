@@ -12,11 +12,15 @@ from hypothesis import settings
 settings.register_profile("audit", derandomize=True, deadline=None)
 settings.load_profile("audit")
 
-if "AUDITOR_STATE" not in os.environ:  # tests leave the user's own key alone, and what `auditor list` keeps
-    os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="auditor-state-")
+# tests leave the user's own key alone, and what `auditor list` keeps
+if "AUDITOR_STATE" not in os.environ:
+    os.environ["AUDITOR_STATE"] = os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(
+        prefix="auditor-state-"
+    )
     atexit.register(shutil.rmtree, os.environ["AUDITOR_STATE"], ignore_errors=True)
 
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as of a job that a script started in the background; children inherit it
+# as of a job that a script started in the background; children inherit it
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 collect_ignore = ["fuzz_corpus"]  # scenarios that are wrong on purpose, for tests/test_fuzz.py

@@ -18,7 +18,8 @@ from auditor.results.model import AuditResult
 from auditor.runs import tables
 
 SMALLER = 16
-"""How many times shorter blocks are where `small_blocks` is asked for, and with them tables that show the same."""
+"""How many times shorter blocks are where `small_blocks` is asked for, and with them tables that
+show the same."""
 FORMS = ["groups.parquet", "one-group.parquet", "table.csv", "parts-parquet/", "parts-csv/"]
 
 
@@ -54,13 +55,16 @@ TREES = re.compile(r"boosted-tree attack beyond [\d.e-]+%")
 def figures(result: AuditResult) -> tuple[Any, ...]:
     """Everything in a result that must be the same, however it was come by.
 
-    Boosted trees look at rows from all over a table whose copies are held, and of a larger one at the first rows of each block: how little
-    they leave to an adversary differs in its digits, and the verdict does not.
-    """
+    Boosted trees look at rows from all over a table whose copies are held, and of a larger one at
+    the first rows of each block: how little they leave to an adversary differs in its digits, and
+    the verdict does not."""
     return (
         result.measurements,
         result.distributions,
-        [record.model_dump() | {"why": TREES.sub("", record.why)} for record in result.expectations],
+        [
+            record.model_dump() | {"why": TREES.sub("", record.why)}
+            for record in result.expectations
+        ],
         [summary.model_dump() for summary in result.data],
     )
 

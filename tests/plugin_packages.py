@@ -184,4 +184,7 @@ BROKEN_SCHEMES = '''
 
         def sampler(self, *arguments, **options):
             return Sampler("nan")
-'''.replace("auditor.schemes.correlated_base import Base", "auditor.schemes.corner_wave import CornerWave as Base")
+'''.replace(
+    "auditor.schemes.correlated_base import Base",
+    "auditor.schemes.corner_wave import CornerWave as Base",
+)

@@ -28,10 +28,15 @@ def environment(*sites: Path | str, **more: str) -> dict[str, str]:
 def virtual_environment(folder: Path) -> Path:
     """Make a virtual environment that has this one's libraries, but no package of this checkout; return its folder of packages."""
     venv.create(folder, with_pip=False, symlinks=True)
-    packages = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
-    # Python follows no .pth file in these folders, so an editable install of this checkout is not seen.
+    packages = Path(
+        sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    )
+    # Python follows no .pth file in these folders, so an editable install of this checkout is not
+    # seen.
     folders = dict.fromkeys(str(each.locate_file("")) for each in metadata.distributions())
-    (packages / "libraries.pth").write_text("\n".join(folder for folder in folders if Path(folder) != ROOT))
+    (packages / "libraries.pth").write_text(
+        "\n".join(folder for folder in folders if Path(folder) != ROOT)
+    )
     return packages
 
 

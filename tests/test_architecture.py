@@ -27,9 +27,18 @@ def drawings() -> list[tuple[set[str], set[tuple[str, str]]]]:
     found = []
     for text in re.findall(r"```mermaid\nflowchart TD\n(.*?)```", PAGE, flags=re.DOTALL):
         labels = dict(re.findall(r'(\w+)\["([^"]+)"\]', text))
-        lines = [re.sub(r'\["[^"]+"\]', "", line).split() for line in text.splitlines() if line.strip()]
-        assert all(len(words) == 1 or (len(words) == 3 and words[1] == "-->") for words in lines), "one arrow, or one room, a line"
-        found.append((set(labels.values()), {(labels[words[0]], labels[words[2]]) for words in lines if len(words) == 3}))
+        lines = [
+            re.sub(r'\["[^"]+"\]', "", line).split() for line in text.splitlines() if line.strip()
+        ]
+        assert all(len(words) == 1 or (len(words) == 3 and words[1] == "-->") for words in lines), (
+            "one arrow, or one room, a line"
+        )
+        found.append(
+            (
+                set(labels.values()),
+                {(labels[words[0]], labels[words[2]]) for words in lines if len(words) == 3},
+            )
+        )
     return found
 
 
@@ -61,7 +70,11 @@ def between_rooms(drawing: int) -> set[tuple[str, str]]:
     pairs = set()
     for name, others in imports().items():
         for other in others:
-            a, b = (of_package(name), of_package(other)) if drawing == 0 else (of_house(name), of_house(other))
+            a, b = (
+                (of_package(name), of_package(other))
+                if drawing == 0
+                else (of_house(name), of_house(other))
+            )
             if a and b and a != b and (drawing == 0 or a.partition("/")[0] == b.partition("/")[0]):
                 pairs.add((a, b))
     return pairs
@@ -74,24 +87,46 @@ def defined(path: Path) -> set[str]:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             found.add(node.name)
         if isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}.{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
+            found |= {
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef)
+            }
     return found
 
 
 def test_every_function_that_the_walk_names_exists() -> None:
-    assert [(path, name) for path, name in NAMED if not (ROOT / path).is_file() or name not in defined(ROOT / path)] == []
+    assert [
+        (path, name)
+        for path, name in NAMED
+        if not (ROOT / path).is_file() or name not in defined(ROOT / path)
+    ] == []
 
 
 def test_the_walk_names_functions_of_every_room_a_number_passes() -> None:
     """So that the pattern above, or the page, cannot go empty unseen."""
-    passed = {"scenario", "data", "schemes", "adversary", "audit", "runs", "results", "expectations", "numerics"}
+    passed = {
+        "scenario",
+        "data",
+        "schemes",
+        "adversary",
+        "audit",
+        "runs",
+        "results",
+        "expectations",
+        "numerics",
+    }
     assert passed <= {path.split("/")[1] for path, _ in NAMED if path.startswith("auditor/")}
 
 
 def test_the_drawing_holds_every_room() -> None:
     (first, _), (second, _) = drawings()
     assert first == {*chain.from_iterable(ROOMS), *BESIDE}
-    inner = {f"{house.rpartition('.')[2]}/{name}" for house, rooms in NESTED.items() for name in chain.from_iterable(rooms)}
+    inner = {
+        f"{house.rpartition('.')[2]}/{name}"
+        for house, rooms in NESTED.items()
+        for name in chain.from_iterable(rooms)
+    }
     assert second == inner
 
 
@@ -102,7 +137,9 @@ def test_no_arrow_points_upward() -> None:
     assert all((floors | above)[a] >= floors[b] for a, b in first)
     inner = {f"{house.rpartition('.')[2]}/{name}": floor
              for house, rooms in NESTED.items() for floor, names in enumerate(rooms) for name in names}  # fmt: skip
-    assert all(a.partition("/")[0] == b.partition("/")[0] and inner[a] > inner[b] for a, b in second)
+    assert all(
+        a.partition("/")[0] == b.partition("/")[0] and inner[a] > inner[b] for a, b in second
+    )
 
 
 @pytest.mark.parametrize("drawing", [0, 1], ids=["rooms", "rooms-in-rooms"])
@@ -117,8 +154,14 @@ def test_arrows_are_the_imports_there_are(drawing: int) -> None:
 
 
 def test_the_glossary_has_every_state_of_knowledge() -> None:
-    classes = [each for each in vars(knowledge).values() if isinstance(each, type) and issubclass(each, knowledge.Knowledge)]
-    assert {each.name for each in classes if "name" in vars(each)} <= set(re.findall(r"`([\w-]+)`", GLOSSARY))
+    classes = [
+        each
+        for each in vars(knowledge).values()
+        if isinstance(each, type) and issubclass(each, knowledge.Knowledge)
+    ]
+    assert {each.name for each in classes if "name" in vars(each)} <= set(
+        re.findall(r"`([\w-]+)`", GLOSSARY)
+    )
 
 
 def test_every_path_that_the_glossary_names_is_there() -> None:
@@ -128,6 +171,10 @@ def test_every_path_that_the_glossary_names_is_there() -> None:
 
 
 def test_terms_stand_in_the_glossary_once() -> None:
-    rows = [line.split(" | ")[0].removeprefix("| ") for line in GLOSSARY.splitlines() if line.startswith("| ")]
+    rows = [
+        line.split(" | ")[0].removeprefix("| ")
+        for line in GLOSSARY.splitlines()
+        if line.startswith("| ")
+    ]
     terms = [row for row in rows if row not in ("term", "metric", "---")]
     assert len(terms) == len(set(terms))

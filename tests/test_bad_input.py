@@ -15,7 +15,15 @@ import pytest
 import auditor as package
 from auditor.data.formats.headers import is_value
 from auditor.data.load import load_table
-from auditor.errors import LONGEST_LINE, MOST_LINES, AuditorError, DataError, Problem, ScenarioError, did_you_mean
+from auditor.errors import (
+    LONGEST_LINE,
+    MOST_LINES,
+    AuditorError,
+    DataError,
+    Problem,
+    ScenarioError,
+    did_you_mean,
+)
 from auditor.process import memory
 from auditor.runs.output import print_results
 from auditor.text.spelling import closest, slips
@@ -39,32 +47,46 @@ def auditor(command):
     return run
 
 
-def scenario(source, data="", schemes="[{name: corner-wave, levels: [0.5]}]", attacks="[ndr]", more=""):
-    Path("s.yaml").write_text(f"data:\n  source: {source}\n{data}schemes: {schemes}\nattacks: {attacks}\n{more}")
+def scenario(
+    source, data="", schemes="[{name: corner-wave, levels: [0.5]}]", attacks="[ndr]", more=""
+):
+    Path("s.yaml").write_text(
+        f"data:\n  source: {source}\n{data}schemes: {schemes}\nattacks: {attacks}\n{more}"
+    )
     return "s.yaml"
 
 
-# -- names that no file can have ---------------------------------------------------------------------------------------
+# -- names that no file can have
+# ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["a" * 300 + ".csv", "a" * 300, "~nosuchuser/x.csv", "x\0.csv", "a" * 5_000 + "/", "/" * 5_000])
+@pytest.mark.parametrize(
+    "name",
+    ["a" * 300 + ".csv", "a" * 300, "~nosuchuser/x.csv", "x\0.csv", "a" * 5_000 + "/", "/" * 5_000],
+)
 def test_a_name_that_no_file_can_have_is_not_there(here, auditor, name):
     source = '"' + name.replace("\0", "\\0") + '"'
     assert auditor("check", scenario(source))[0] == 2
     assert auditor("check", name)[0] == 2
-    assert auditor("perturb", name, "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0] == 2
+    assert (
+        auditor("perturb", name, "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0]
+        == 2
+    )
     copies = f"[{{name: published, copies: [{source}]}}]"
     assert auditor("check", scenario("iris", schemes=copies))[0] == 2
     noise = f"[{{name: corner-wave, levels: [1], noise: {{matrix: {source}}}}}]"
     assert auditor("check", scenario("iris", schemes=noise))[0] == 2
 
 
-@pytest.mark.parametrize("words", [["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--output"], ["new"]])
+@pytest.mark.parametrize(
+    "words", [["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--output"], ["new"]]
+)
 def test_nor_can_what_is_written_have_it(here, auditor, words):
     assert auditor(*words, "a" * 300)[::2] == (2, "error: File name too long\n")
 
 
-# -- headers that are records ------------------------------------------------------------------------------------------
+# -- headers that are records
+# ------------------------------------------------------------------------------------------
 
 HEADERLESS = {
     "numbers": "87654321.125,5\n1,2\n3,4\n",
@@ -85,10 +107,18 @@ def test_a_record_is_not_taken_for_a_header(here, auditor, what):
     status, _, err = auditor("check", scenario("t.csv"))
     assert status == 2
     assert "t.csv: " in err
-    assert auditor("perturb", "t.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "out")[0] == 2
+    assert (
+        auditor("perturb", "t.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "out")[
+            0
+        ]
+        == 2
+    )
 
 
-@pytest.mark.parametrize("names", [["87654321.125", "b"], ["1987-06-05", "87654321.125"], ["87654321.125", "87654321.125.1"]])
+@pytest.mark.parametrize(
+    "names",
+    [["87654321.125", "b"], ["1987-06-05", "87654321.125"], ["87654321.125", "87654321.125.1"]],
+)
 def test_a_parquet_file_made_of_one_without_a_header_is_refused_alike(here, auditor, names):
     pd.DataFrame(np.eye(3, 2), columns=names).to_parquet("t.parquet")
     assert auditor("check", scenario("t.parquet"))[0] == 2
@@ -96,8 +126,12 @@ def test_a_parquet_file_made_of_one_without_a_header_is_refused_alike(here, audi
 
 def test_columns_that_are_counted_and_words_with_digits_are_names(here):
     for names in (["0", "1", "2"], ["1", "2", "3"], ["", "0", "1"], ["x1", "2_total", "1st"]):
-        pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), columns=names).to_csv("t.csv", index=False)
-        assert load_table("t.csv", columns=names[1:], rng=np.random.default_rng(0)).attributes == tuple(names[1:])
+        pd.DataFrame(np.random.default_rng(0).normal(size=(5, 3)), columns=names).to_csv(
+            "t.csv", index=False
+        )
+        assert load_table(
+            "t.csv", columns=names[1:], rng=np.random.default_rng(0)
+        ).attributes == tuple(names[1:])
 
 
 def test_names_that_count_may_stand_among_the_cells(here):
@@ -105,22 +139,50 @@ def test_names_that_count_may_stand_among_the_cells(here):
     assert load_table("t.csv", rng=np.random.default_rng(0)).rows == 4
 
 
-@pytest.mark.parametrize("text", ["5", "5.0", "-1e-3", "1,234.50", "12 %", "$5", "nan", "-inf", "31.12.1999", "12/31/99 10:30 PM", "31-Jan-20", "09:30"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "5",
+        "5.0",
+        "-1e-3",
+        "1,234.50",
+        "12 %",
+        "$5",
+        "nan",
+        "-inf",
+        "31.12.1999",
+        "12/31/99 10:30 PM",
+        "31-Jan-20",
+        "09:30",
+    ],
+)
 def test_values_are_told(text):
     assert is_value(text)
 
 
-@pytest.mark.parametrize("text", ["age", "x1", "e5", "nano", "2012_pay", "1st", "", "-", "$", "a-1-2", "information"])
+@pytest.mark.parametrize(
+    "text", ["age", "x1", "e5", "nano", "2012_pay", "1st", "", "-", "$", "a-1-2", "information"]
+)
 def test_names_are_told(text):
     assert not is_value(text)
 
 
-# -- a table where a scenario is due -----------------------------------------------------------------------------------
+# -- a table where a scenario is due
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["staff.csv", "staff.txt", "staff", "staff.yaml", "staff.json"])
 @pytest.mark.parametrize(
-    "content", ["name,age\nAlice,37\n", "Alice: 1,HIV\n", '"Alice\t,{HIV\n&c *d\n', "- Alice\n- HIV\n", '[{"name": "Alice"}]', "HIV", "%Alice\n"]
+    "content",
+    [
+        "name,age\nAlice,37\n",
+        "Alice: 1,HIV\n",
+        '"Alice\t,{HIV\n&c *d\n',
+        "- Alice\n- HIV\n",
+        '[{"name": "Alice"}]',
+        "HIV",
+        "%Alice\n",
+    ],
 )
 @pytest.mark.slow_after_first
 def test_a_table_in_place_of_a_scenario_is_told_in_one_line(here, auditor, name, content):
@@ -140,24 +202,53 @@ def test_so_is_one_that_is_no_text(here, auditor, name):
 
 
 def test_a_scenario_s_declared_values_are_not_quoted(here, auditor):
-    assert auditor("check", scenario("inline", data="  values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}\n"))[0] == 2
-    for data in ("  hierarchies: {d: {a: [HIV, HIV]}}\n", "  hierarchies: {d: {a: HIV}}\n", "  categorical: {d: [HIV, HIV]}\n"):
+    assert (
+        auditor(
+            "check",
+            scenario("inline", data="  values: {a: [1, HIV, 3], b: [Alice, 2, [87654321.125]]}\n"),
+        )[0]
+        == 2
+    )
+    for data in (
+        "  hierarchies: {d: {a: [HIV, HIV]}}\n",
+        "  hierarchies: {d: {a: HIV}}\n",
+        "  categorical: {d: [HIV, HIV]}\n",
+    ):
         assert auditor("check", scenario("iris", data=data))[0] == 2
 
 
-# -- Parquet -----------------------------------------------------------------------------------------------------------
+# -- Parquet
+# -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [["HIV"], ["flu"], ["flu"]]])
+@pytest.mark.parametrize(
+    "cells", [[[1], [2], [3]], [{"a": 1}, {"a": 2}, {"a": 3}], [["HIV"], ["flu"], ["flu"]]]
+)
 def test_a_list_is_no_category(here, auditor, cells):
     pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "l": cells}), "t.parquet")
     status, _, err = auditor("check", scenario("t.parquet", data="  categorical: [l]\n"))
     assert status == 2
     assert "column 'l' holds nested values" in err
-    assert auditor("perturb", "t.parquet", "--scheme", "uniform", "--levels", "0.5", "--columns", "l", "--output", "out")[0] == 2
+    assert (
+        auditor(
+            "perturb",
+            "t.parquet",
+            "--scheme",
+            "uniform",
+            "--levels",
+            "0.5",
+            "--columns",
+            "l",
+            "--output",
+            "out",
+        )[0]
+        == 2
+    )
 
 
-@pytest.mark.parametrize("note", [b"{bad", b"\xff\xfe", b"[]", b"null", b'{"columns": 3, "index_columns": [1]}'])
+@pytest.mark.parametrize(
+    "note", [b"{bad", b"\xff\xfe", b"[]", b"null", b'{"columns": 3, "index_columns": [1]}']
+)
 @pytest.mark.parametrize("data", ["", "  categorical: [a]\n"])
 def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, data):
     table = pa.table({"a": [1.0, 2.0, 3.0], "b": [1.0, 5.0, 3.0]})
@@ -165,7 +256,8 @@ def test_what_pandas_noted_beside_a_table_may_be_damaged(here, auditor, note, da
     assert auditor("check", scenario("t.parquet", data=data))[0] == 0
 
 
-# -- names and kinds of files -------------------------------------------------------------------------------------------
+# -- names and kinds of files
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("file", ["..yaml", "...yaml"])
@@ -178,7 +270,14 @@ def test_a_scenario_s_file_name_cannot_lead_out_of_the_output_folder(here, audit
 
 
 @pytest.mark.parametrize("character", ["\n", "\r", "\x1b", "\x85", "\u2028"])
-@pytest.mark.parametrize("asked", [["check"], ["run"], ["perturb", "--scheme", "corner-wave", "--levels", "1", "--output", "out"]])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["check"],
+        ["run"],
+        ["perturb", "--scheme", "corner-wave", "--levels", "1", "--output", "out"],
+    ],
+)
 def test_the_name_of_a_file_breaks_no_line(here, auditor, asked, character):
     name = f"a{character}b" + (".csv" if "perturb" in asked else ".yaml")
     Path(scenario("iris")).rename(name)
@@ -205,14 +304,17 @@ def test_a_pipe_or_a_device_is_no_file_and_is_not_waited_for(here, auditor, kind
     if suffix == ".yaml":
         assert auditor("check", file) == (2, "", told)
         return
-    assert auditor("perturb", file, "--scheme", "corner-wave", "--levels", "1", "--output", "out") == (2, "", told)
+    assert auditor(
+        "perturb", file, "--scheme", "corner-wave", "--levels", "1", "--output", "out"
+    ) == (2, "", told)
     status, _, err = auditor("check", scenario(file))
     assert status == 2
     assert "s.yaml:2:11: data.source" in err
     assert "got a pipe or a device" in err
 
 
-# -- terminals and devices ---------------------------------------------------------------------------------------------
+# -- terminals and devices
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("columns", ["20", "10", "1"])
@@ -222,7 +324,8 @@ def test_a_terminal_may_be_narrow(here, auditor, monkeypatch, columns):
     assert auditor("compare", "audit/s", "audit/s")[0] == 0
 
 
-# A device that is always full is Linux's; elsewhere a disk would have to be filled to see what a command says of it.
+# A device that is always full is Linux's; elsewhere a disk would have to be filled to see what a
+# command says of it.
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
 @pytest.mark.parametrize("command", [["check", "s.yaml"], ["run", "s.yaml"], ["list"], ["--help"]])
 @pytest.mark.slow_after_first
@@ -253,7 +356,8 @@ def test_quiet_without_expectations_says_where_the_results_are(here, auditor):
     assert out == "s: nothing was expected, so there is no verdict; written: audit/s/report.html\n"
 
 
-# -- sizes -------------------------------------------------------------------------------------------------------------
+# -- sizes
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, monkeypatch):
@@ -263,27 +367,62 @@ def test_more_rows_than_memory_are_refused_before_they_are_drawn(here, auditor, 
     assert "1,000,000,000 rows of 2 columns need 59.6 GiB of memory, and there are 8.0 GiB" in err
     wide = "  rows: 1000000\n  spectrum: {large: 5, count: 2, small: 1, attributes: 5000}\n"
     assert "1,000,000 rows of 5,000 columns" in auditor("run", scenario("gaussian", data=wide))[2]
-    assert auditor("perturb", "salary-like", "--rows", 10**9, "--scheme", "uniform", "--levels", "1", "--output", "out")[0] == 2
+    assert (
+        auditor(
+            "perturb",
+            "salary-like",
+            "--rows",
+            10**9,
+            "--scheme",
+            "uniform",
+            "--levels",
+            "1",
+            "--output",
+            "out",
+        )[0]
+        == 2
+    )
 
 
 def test_more_columns_than_their_covariance_has_room_for_are_refused_unread(here, auditor):
     names = [f"c{place}" for place in range(20_000)]
-    Path("t.csv").write_text("\n".join([",".join(names), *[",".join(str(row + place % 7) for place in range(20_000)) for row in range(2)]]))
+    Path("t.csv").write_text(
+        "\n".join(
+            [
+                ",".join(names),
+                *[",".join(str(row + place % 7) for place in range(20_000)) for row in range(2)],
+            ]
+        )
+    )
     status, _, err = auditor("check", scenario("t.csv"))
     assert status == 2
-    assert "20,000 columns are too many: their covariance alone would take 3.0 GiB; choose at most 5,000" in err
+    assert (
+        "20,000 columns are too many: their covariance alone would take 3.0 GiB; choose at most 5,000"
+        in err
+    )
     assert auditor("check", scenario("t.csv", data="  columns: [c1, c2]\n"))[0] == 0
 
 
-# -- messages ----------------------------------------------------------------------------------------------------------
+# -- messages
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_messages_are_bounded(here, auditor):
-    Path("s.yaml").write_text("data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n" + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900)))
+    Path("s.yaml").write_text(
+        "data: iris\nschemes: [corner-wave]\nattacks: [ndr]\n"
+        + "".join(f"{'x' * 900}{k}: 1\n" for k in range(900))
+    )
     assert auditor("check", "s.yaml")[0] == 2
     with pytest.raises(ScenarioError) as caught:
-        package.run({"data": "iris", "schemes": ["corner-wave"], "attacks": ["ndr" * 900] * 5_000, "y" * 10_000: 1})
+        package.run(
+            {
+                "data": "iris",
+                "schemes": ["corner-wave"],
+                "attacks": ["ndr" * 900] * 5_000,
+                "y" * 10_000: 1,
+            }
+        )
     assert len(str(caught.value)) <= (MOST_LINES + 1) * (LONGEST_LINE + 1)
     assert len(caught.value.problems) == MOST_LINES
 
@@ -315,12 +454,16 @@ def test_the_nearest_name_is_suggested_or_none(name, known, near):
     assert closest(name, known) == near
 
 
-@pytest.mark.parametrize(("a", "b", "distance"), [("", "", 0), ("", "abc", 3), ("abc", "acb", 1), ("kitten", "sitting", 3), ("ca", "abc", 3)])
+@pytest.mark.parametrize(
+    ("a", "b", "distance"),
+    [("", "", 0), ("", "abc", 3), ("abc", "acb", 1), ("kitten", "sitting", 3), ("ca", "abc", 3)],
+)
 def test_slips_by_hand(a, b, distance):
     assert slips(a, b) == slips(b, a) == distance
 
 
-# -- copies from files -------------------------------------------------------------------------------------------------
+# -- copies from files
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -352,7 +495,9 @@ def test_a_shuffled_copy_is_refused_before_anything_is_audited(copies, auditor):
 def test_a_copy_too_noisy_to_tell_is_audited_with_a_warning(copies, auditor):
     status, _, err = auditor("check", published("noise"))
     assert status == 0
-    assert err.startswith("warning: 'noise.csv': nothing shows that the copy's rows are the original's")
+    assert err.startswith(
+        "warning: 'noise.csv': nothing shows that the copy's rows are the original's"
+    )
     assert auditor("check", published("noise", ", aligned: true"))[2] == ""
 
 
@@ -360,8 +505,14 @@ def test_gaps_in_a_copy_are_told_and_no_fault(copies, auditor):
     for data in ("", "  missing: mean\n", "  missing: drop\n"):
         status, _, err = auditor("check", published("blank", data=data))
         assert status == 0
-        assert "'blank.csv': 1 of its cells are missing (0.2%), in 1 record, most in column 'a'; these records are left out" in err
-        assert "audited are 299 of 300 records, those that the original and all copies have in full" in err
+        assert (
+            "'blank.csv': 1 of its cells are missing (0.2%), in 1 record, most in column 'a'; these records are left out"
+            in err
+        )
+        assert (
+            "audited are 299 of 300 records, those that the original and all copies have in full"
+            in err
+        )
 
 
 def test_a_file_with_two_bad_columns_tells_both(here):

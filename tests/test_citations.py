@@ -1,7 +1,7 @@
 """What is cited by number can be looked up: it is in one of the five papers that are at hand, and that paper numbers it.
 
-Of other works the place is not cited, as nobody here could check it, but for a few that others cite by the same number (`KNOWN`).
-"""
+Of other works the place is not cited, as nobody here could check it, but for a few that others cite
+by the same number (`KNOWN`)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,23 @@ KINDS = {"eq": "Equation", "fig": "Figure", "section": "Section", "(": "Equation
 NUMBERS = r"\d+(?:\.\d+)*(?:(?:, | and |–)\d+(?:\.\d+)*)*"
 WORDS = "sections?|eqs?\\.|equations?|theorems?|lemmas?|coroll(?:ary|aries)|propositions?|definitions?|algorithms?|protocols?|tables?|figures?|figs?\\.|appendix|examples?|chapters?|footnotes?|experiments?"  # fmt: skip
 PLACE = re.compile(rf"({WORDS}) ({NUMBERS})|(\()({NUMBERS})\)", re.IGNORECASE)
-CITED = re.compile(rf"\b([a-z]+\d{{4}})(?:'s)?,? \(?((?:(?:{WORDS}) {NUMBERS}|\({NUMBERS}\))(?:(?:, | and |–)(?:(?:{WORDS}) {NUMBERS}|\({NUMBERS}\)))*)", re.IGNORECASE)
+CITED = re.compile(
+    rf"\b([a-z]+\d{{4}})(?:'s)?,? \(?((?:(?:{WORDS}) {NUMBERS}|\({NUMBERS}\))(?:(?:, | and |–)(?:(?:{WORDS}) {NUMBERS}|\({NUMBERS}\)))*)",
+    re.IGNORECASE,
+)
 
 
 def places(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield the work, the kind of place and its number for all that a text cites by key and number."""
     for key, cited in CITED.findall(text):
         for word, numbers, bracket, equations in PLACE.findall(cited):
-            kind = (word or bracket).lower().rstrip(".").removesuffix("s").replace("corollarie", "corollary")
+            kind = (
+                (word or bracket)
+                .lower()
+                .rstrip(".")
+                .removesuffix("s")
+                .replace("corollarie", "corollary")
+            )
             for number in re.findall(r"\d+(?:\.\d+)*", numbers or equations):
                 yield key, KINDS.get(kind, kind.capitalize()), number
 
@@ -47,7 +56,10 @@ def places(text: str) -> Iterator[tuple[str, str, str]]:
 @cache
 def numbered() -> dict[str, set[str]]:
     """Return all that can be looked up, by key."""
-    found = {paper.key: {f"{kind} {n}" for kind, some in paper.numbered.items() for n in some} for paper in papers()}
+    found = {
+        paper.key: {f"{kind} {n}" for kind, some in paper.numbered.items() for n in some}
+        for paper in papers()
+    }
     found["huang2005"] |= {f"Experiment {n}" for n in range(1, 5)}
     found["li2011"] |= found["li2012"]
     for key, sections in SECTIONS.items():
@@ -57,17 +69,30 @@ def numbered() -> dict[str, set[str]]:
 
 def wrong(text: str) -> list[str]:
     """Return what a text cites that cannot be looked up."""
-    return [f"{key}, {kind} {n}" for key, kind, n in places(text) if f"{kind} {n}" not in numbered().get(key, set())]
+    return [
+        f"{key}, {kind} {n}"
+        for key, kind, n in places(text)
+        if f"{kind} {n}" not in numbered().get(key, set())
+    ]
 
 
-SOURCES = [path for folder in ("auditor", "attacks", "reports", "scenarios", "docs") for path in sorted((ROOT / folder).rglob("*"))]
+SOURCES = [
+    path
+    for folder in ("auditor", "attacks", "reports", "scenarios", "docs")
+    for path in sorted((ROOT / folder).rglob("*"))
+]
 
 
 def test_what_is_cited_by_number_is_there() -> None:
-    texts = {path: path.read_text(encoding="utf-8") for path in SOURCES if path.suffix in (".py", ".yaml", ".md")}
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for path in SOURCES
+        if path.suffix in (".py", ".yaml", ".md")
+    }
     del texts[ROOT / "docs/evidence/fidelity.md"]  # made of the list, with tests' names in it
     assert {path: found for path, text in texts.items() if (found := wrong(text))} == {}
-    assert sum(1 for text in texts.values() for _ in places(text)) > 200  # so many are found that none is overlooked for its form
+    # so many are found that none is overlooked for its form
+    assert sum(1 for text in texts.values() for _ in places(text)) > 200
 
 
 @pytest.mark.parametrize(
@@ -88,5 +113,15 @@ def test_what_is_not_there_is_told(text: str, told: list[str]) -> None:
 
 
 def test_rows_of_the_fidelity_page_name_sections_that_are_there() -> None:
-    named = [(paper.key, place) for paper in papers() for row in paper.rows for place in row.at if place.startswith("Section")]
-    assert [(key, place) for key, place in named if place.removeprefix("Section ").partition(",")[0] not in SECTIONS[key].split()] == []
+    named = [
+        (paper.key, place)
+        for paper in papers()
+        for row in paper.rows
+        for place in row.at
+        if place.startswith("Section")
+    ]
+    assert [
+        (key, place)
+        for key, place in named
+        if place.removeprefix("Section ").partition(",")[0] not in SECTIONS[key].split()
+    ] == []

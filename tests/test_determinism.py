@@ -19,7 +19,10 @@ SCENARIO = {
     "attacks": ["llse"],
     "expect": [{"no-collusion-gain": {}}],
 }
-MORE_SCHEMES = [{"name": "independent", "levels": {"uniform": [0.25, 1.0], "count": 3}}, *SCENARIO["schemes"]]
+MORE_SCHEMES = [
+    {"name": "independent", "levels": {"uniform": [0.25, 1.0], "count": 3}},
+    *SCENARIO["schemes"],
+]
 
 
 def figures(**changes):
@@ -62,7 +65,9 @@ def test_adding_one_thing_changes_no_number_of_another(plain, changes):
 
 
 def test_adding_knowledge_changes_no_other_s_numbers(plain):
-    more = figures(knowledge=["perfect", {"estimated": {"rows": 100}}, {"estimated": {"rows": 200}}])
+    more = figures(
+        knowledge=["perfect", {"estimated": {"rows": 100}}, {"estimated": {"rows": 200}}]
+    )
     assert [record for record in more if record.knowledge != "estimated(rows=200)"] == plain
 
 
@@ -72,7 +77,9 @@ def test_adding_a_replicate_changes_no_earlier_one(plain):
 
 
 def test_adding_a_level_at_the_end_changes_no_earlier_copy(plain):
-    longer = figures(schemes=[{"name": "corner-wave", "levels": {"uniform": [0.25, 1.0], "count": 4}}])
+    longer = figures(
+        schemes=[{"name": "corner-wave", "levels": {"uniform": [0.25, 1.0], "count": 4}}]
+    )
     singles = [r for r in longer if r.coalition in ((1,), (2,), (3,)) and r.metric == "distortion"]
     before = [r for r in plain if len(r.coalition) == 1 and r.metric == "distortion"]
     assert [r.coalition for r in singles] == [r.coalition for r in before]
@@ -81,11 +88,17 @@ def test_adding_a_level_at_the_end_changes_no_earlier_copy(plain):
 
 def test_seeds_matter(plain):
     other = figures(seed=6)
-    assert all(a.value != b.value for a, b in zip(plain, other, strict=True) if a.metric == "distortion")
+    assert all(
+        a.value != b.value for a, b in zip(plain, other, strict=True) if a.metric == "distortion"
+    )
 
 
 def test_replicates_draw_noise_anew(plain):
-    values = {r.replicate: r.value for r in plain if r.coalition == (1,) and r.metric == "distortion" and r.attribute == "*"}
+    values = {
+        r.replicate: r.value
+        for r in plain
+        if r.coalition == (1,) and r.metric == "distortion" and r.attribute == "*"
+    }
     assert len(set(values.values())) == 2
 
 

@@ -18,7 +18,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -39,7 +41,11 @@ def unknown(words: list[str]) -> set[str]:
     command = cli.get_command(click.Context(cli), name)
     if command is None:
         return {name}
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)} | {"--help", "-h"}
+    known = {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    } | {"--help", "-h"}
     return {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)} - known
 
 
@@ -49,8 +55,14 @@ def test_every_command_has_the_options_that_are_shown() -> None:
     assert [(page, words, unknown(words)) for page, words in found if unknown(words)] == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any("schema: 1" in block for block in blocks(page, "yaml"))], ids=lambda page: page.name)
-def test_every_scenario_that_is_shown_is_one(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any("schema: 1" in block for block in blocks(page, "yaml"))],
+    ids=lambda page: page.name,
+)
+def test_every_scenario_that_is_shown_is_one(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("original.csv", "copy-1.csv", "copy-2.csv"):
         (tmp_path / name).write_text("a,b\n1,2\n3,5\n4,4\n")
     monkeypatch.chdir(tmp_path)
@@ -66,15 +78,25 @@ def test_the_page_on_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.slow
-def test_the_site_builds_without_a_dead_link_and_asks_nothing_of_the_network(tmp_path: Path) -> None:
-    build, load_config = pytest.importorskip("mkdocs.commands.build").build, pytest.importorskip("mkdocs.config").load_config
+def test_the_site_builds_without_a_dead_link_and_asks_nothing_of_the_network(
+    tmp_path: Path,
+) -> None:
+    build, load_config = (
+        pytest.importorskip("mkdocs.commands.build").build,
+        pytest.importorskip("mkdocs.config").load_config,
+    )
     import logging
 
     heard: list[str] = []
     handler = logging.Handler()
-    handler.emit = lambda record: heard.append(record.getMessage()) if record.levelno >= logging.WARNING else None  # type: ignore[method-assign]
+    handler.emit = lambda record: (
+        heard.append(record.getMessage()) if record.levelno >= logging.WARNING else None
+    )  # type: ignore[method-assign]
     logging.getLogger("mkdocs").addHandler(handler)
     build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path)))
     assert heard == []
     for page in tmp_path.glob("*.html"):
-        assert not re.search(r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["']?(?:https?:)?//""", page.read_text(encoding="utf-8")), page.name
+        assert not re.search(
+            r"""<(?:script|link|img|iframe)[^>]*(?:src|href)=["']?(?:https?:)?//""",
+            page.read_text(encoding="utf-8"),
+        ), page.name

@@ -17,7 +17,12 @@ from benchmarks.fuzzing import scenarios, tables
 from benchmarks.fuzzing.judge import Case, judged
 
 draws = st.randoms(use_true_random=False)
-settings.register_profile("fuzz", parent=settings.get_profile("audit"), database=None, suppress_health_check=list(HealthCheck))
+settings.register_profile(
+    "fuzz",
+    parent=settings.get_profile("audit"),
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 CORPUS = dict(corpus())
 
 
@@ -40,7 +45,9 @@ def test_no_mutated_table_shows_a_fault(draw):
     assert judged(tables.mutated(draw)).faults == []
 
 
-@pytest.mark.parametrize("path", sorted((scenarios.CORPUS / "shapes").iterdir()), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted((scenarios.CORPUS / "shapes").iterdir()), ids=lambda path: path.stem
+)
 @pytest.mark.slow_after_first
 def test_what_is_mutated_is_carried_out_unless_it_is(path):
     verdict = judged(scenarios.case("none", path.read_bytes()))
@@ -54,7 +61,8 @@ def test_a_case_is_the_same_for_ever(mutate):
     assert len({tuple(mutate(random.Random(str(k))).files.items()) for k in range(30)}) == 30
 
 
-# -- the judge, judged: planted faults ---------------------------------------------------------------------------------
+# -- the judge, judged: planted faults
+# ---------------------------------------------------------------------------------
 
 
 def plain() -> Case:
@@ -79,7 +87,13 @@ def raising(error):
         (lambda *_: say("x" * 5_000), "a line of"),
         (lambda *_: say("auditor/x.py:3: RuntimeWarning: overflow"), "a library's warning"),
         (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
-        (lambda *_: (Path("audit/s").mkdir(parents=True), Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text())), "a cell in journal"),
+        (
+            lambda *_: (
+                Path("audit/s").mkdir(parents=True),
+                Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text()),
+            ),
+            "a cell in journal",
+        ),
     ],
 )
 @pytest.mark.slow_after_first
@@ -96,7 +110,9 @@ def test_a_program_that_never_ends_is_found(monkeypatch):
     assert any("_Hung" in fault for fault in judged(plain()).faults)
 
 
-@pytest.mark.parametrize(("status", "shown"), [(7, "exit status 7"), (2, "refused without a message")])
+@pytest.mark.parametrize(
+    ("status", "shown"), [(7, "exit status 7"), (2, "refused without a message")]
+)
 def test_a_program_that_ends_in_silence_is_found(monkeypatch, status, shown):
     monkeypatch.setattr("benchmarks.fuzzing.judge.main", raising(SystemExit(status)))
     assert any(shown in fault for fault in judged(plain()).faults)
@@ -107,7 +123,9 @@ def test_a_cell_in_the_compressed_part_of_a_page_is_found():
     from benchmarks.fuzzing.judge import _DEFLATED, CANARY, inflated
 
     secret = tables.canaries(random.Random(3))[1][1]
-    found = "".join(inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>"))
+    found = "".join(
+        inflated(part) for part in _DEFLATED.findall(f"<p>{deflated(f'[{secret}]')}</p>")
+    )
     assert CANARY.findall(found) == [secret]
 
 

@@ -26,17 +26,48 @@ ROOMS: list[tuple[str, ...]] = [
     ("expectations",),
     ("audit",),
     ("runs",),
-    ("api", "catalogue", "cli", "plugin", "progress", "pytest_plugin", "selftest", "selftest_report", "testing", "__init__", "__main__"),
+    (
+        "api",
+        "catalogue",
+        "cli",
+        "plugin",
+        "progress",
+        "pytest_plugin",
+        "selftest",
+        "selftest_report",
+        "testing",
+        "__init__",
+        "__main__",
+    ),
 ]
-"""The rooms of `auditor/`, from the ground up: a module imports from its own room and from those below, never from one above."""
-AUDIT_ROOMS: list[tuple[str, ...]] = [("numeric", "counts"), ("base",), ("measures", "anonymity", "pooling", "law_tests"), ("insider", "insider_noise"), ("categorical", "attempts"), ("",)]
+"""The rooms of `auditor/`, from the ground up: a module imports from its own room and from those
+below, never from one above."""
+AUDIT_ROOMS: list[tuple[str, ...]] = [
+    ("numeric", "counts"),
+    ("base",),
+    ("measures", "anonymity", "pooling", "law_tests"),
+    ("insider", "insider_noise"),
+    ("categorical", "attempts"),
+    ("",),
+]
 """Those of `auditor/audit/`; on top the engines, which put them together."""
 DATA_ROOMS: list[tuple[str, ...]] = [("columns",), ("formats",), ("streamed",), ("",), ("sources",)]
-SCHEME_ROOMS: list[tuple[str, ...]] = [("base",), ("generalisation", "replacement", "increments"), ("masking",), ("",), ("planted",)]
+SCHEME_ROOMS: list[tuple[str, ...]] = [
+    ("base",),
+    ("generalisation", "replacement", "increments"),
+    ("masking",),
+    ("",),
+    ("planted",),
+]
 """Below the top the schemes themselves, which are plugins; on top those of the self-test."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 """Those of `reports/`; on top the writers, which are plugins."""
-NESTED = {"auditor.audit": AUDIT_ROOMS, "auditor.data": DATA_ROOMS, "auditor.schemes": SCHEME_ROOMS, "reports": REPORT_ROOMS}
+NESTED = {
+    "auditor.audit": AUDIT_ROOMS,
+    "auditor.data": DATA_ROOMS,
+    "auditor.schemes": SCHEME_ROOMS,
+    "reports": REPORT_ROOMS,
+}
 ATTACKS_MAY_USE = {"plugin", "adversary", "schemes", "numerics"}
 """The facade for whoever writes plugins, and arithmetic."""
 MOST_ON_TOP, MOST_IN_A_ROOM = 14, 22
@@ -59,7 +90,9 @@ def _imported(path: Path) -> Iterator[str]:
             above = folders[: len(folders) + 1 - node.level] if node.level else ()
             module = ".".join((*above, *filter(None, [node.module]))).removeprefix("auditor_")
             inside_plugins = module.partition(".")[0] == folders[0] != "auditor"
-            assert bool(node.level) == inside_plugins, f"{path}:{node.lineno}: imports are relative inside attacks/ and reports/, and nowhere else"
+            assert bool(node.level) == inside_plugins, (
+                f"{path}:{node.lineno}: imports are relative inside attacks/ and reports/, and nowhere else"
+            )
             # `from auditor import registry` imports a module as much as `import auditor.registry`.
             names = [f"{module}.{alias.name}" for alias in node.names]
             yield from (name if is_module(name) else module for name in names)
@@ -103,7 +136,11 @@ def nested_room(name: str, house: str) -> str:
 def test_rooms_import_from_below_only() -> None:
     for path in (p for p in modules("auditor") if p != ROOT / "auditor/__init__.py"):
         own = floor_of(room(name_of(path)), ROOMS)
-        above = {name for name in within(path, "auditor") if name != "auditor" and floor_of(room(name), ROOMS) > own}
+        above = {
+            name
+            for name in within(path, "auditor")
+            if name != "auditor" and floor_of(room(name), ROOMS) > own
+        }
         assert not above, f"{name_of(path)} imports from above: {sorted(above)}"
 
 
@@ -129,14 +166,21 @@ def test_no_two_folders_import_each_other() -> None:
             for name in filter(is_module, imported(path)):
                 place = ROOT / name.replace(".", "/")
                 found.add((path.parent, place if place.is_dir() else place.parent))
-    both = {(a, b) for a, b in found if a != b and (b, a) in found and ROOT / "auditor" not in (a, b)}
+    both = {
+        (a, b) for a, b in found if a != b and (b, a) in found and ROOT / "auditor" not in (a, b)
+    }
     assert not both
 
 
 def test_modules_form_no_circle() -> None:
     """Depth-first over all imports: a module that is met again while it is being looked at closes a circle."""
-    graph = {name_of(path): {n for n in imported(path) if is_module(n)} for folder in ("auditor", "attacks", "reports") for path in modules(folder)}
-    graph.pop("auditor")  # lends names of all rooms, lazily; everybody imports it by importing anything
+    graph = {
+        name_of(path): {n for n in imported(path) if is_module(n)}
+        for folder in ("auditor", "attacks", "reports")
+        for path in modules(folder)
+    }
+    # lends names of all rooms, lazily; everybody imports it by importing anything
+    graph.pop("auditor")
     state: dict[str, str] = {}
 
     def look(name: str, trail: tuple[str, ...]) -> None:
@@ -154,13 +198,22 @@ def test_modules_form_no_circle() -> None:
 
 def test_rooms_are_of_a_size_to_find_one_s_way() -> None:
     assert len(list((ROOT / "auditor").glob("*.py"))) <= MOST_ON_TOP
-    folders = {path.parent for folder in ("auditor", "reports") for path in modules(folder)} - {ROOT / "auditor"}
-    assert not {str(folder) for folder in folders if len(list(folder.glob("*.py"))) > MOST_IN_A_ROOM}
+    folders = {path.parent for folder in ("auditor", "reports") for path in modules(folder)} - {
+        ROOT / "auditor"
+    }
+    assert not {
+        str(folder) for folder in folders if len(list(folder.glob("*.py"))) > MOST_IN_A_ROOM
+    }
 
 
 def test_every_room_says_what_lives_in_it() -> None:
     """A summary, and below it what the room uses and where to go for what it does not hold."""
-    for path in (p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.name == "__init__.py"):
+    for path in (
+        p
+        for top in ("auditor", "attacks", "reports")
+        for p in modules(top)
+        if p.name == "__init__.py"
+    ):
         said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
         assert "TODO" not in said, path
         assert len(said.split("\n\n")) > 1, path
@@ -168,33 +221,56 @@ def test_every_room_says_what_lives_in_it() -> None:
 
 def test_the_core_imports_no_attack_and_no_report() -> None:
     for path in modules("auditor"):
-        assert not {name for name in imported(path) if name.partition(".")[0] in ("attacks", "reports", "scenarios", "tests")}, path
+        assert not {
+            name
+            for name in imported(path)
+            if name.partition(".")[0] in ("attacks", "reports", "scenarios", "tests")
+        }, path
 
 
 def test_an_import_inside_a_function_says_why() -> None:
     """In a comment beside or above it, in the function's docstring or in the module's; of the command line its room does."""
-    for path in (p for top in ("auditor", "attacks", "reports") for p in modules(top) if p.parent != ROOT / "auditor/cli"):
+    for path in (
+        p
+        for top in ("auditor", "attacks", "reports")
+        for p in modules(top)
+        if p.parent != ROOT / "auditor/cli"
+    ):
         source = path.read_text(encoding="utf-8")
         tree, lines = ast.parse(source), source.splitlines()
         if SAYS_SO.search(ast.get_docstring(tree) or ""):
             continue
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-            inside = [node.lineno for node in ast.walk(function) if isinstance(node, ast.Import | ast.ImportFrom)]
+            inside = [
+                node.lineno
+                for node in ast.walk(function)
+                if isinstance(node, ast.Import | ast.ImportFrom)
+            ]
             if inside and not SAYS_SO.search(ast.get_docstring(function) or ""):
                 said = "\n".join(lines[min(inside) - 2 : max(inside)])
-                assert "  #" in said or said.lstrip().startswith("#"), f"{path}:{min(inside)}: an import inside a function that does not say why"
+                assert "  #" in said or said.lstrip().startswith("#"), (
+                    f"{path}:{min(inside)}: an import inside a function that does not say why"
+                )
 
 
 def test_reports_read_results_and_nothing_else() -> None:
     for path in modules("reports"):
         ours = {name for name in imported(path) if name.partition(".")[0] in ("auditor", "attacks")}
-        assert not {name for name in ours if room(name) not in ("results", "text", "registry", "errors")}, path
-        assert not {name for name in imported(path) if name.partition(".")[0] in ("numpy", "pandas", "scipy")}, path
+        assert not {
+            name for name in ours if room(name) not in ("results", "text", "registry", "errors")
+        }, path
+        assert not {
+            name
+            for name in imported(path)
+            if name.partition(".")[0] in ("numpy", "pandas", "scipy")
+        }, path
 
 
 def test_attacks_import_the_facade_and_arithmetic() -> None:
     for path in modules("attacks"):
-        assert not {name for name in imported(path) if name.partition(".")[0] in ("reports", "tests")}, path
+        assert not {
+            name for name in imported(path) if name.partition(".")[0] in ("reports", "tests")
+        }, path
         assert {room(name) for name in within(path, "auditor")} <= ATTACKS_MAY_USE, path
 
 
@@ -206,11 +282,27 @@ def loaded_by(code: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "code",
-    ["from auditor.cli import main; main(['--help'])", "from auditor.cli import main; main(['run', '--help'])", "import auditor"],
+    [
+        "from auditor.cli import main; main(['--help'])",
+        "from auditor.cli import main; main(['run', '--help'])",
+        "import auditor",
+    ],
     ids=["help", "run-help", "import"],
 )
 def test_nothing_heavy_is_loaded_before_a_command_runs(code: str) -> None:
-    heavy = {"numpy", "pandas", "pydantic", "scipy", "sklearn", "pyarrow", "altair", "joblib", "jinja2", "yaml", "auditor.registry"}
+    heavy = {
+        "numpy",
+        "pandas",
+        "pydantic",
+        "scipy",
+        "sklearn",
+        "pyarrow",
+        "altair",
+        "joblib",
+        "jinja2",
+        "yaml",
+        "auditor.registry",
+    }
     assert not heavy & loaded_by(code)
 
 
@@ -218,15 +310,39 @@ def test_nothing_is_loaded_for_every_audit_that_few_need() -> None:
     """Each takes a tenth of a second to one; with all plugins and the engine imported, neither is there."""
     code = "import auditor.api, auditor.registry; auditor.registry.discover()"
     few = {"sklearn", "altair", "vl_convert", "joblib", "distributed"}
-    later = {"pandas", "pyarrow", "scipy.special", "scipy.linalg", "scipy.fft", "cryptography", "threadpoolctl"}
-    assert not (few | later | {"scipy.optimize", "scipy.signal", "scipy.spatial", "scipy.stats"}) & loaded_by(code)
+    later = {
+        "pandas",
+        "pyarrow",
+        "scipy.special",
+        "scipy.linalg",
+        "scipy.fft",
+        "cryptography",
+        "threadpoolctl",
+    }
+    assert not (
+        few | later | {"scipy.optimize", "scipy.signal", "scipy.spatial", "scipy.stats"}
+    ) & loaded_by(code)
 
 
 def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> None:
     """Half a second: of a table of numbers that ships, or is drawn, its plan needs neither frames nor SciPy's linear algebra."""
-    heavy = {"pandas", "scipy.linalg", "scipy.special", "sklearn", "auditor.audit.engine", "auditor.results.model", "auditor_reports", "jinja2"}
+    heavy = {
+        "pandas",
+        "scipy.linalg",
+        "scipy.special",
+        "sklearn",
+        "auditor.audit.engine",
+        "auditor.results.model",
+        "auditor_reports",
+        "jinja2",
+    }
     heavy |= {"auditor.audit.base.release", "auditor.audit.numeric.gather"}
-    heavy |= {"auditor.schemes.laplace", "auditor.data.sources.series", "auditor.expectations.exposure"}  # plugins that neither names
+    # plugins that neither names
+    heavy |= {
+        "auditor.schemes.laplace",
+        "auditor.data.sources.series",
+        "auditor.expectations.exposure",
+    }
     script = "import sys, atexit\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\nfrom auditor.cli import main\nmain()"
     for scenario in ("quickstart", "huang2005-exp1", "li2012-fig3"):
         done = python("-c", script, "check", scenario, cwd=ROOT, check=True)
@@ -236,8 +352,22 @@ def test_check_waits_for_no_engine_and_no_library_that_it_does_not_need() -> Non
 
 def test_a_run_writes_its_tables_without_pandas(tmp_path: Path) -> None:
     script = "import sys, atexit\natexit.register(lambda: print(*sys.modules, file=sys.stderr))\nfrom auditor.cli import main\nmain()"
-    small = [part for change in ("replicates=1", "attacks=[ndr]", "expect=[]", "knowledge=[perfect]") for part in ("--set", change)]
-    done = python("-c", script, "run", "huang2005-exp1", *small, "--quiet", "--output", str(tmp_path), cwd=ROOT)
+    small = [
+        part
+        for change in ("replicates=1", "attacks=[ndr]", "expect=[]", "knowledge=[perfect]")
+        for part in ("--set", change)
+    ]
+    done = python(
+        "-c",
+        script,
+        "run",
+        "huang2005-exp1",
+        *small,
+        "--quiet",
+        "--output",
+        str(tmp_path),
+        cwd=ROOT,
+    )
     assert (tmp_path / "huang2005-exp1" / "results.parquet").exists()
     assert "pandas" not in done.stderr.split()
 

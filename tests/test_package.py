@@ -37,7 +37,8 @@ def test_the_project_is_cited_as_its_own_author() -> None:
     assert [author["name"] for author in cited["authors"]] == ["The auditor project"]
 
 
-# -- wheel and source archive ------------------------------------------------------------------------------------------
+# -- wheel and source archive
+# ------------------------------------------------------------------------------------------
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TARGETS = PYPROJECT["tool"]["hatch"]["build"]["targets"]
@@ -51,15 +52,23 @@ LEFT_BEHIND = (
     "scenarios/audit/mine/journal.jsonl", "scenarios/audit/mine/report.html", "scenarios/audit/mine/results.json",
     "scenarios/audit/mine/results.parquet", "docs/audit/mine/results.json",
 )  # fmt: skip
-"""What work leaves in a checkout: caches, environments of any name, and results of audits, which may be of somebody's private table."""
+"""What work leaves in a checkout: caches, environments of any name, and results of audits, which
+may be of somebody's private table."""
 
 
 def copied(source: Path) -> set[str]:
     """Copy what the source archive is to hold to a folder, and leave much behind in it that it is not to; return the names of the former."""
     source.mkdir()
-    unwanted = shutil.ignore_patterns("__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name})
-    for path in chain.from_iterable(ROOT.glob(name.lstrip("/")) for name in (*TARGETS["sdist"]["include"], "pyproject.toml", ".gitignore")):
-        shutil.copytree(path, source / path.name, ignore=unwanted) if path.is_dir() else shutil.copy(path, source)
+    unwanted = shutil.ignore_patterns(
+        "__pycache__", *{PurePosixPath(name).name for name in LEFT_BEHIND if "audit/" in name}
+    )
+    for path in chain.from_iterable(
+        ROOT.glob(name.lstrip("/"))
+        for name in (*TARGETS["sdist"]["include"], "pyproject.toml", ".gitignore")
+    ):
+        shutil.copytree(
+            path, source / path.name, ignore=unwanted
+        ) if path.is_dir() else shutil.copy(path, source)
     names = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     for name in LEFT_BEHIND:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -84,16 +93,40 @@ def installed(request, built, tmp_path):
     for name in FOREIGN:
         (packages / name).mkdir()
         (packages / name / "__init__.py").write_text("OWNER = 'another project'\n")
-    what = [folder / WHEEL] if request.param == "wheel" else ["--no-build-isolation", "--editable", folder / "source"]
+    what = (
+        [folder / WHEEL]
+        if request.param == "wheel"
+        else ["--no-build-isolation", "--editable", folder / "source"]
+    )
     program = tmp_path / "venv/bin/python"
-    python("-m", "pip", "--python", program, "install", "--no-deps", "--no-index", "--no-compile", "--quiet", *what, check=True)
-    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    python(
+        "-m",
+        "pip",
+        "--python",
+        program,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        "--quiet",
+        *what,
+        check=True,
+    )
+    variables = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
     work = tmp_path / "work"
     work.mkdir()
 
     def run(*arguments: str, program: str = "auditor") -> str:
         done = subprocess.run(
-            [tmp_path / "venv/bin" / program, *arguments], cwd=work, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE
+            [tmp_path / "venv/bin" / program, *arguments],
+            cwd=work,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
         )
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done.stdout
@@ -105,10 +138,20 @@ def installed(request, built, tmp_path):
 def test_the_wheel_holds_every_file_of_its_packages_and_nothing_else(built) -> None:
     folder, source = built
     held = set(zipfile.ZipFile(folder / WHEEL).namelist())
-    split = [(first, rest) for first, slash, rest in (name.partition("/") for name in source) if first in TARGETS["wheel"]["only-include"]]
+    split = [
+        (first, rest)
+        for first, slash, rest in (name.partition("/") for name in source)
+        if first in TARGETS["wheel"]["only-include"]
+    ]
     packages = {f"{TARGETS['wheel']['sources'].get(first, first)}/{rest}" for first, rest in split}
-    assert {name for name in held if not name.startswith(f"auditor-{VERSION}.dist-info/")} == packages
-    assert {name.partition("/")[0] for name in packages} == {"auditor", "auditor_attacks", "auditor_reports"}
+    assert {
+        name for name in held if not name.startswith(f"auditor-{VERSION}.dist-info/")
+    } == packages
+    assert {name.partition("/")[0] for name in packages} == {
+        "auditor",
+        "auditor_attacks",
+        "auditor_reports",
+    }
     assert packages >= {
         "auditor/py.typed", "auditor/data/files/cps.parquet", "auditor/scenario/template.yaml", "auditor/scenario/new/templates/published.yaml",
         "auditor_reports/templates/page.html.j2", "auditor_reports/templates/report.css", "auditor_reports/templates/report.js",
@@ -125,15 +168,22 @@ def test_the_source_archive_holds_every_file_but_what_was_left_behind(built) -> 
 
 
 @pytest.mark.slow
-def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those_names(installed, command) -> None:
+def test_an_installed_program_runs_from_an_empty_folder_beside_packages_of_those_names(
+    installed, command
+) -> None:
     run, work, place = installed
     ours = "import auditor_attacks.llse, auditor, auditor_reports.html as html; print(auditor_attacks.llse.__file__, auditor.__file__, html.__file__)"
-    assert all(Path(path).is_relative_to(place) for path in run("-c", ours, program="python").split())
+    assert all(
+        Path(path).is_relative_to(place) for path in run("-c", ours, program="python").split()
+    )
     theirs = f"import {', '.join(FOREIGN)}; print({', '.join(f'{name}.OWNER' for name in FOREIGN)}, sep=', ')"
-    assert run("-c", theirs, program="python") == ", ".join(["another project"] * len(FOREIGN)) + "\n"
+    assert (
+        run("-c", theirs, program="python") == ", ".join(["another project"] * len(FOREIGN)) + "\n"
+    )
     assert VERSION in run("--version")
     assert run("list") == command("list")[1]
     run("run", "quickstart", "--quiet")
     assert "<html" in (work / "audit/quickstart/report.html").read_text(encoding="utf-8")
     run("new", "a.yaml")
-    assert run("check", "a.yaml", "published-copies").count("valid") == 2  # the latter has files beside the scenario
+    # the latter has files beside the scenario
+    assert run("check", "a.yaml", "published-copies").count("valid") == 2

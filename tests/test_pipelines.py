@@ -35,7 +35,9 @@ def elsewhere(here: Path) -> Path:
         (here / f"audits/{name}.yaml").write_text(SCENARIO)
     programs = here / "programs"
     programs.mkdir()
-    (programs / "auditor").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m auditor "$@"\n')
+    (programs / "auditor").write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m auditor "$@"\n'
+    )
     (programs / "python").write_text('#!/bin/sh\necho "$@" >> installed.txt\n')
     for program in programs.iterdir():
         program.chmod(0o755)
@@ -49,17 +51,29 @@ def filled(text: str, inputs: dict[str, str]) -> str:
 def carried_out(folder: Path, **given: str) -> list[tuple[str, int]]:
     """Carry out the action's steps as a runner does, and return the exit status of each."""
     inputs = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()} | given
-    paths = {"PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}", "GITHUB_ACTION_PATH": str(ROOT)}
+    paths = {
+        "PATH": f"{folder / 'programs'}{os.pathsep}{os.environ['PATH']}",
+        "GITHUB_ACTION_PATH": str(ROOT),
+    }
     outcome: list[tuple[str, int]] = []
     for step in ACTION["runs"]["steps"]:
         wanted = str(step.get("if", ""))
-        skipped = ("always()" not in wanted and any(status for _, status in outcome)) or ("inputs.approved" in wanted and not inputs["approved"])
+        skipped = ("always()" not in wanted and any(status for _, status in outcome)) or (
+            "inputs.approved" in wanted and not inputs["approved"]
+        )
         if "uses" in step or skipped:
             continue
         asked = {name: filled(value, inputs) for name, value in step.get("env", {}).items()}
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         variables = environment(**paths, **asked, GITHUB_STEP_SUMMARY=str(folder / "summary.md"))
-        outcome.append((step["name"], subprocess.run(shell, cwd=folder, env=variables, timeout=PATIENCE, check=False).returncode))
+        outcome.append(
+            (
+                step["name"],
+                subprocess.run(
+                    shell, cwd=folder, env=variables, timeout=PATIENCE, check=False
+                ).returncode,
+            )
+        )
     return outcome
 
 
@@ -69,7 +83,10 @@ def test_the_action_is_a_composite_whose_inputs_are_no_part_of_any_script() -> N
     assert asked == set(ACTION["inputs"])
     for step in ACTION["runs"]["steps"]:
         assert "uses" in step or (step["shell"] == "bash" and "${{" not in step["run"])
-    assert all("description" in one for one in (ACTION, *ACTION["inputs"].values(), *ACTION["outputs"].values()))
+    assert all(
+        "description" in one
+        for one in (ACTION, *ACTION["inputs"].values(), *ACTION["outputs"].values())
+    )
 
 
 @pytest.mark.slow
@@ -77,15 +94,31 @@ def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhe
     approved = auditor.run(elsewhere / "audits/first.yaml")
     for name in ("first", "gone"):
         approved.save(elsewhere / "approved" / name)
-    (elsewhere / "audits/first.yaml").write_text(SCENARIO.replace("[0.5, 1.0]", "[0.001]").replace("at-most: 1", "at-least: 0.1"))
-    outcome = carried_out(elsewhere, scenarios="audits/first.yaml\naudits/sec*.yaml", options="--quiet --seed 2", workers="1", approved="approved")
+    (elsewhere / "audits/first.yaml").write_text(
+        SCENARIO.replace("[0.5, 1.0]", "[0.001]").replace("at-most: 1", "at-least: 0.1")
+    )
+    outcome = carried_out(
+        elsewhere,
+        scenarios="audits/first.yaml\naudits/sec*.yaml",
+        options="--quiet --seed 2",
+        workers="1",
+        approved="approved",
+    )
     assert [status for _, status in outcome] == [0, 0, 1, 0, 1]
-    assert (elsewhere / "installed.txt").read_text() == f"-m pip install --quiet -c {ROOT}/constraints.txt {ROOT}\n"
+    assert (
+        elsewhere / "installed.txt"
+    ).read_text() == f"-m pip install --quiet -c {ROOT}/constraints.txt {ROOT}\n"
     output = elsewhere / "privacy-audit"
-    assert all((elsewhere / filled(one["value"], {"output": "privacy-audit"})).exists() for one in ACTION["outputs"].values())
+    assert all(
+        (elsewhere / filled(one["value"], {"output": "privacy-audit"})).exists()
+        for one in ACTION["outputs"].values()
+    )
     assert {path.parent.name for path in output.glob("*/results.json")} == {"first", "second"}
     (finding,) = json.loads((output / "audit.sarif").read_text())["runs"][0]["results"]
-    assert finding["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": "audits/first.yaml"}, "region": {"startLine": 5}}
+    assert finding["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "audits/first.yaml"},
+        "region": {"startLine": 5},
+    }
     summary = (elsewhere / "summary.md").read_text()
     assert "# 2 audits" in summary
     assert "the scenario is not among the new results" in summary
@@ -93,14 +126,25 @@ def test_the_action_s_steps_run_in_any_folder_and_fail_where_they_should(elsewhe
 
 @pytest.mark.slow
 def test_what_is_in_an_input_is_not_run(elsewhere: Path) -> None:
-    outcome = carried_out(elsewhere, scenarios="audits/first.yaml;touch${IFS}evil $(touch evil)", output="out;touch evil")
-    assert outcome[-2:] == [("Check the scenarios before anything runs", 2), ("Show the findings in the job's summary and as SARIF", 0)]
+    outcome = carried_out(
+        elsewhere,
+        scenarios="audits/first.yaml;touch${IFS}evil $(touch evil)",
+        output="out;touch evil",
+    )
+    assert outcome[-2:] == [
+        ("Check the scenarios before anything runs", 2),
+        ("Show the findings in the job's summary and as SARIF", 0),
+    ]
     assert not (elsewhere / "evil").exists()
 
 
 def test_the_hook_checks_scenarios_in_any_folder(elsewhere: Path, command) -> None:  # type: ignore[no-untyped-def]
     assert {"id", "name", "entry", "language"} <= set(HOOK)
-    files = [path for path in ("audits/first.yaml", "audits/data.csv", "other.yaml") if re.search(HOOK["files"], path)]
+    files = [
+        path
+        for path in ("audits/first.yaml", "audits/data.csv", "other.yaml")
+        if re.search(HOOK["files"], path)
+    ]
     assert files == ["audits/first.yaml"]
     program, *arguments = shlex.split(HOOK["entry"])
     assert program == "auditor"

@@ -1,6 +1,5 @@
 """Canaries: distinctive original values are planted, everything is made to fail, and no output may hold one."""
 
-
 from __future__ import annotations
 
 import json
@@ -54,7 +53,9 @@ def shell(folder, *arguments):
 
 def assert_no_canary(text):
     found = [canary for canary in CANARIES if canary in text]
-    assert not found, [text[max(0, text.index(canary) - 80) : text.index(canary) + 40] for canary in found]
+    assert not found, [
+        text[max(0, text.index(canary) - 80) : text.index(canary) + 40] for canary in found
+    ]
 
 
 def numbers(value):
@@ -77,12 +78,19 @@ def assert_no_original(folder, originals):
         if path.suffix != ".html":  # the page holds the charts' program, whose digits are its own
             assert_no_canary(path.read_bytes().decode("latin-1"))
         else:
-            assert not any(canary in path.read_text(encoding="utf-8") for canary in ("123456.789", "123,456", TEXT))
+            assert not any(
+                canary in path.read_text(encoding="utf-8")
+                for canary in ("123456.789", "123,456", TEXT)
+            )
         rows = pq.read_table(path).to_pylist() if path.suffix == ".parquet" else []
-        values = np.fromiter(numbers(json.loads(path.read_text()) if path.suffix == ".json" else rows), dtype=float)
+        values = np.fromiter(
+            numbers(json.loads(path.read_text()) if path.suffix == ".json" else rows), dtype=float
+        )
         place = np.searchsorted(known, values)
         for near in (known[place.clip(max=known.size - 1)], known[(place - 1).clip(min=0)]):
-            assert not np.isclose(values, near, rtol=1e-9, atol=0).any(), f"{path.name} holds an original value"
+            assert not np.isclose(values, near, rtol=1e-9, atol=0).any(), (
+                f"{path.name} holds an original value"
+            )
 
 
 def test_a_run_that_works_gives_no_value_away(here, command):
@@ -96,7 +104,15 @@ def test_a_run_that_works_gives_no_value_away(here, command):
 @pytest.mark.slow
 def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_reported(tmp_path):
     install(tmp_path / "site", "broken", attacks=BROKEN_ATTACKS, schemes=BROKEN_SCHEMES)
-    broken = ["raises", "not-a-number", "wrong-shape", "row-raises", "row-nan", "row-shape", "row-fit"]
+    broken = [
+        "raises",
+        "not-a-number",
+        "wrong-shape",
+        "row-raises",
+        "row-nan",
+        "row-shape",
+        "row-fit",
+    ]
     schemes = ["corner-wave", "scheme-law", "scheme-raises", "scheme-nan"]
     scenario(
         tmp_path,
@@ -108,7 +124,9 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
     assert_no_canary(printed)
     assert_no_original(tmp_path / "audit", people())
     table = auditor.AuditResult.load(tmp_path / "audit/canary").frame()
-    cells = table.groupby(["scheme", "attack", table.coalition.map(len)]).status.agg(lambda s: ", ".join(sorted(set(s))))
+    cells = table.groupby(["scheme", "attack", table.coalition.map(len)]).status.agg(
+        lambda s: ", ".join(sorted(set(s)))
+    )
     sound = cells["corner-wave"]
     assert set(sound[["ndr", "row-fine"]]) == {"ok"}
     assert set(sound[broken]) == {"failed"}
@@ -132,14 +150,21 @@ def test_attacks_and_schemes_that_break_give_no_value_away_and_the_others_are_re
         (f"age,pay\n1,{NUMBER}\n2,{NUMBER}\n", "column 'pay' is constant"),
         (f'age,pay\n1,{NUMBER}\n"{TEXT},2\n', "cannot be read as CSV"),
         (f"age,pay\n1,{NUMBER}\n", "the table has 1 record"),
-        (f"{NUMBER},{NUMBER}5\n1,2\n3,4\n", "the first line holds numbers where the column names should be"),
+        (
+            f"{NUMBER},{NUMBER}5\n1,2\n3,4\n",
+            "the first line holds numbers where the column names should be",
+        ),
         (f"age;pay,x\n1;{NUMBER},2\n", "separated by commas or semicolons"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, content, reported):
     scenario(here)
     (here / "people.csv").write_text(content)
-    for arguments in (["run", "canary.yaml"], ["check", "canary.yaml"], ["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "x"]):
+    for arguments in (
+        ["run", "canary.yaml"],
+        ["check", "canary.yaml"],
+        ["perturb", "people.csv", "--scheme", "corner-wave", "--levels", "1", "--output", "x"],
+    ):
         status, out, err = command(*arguments)
         assert status == 2
         assert reported in out + err
@@ -153,7 +178,11 @@ def test_a_table_that_cannot_be_read_is_told_without_its_values(here, command, c
 
 def test_published_copies_that_cannot_be_read_are_told_without_their_values(here, command):
     scenario(here, schemes=[{"name": "published", "copies": ["copy.csv"]}])
-    for content in (f"age,pay\n1,{TEXT}\n", f"age,pay\n1,{NUMBER}\n2,3\n", f"age,pay\n1,2,{NUMBER}\n"):
+    for content in (
+        f"age,pay\n1,{TEXT}\n",
+        f"age,pay\n1,{NUMBER}\n2,3\n",
+        f"age,pay\n1,2,{NUMBER}\n",
+    ):
         (here / "copy.csv").write_text(content)
         status, out, err = command("run", "canary.yaml")
         assert status == 2
@@ -181,7 +210,18 @@ def test_a_bug_keeps_its_traceback_and_not_its_text(here, command, monkeypatch):
 
 def test_the_manifest_of_a_release_holds_neither_values_nor_the_seed(here, command):
     people().to_csv("people.csv", index=False)
-    _, out, err = command("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--seed", "987654321", "--output", "out")
+    _, out, err = command(
+        "perturb",
+        "people.csv",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5",
+        "--seed",
+        "987654321",
+        "--output",
+        "out",
+    )
     assert_no_canary(out + err)
     written = [path.read_text() for path in (here / "out").iterdir()]
     assert len(written) == 2
@@ -200,7 +240,15 @@ def test_what_python_prints_of_our_objects_holds_no_values():
         assert first not in shown
 
 
-@pytest.mark.parametrize("broken", [[[1.0, NUMBER], [2.0, math.inf]], [[1.0, NUMBER], [2.0, math.nan]], [[1.0, NUMBER]], [[1.0, TEXT]]])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        [[1.0, NUMBER], [2.0, math.inf]],
+        [[1.0, NUMBER], [2.0, math.nan]],
+        [[1.0, NUMBER]],
+        [[1.0, TEXT]],
+    ],
+)
 def test_python_s_errors_hold_no_values(broken):
     with pytest.raises(AuditorError) as caught:
         auditor.perturb(broken, "corner-wave", [1.0])

@@ -1,6 +1,5 @@
 """Contract tests over everything that is registered, and how plugins are found, refused and reported."""
 
-
 from __future__ import annotations
 
 import re
@@ -53,39 +52,58 @@ def knowledge_of(attack):
     return next((spelt for name, spelt in KNOWLEDGE.items() if not names or name in names), None)
 
 
-ADDITIVE = [name for name in ATTACKS if "additive" in registry.get("attack", name).families and knowledge_of(name) is not None]
+ADDITIVE = [
+    name
+    for name in ATTACKS
+    if "additive" in registry.get("attack", name).families and knowledge_of(name) is not None
+]
 
 
 def people(rows=400, seed=1):
     """Three attributes that nearly say the same, as attacks by filtering want them."""
     rng = np.random.default_rng(seed)
     common = rng.normal(size=(rows, 1))
-    return pd.DataFrame(100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3))), columns=["a", "b", "c"])
+    return pd.DataFrame(
+        100 + 10 * (common + 0.05 * rng.normal(size=(rows, 3))), columns=["a", "b", "c"]
+    )
 
 
-# -- every plugin ------------------------------------------------------------------------------------------------------
+# -- every plugin
+# ------------------------------------------------------------------------------------------------------
 
 
 CHECKS = {"attack": check_attack, "scheme": check_scheme, "source": check_source}
 
 
 DEAR = {"known-io-boosting"}
-"""Attacks that are fitted for milliseconds on each of the contract's hundreds of releases; their own tests are quick."""
+"""Attacks that are fitted for milliseconds on each of the contract's hundreds of releases; their
+own tests are quick."""
 
 
-@pytest.mark.parametrize(("kind", "name"), [pytest.param(*plugin, marks=pytest.mark.slow if plugin[1] in DEAR else ()) for plugin in PLUGINS])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        pytest.param(*plugin, marks=pytest.mark.slow if plugin[1] in DEAR else ())
+        for plugin in PLUGINS
+    ],
+)
 def test_a_plugin_keeps_the_contract_of_its_kind(kind, name):
     cls = registry.get(kind, name)
     assert cls.kind == kind
     CHECKS.get(kind, check_plugin)(cls)
 
 
-@pytest.mark.parametrize(("kind", "name"), [plugin for plugin in PLUGINS if plugin[1] in PARAMETERS])
+@pytest.mark.parametrize(
+    ("kind", "name"), [plugin for plugin in PLUGINS if plugin[1] in PARAMETERS]
+)
 def test_parameters_other_than_the_defaults_keep_it_too(kind, name):
     CHECKS.get(kind, check_plugin)(registry.get(kind, name), PARAMETERS[name])
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme", "expectation")],
+)
 def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
     reference = registry.get(kind, name).reference
     if name == "published":  # whatever others made has no paper
@@ -94,31 +112,52 @@ def test_a_plugin_s_paper_is_in_the_bibliography(kind, name):
         assert re.findall(r"[a-z]+\d{4}", reference) == bibliography.keys_in(reference) != []
 
 
-PLACE = re.compile(r"(chapter|sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)")
+PLACE = re.compile(
+    r"(chapter|sections?|eqs?\.|[Aa]lgorithm|Protocol|Theorem|Lemma|Table|Figure|Appendix) ([IVX]+\b|[A-Z]?\d)"
+)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in PLUGINS if kind in ("attack", "scheme") and name != "published"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for kind, name in PLUGINS
+        if kind in ("attack", "scheme") and name != "published"
+    ],
+)
 def test_an_attack_and_a_scheme_say_where_in_their_papers_they_stand(kind, name):
     """Of the papers that are at hand; of others nobody here can look a place up (tests/test_citations.py)."""
     for reference in registry.get(kind, name).reference.split("; "):
-        assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(bibliography.keys_in(reference))
+        assert PLACE.search(reference) or SECTIONS.keys().isdisjoint(
+            bibliography.keys_in(reference)
+        )
 
 
 def test_a_reference_may_name_several_papers():
     assert bibliography.keys_in("guo2006; liu2008, section 3.3") == ["guo2006", "liu2008"]
     assert bibliography.keys_in("nobody1999, section 2") == []
-    assert bibliography.cited(["liu2008, section 3.3; guo2006", "guo2006", ""]) == ["guo2006", "liu2008"]
+    assert bibliography.cited(["liu2008, section 3.3; guo2006", "guo2006", ""]) == [
+        "guo2006",
+        "liu2008",
+    ]
 
 
 @pytest.mark.parametrize(("kind", "section"), [("attack", "attacks"), ("scheme", "schemes")])
 def test_an_example_scenario_uses_it(kind, section):
-    used = {use.name for path in shipped_scenarios() for use in getattr(read_scenario(path), section)}
+    used = {
+        use.name for path in shipped_scenarios() for use in getattr(read_scenario(path), section)
+    }
     assert used >= set(registry.names(kind))
 
 
-# -- schemes -----------------------------------------------------------------------------------------------------------
+# -- schemes
+# -----------------------------------------------------------------------------------------------------------
 
-SCHEMES = [name for name in registry.names("scheme") if name != "published" and registry.get("scheme", name).family == "additive"]
+SCHEMES = [
+    name
+    for name in registry.names("scheme")
+    if name != "published" and registry.get("scheme", name).family == "additive"
+]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -135,23 +174,43 @@ def test_extending_a_release_leaves_the_copies_that_are_out_alone(scheme):
         pd.testing.assert_frame_equal(old, new)
 
 
-# -- attacks -----------------------------------------------------------------------------------------------------------
+# -- attacks
+# -----------------------------------------------------------------------------------------------------------
 
 
 def attacked(name, level=0.5, seed=2, rows=400):
     release = auditor.perturb(people(rows), "independent", [level, 2 * level], seed=seed)
-    return release, auditor.attack(name, release, knowledge=knowledge_of(name), coalition=[1, 2], **registry.get("attack", name).trial)
+    return release, auditor.attack(
+        name,
+        release,
+        knowledge=knowledge_of(name),
+        coalition=[1, 2],
+        **registry.get("attack", name).trial,
+    )
 
 
-@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) == "perfect" and not registry.get("attack", name).serial])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in ADDITIVE
+        if knowledge_of(name) == "perfect" and not registry.get("attack", name).serial
+    ],
+)
 def test_the_order_of_the_rows_is_of_no_account(name):
     release, plain = attacked(name)
     order = np.random.default_rng(0).permutation(len(release.original))
     shuffled = Release(
-        release.original.iloc[order], tuple(copy.iloc[order] for copy in release.copies), release.levels, release.scheme
+        release.original.iloc[order],
+        tuple(copy.iloc[order] for copy in release.copies),
+        release.levels,
+        release.scheme,
     )
-    mixed = auditor.attack(name, shuffled, knowledge="perfect", coalition=[1, 2], **registry.get("attack", name).trial)
-    # Sums in another order differ by rounding, which an eigenvector magnifies; a row out of place differs by about 10.
+    mixed = auditor.attack(
+        name, shuffled, knowledge="perfect", coalition=[1, 2], **registry.get("attack", name).trial
+    )
+    # Sums in another order differ by rounding, which an eigenvector magnifies; a row out of place
+    # differs by about 10.
     np.testing.assert_allclose(mixed.values.to_numpy(), plain.values.to_numpy()[order], atol=1e-4)
 
 
@@ -160,19 +219,31 @@ def test_a_planted_leak_is_found(name):
     assert attacked(name, level=1e-5)[1].normalized_error < 0.02
 
 
-@pytest.mark.parametrize("name", [name for name in ADDITIVE if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"], KNOWLEDGE["model"])])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in ADDITIVE
+        if knowledge_of(name) in ("perfect", KNOWLEDGE["estimated"], KNOWLEDGE["model"])
+    ],
+)
 def test_nothing_is_found_where_nothing_is_left(name):
     assert attacked(name, level=1e6)[1].normalized_error > 0.9
 
 
-# -- finding and refusing ----------------------------------------------------------------------------------------------
+# -- finding and refusing
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kind", "name"), PLUGINS)
 @pytest.mark.slow_after_first
 def test_a_duplicate_name_is_an_error_that_names_both_places(kind, name):
     cls = registry.get(kind, name)
-    double = type("Double", (Plugin,), {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name})
+    double = type(
+        "Double",
+        (Plugin,),
+        {"__doc__": "A double.", "__module__": __name__, "kind": kind, "name": name},
+    )
     with pytest.raises(PluginError) as caught:
         register(double)
     message = str(caught.value)
@@ -187,17 +258,25 @@ def test_a_name_tells_the_module(kind):
     """By which ``has`` finds a plugin that ships without importing the others."""
     for name in registry.spellings(kind):
         module = registry.MODULES.get(name, name.replace("-", "_"))
-        assert f"{registry.get(kind, name).__module__}.".startswith(f"{registry.HOMES[kind]}.{module}.")
+        assert f"{registry.get(kind, name).__module__}.".startswith(
+            f"{registry.HOMES[kind]}.{module}."
+        )
 
 
-@pytest.mark.parametrize(("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")])
+@pytest.mark.parametrize(
+    ("old", "new"), [("theorem-4", "no-collusion-gain"), ("multi-pert-coin", "neighbour-coin")]
+)
 def test_an_old_name_is_still_read(old, new):
     assert registry.get("expectation", old) is registry.get("expectation", new)
     assert old not in registry.names("expectation")
 
 
 def test_an_alias_that_is_taken_registers_nothing():
-    double = type("Double", (Plugin,), {"__doc__": "A double.", "kind": "attack", "name": "quite-new", "aliases": ("llse",)})
+    double = type(
+        "Double",
+        (Plugin,),
+        {"__doc__": "A double.", "kind": "attack", "name": "quite-new", "aliases": ("llse",)},
+    )
     with pytest.raises(PluginError, match="'llse' is registered twice"):
         register(double)
     assert "quite-new" not in registry.spellings("attack")
@@ -222,7 +301,14 @@ def test_registering_the_same_class_again_is_harmless():
     assert register(cls) is cls
 
 
-@pytest.mark.parametrize(("kind", "wrong", "close"), [("attack", "lsse", "llse"), ("scheme", "cornerwave", "corner-wave"), ("source", "wisconsn", "wisconsin")])
+@pytest.mark.parametrize(
+    ("kind", "wrong", "close"),
+    [
+        ("attack", "lsse", "llse"),
+        ("scheme", "cornerwave", "corner-wave"),
+        ("source", "wisconsn", "wisconsin"),
+    ],
+)
 def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
     with pytest.raises(PluginError, match=f"unknown {kind} '{wrong}'; did you mean '{close}'"):
         registry.get(kind, wrong)
@@ -230,9 +316,15 @@ def test_an_unknown_name_lists_the_close_ones(kind, wrong, close):
         registry.find(wrong)
 
 
-@pytest.mark.parametrize(("wrong", "close"), [("lsse", "llse"), ("normalised_error", "normalized_error"), ("qickstart", "quickstart")])
+@pytest.mark.parametrize(
+    ("wrong", "close"),
+    [("lsse", "llse"), ("normalised_error", "normalized_error"), ("qickstart", "quickstart")],
+)
 def test_a_page_that_is_none_is_named_after_the_nearest_plugin_metric_or_scenario(wrong, close):
-    with pytest.raises(PluginError, match=f"no plugin, metric or scenario is called '{wrong}'; did you mean '{close}'"):
+    with pytest.raises(
+        PluginError,
+        match=f"no plugin, metric or scenario is called '{wrong}'; did you mean '{close}'",
+    ):
         page(wrong)
 
 
@@ -245,13 +337,23 @@ def test_parameters_have_hyphens_in_yaml_and_underscores_in_python():
     class Parameters(PluginParameters):
         at_least: float = 0.0
 
-    assert Parameters.model_validate({"at-least": 1.0}).at_least == Parameters(at_least=1.0).at_least == 1.0
-    for wrong in ({"at-least": "1"}, {"at-least": float("nan")}, {"atleast": 1.0}, {"at-least": True}):
+    assert (
+        Parameters.model_validate({"at-least": 1.0}).at_least
+        == Parameters(at_least=1.0).at_least
+        == 1.0
+    )
+    for wrong in (
+        {"at-least": "1"},
+        {"at-least": float("nan")},
+        {"atleast": 1.0},
+        {"at-least": True},
+    ):
         with pytest.raises(ValidationError):
             Parameters.model_validate(wrong)
 
 
-# -- third parties -----------------------------------------------------------------------------------------------------
+# -- third parties
+# -----------------------------------------------------------------------------------------------------
 
 
 def command(site, *arguments, cwd):
@@ -290,7 +392,10 @@ def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troubl
     assert "raises-on-pairs" in done.stdout
     assert "llse" in done.stdout
     warnings = done.stderr.splitlines()
-    assert "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError" in warnings[0]
+    assert (
+        "warning: plugin module trouble.absent (entry point 'trouble') cannot be imported: ModuleNotFoundError"
+        in warnings[0]
+    )
     assert "attack 'llse' is registered twice: by auditor_attacks.llse.JointLLSE" in done.stderr
     assert "trouble.double.Mine" in done.stderr
     assert "trouble.leaves" in done.stderr
@@ -298,7 +403,9 @@ def test_a_module_that_cannot_be_imported_is_reported_and_the_others_work(troubl
 
 
 def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(troublesome, tmp_path):
-    (tmp_path / "x.yaml").write_text("data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [absent]\n")
+    (tmp_path / "x.yaml").write_text(
+        "data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [absent]\n"
+    )
     done = command(troublesome, "run", "x.yaml", cwd=tmp_path)
     assert done.returncode == 2
     assert "x.yaml:3:11: attacks[0] names an unknown attack 'absent'" in done.stderr
@@ -307,7 +414,9 @@ def test_an_unknown_name_tells_of_the_modules_that_could_not_be_imported(trouble
 
 def test_check_looks_at_every_plugin_where_a_third_party_declares_some(troublesome, tmp_path):
     """A name of its own may be taken, which is to be told though the scenario does not ask for it."""
-    (tmp_path / "x.yaml").write_text("data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n")
+    (tmp_path / "x.yaml").write_text(
+        "data: iris\nschemes: [{name: corner-wave, levels: [1]}]\nattacks: [row-fine]\n"
+    )
     done = command(troublesome, "check", "x.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "attack 'llse' is registered twice" in done.stderr

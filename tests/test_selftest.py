@@ -17,7 +17,16 @@ from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.planted import categories, innovations, plans
 from auditor.schemes.planted.base import Planted
-from auditor.selftest import MIXING, VERDICTS, CaseTable, SelfTest, Tally, interval, self_test, to_json
+from auditor.selftest import (
+    MIXING,
+    VERDICTS,
+    CaseTable,
+    SelfTest,
+    Tally,
+    interval,
+    self_test,
+    to_json,
+)
 from auditor.selftest_report import markdown, terminal
 
 CASES = [registry.get("case", name) for name in registry.names("case")]
@@ -27,25 +36,38 @@ BUILT = [case for case in CASES if issubclass(case, Planted)]
 def noise_of(case, rows, seed=1):
     """Records, and the noise of their copies in units of its law, shapes (n, N) and (n, M·N)."""
     x = np.exp(np.random.default_rng(seed).standard_normal((rows, 2)) @ MIXING)
-    made, levels, table = case(), case.trial_levels, TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows)
+    made, levels, table = (
+        case(),
+        case.trial_levels,
+        TableMoments(x.mean(axis=0), np.cov(x.T, bias=True), rows),
+    )
     out = [np.empty_like(x) for _ in levels]
     made.sampler(levels, table, Key(seed, case.name)).block(0, x, out)
     z = np.hstack([copy - x for copy in out])
     return x, np.linalg.solve(np.linalg.cholesky(made.law(levels, table).covariance), z.T).T
 
 
-# -- the catalogue -------------------------------------------------------------------------------------------------------
+# -- the catalogue
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_the_catalogue_has_leaks_and_honest_releases_of_numbers_and_categories():
     leaks = [case for case in CASES if not case.honest]
     assert len(leaks) >= 10
     assert len(CASES) - len(leaks) >= 4
-    assert {case.records for case in CASES} == {"normal", "lognormal", "heaped", "whole", "categories"}
+    assert {case.records for case in CASES} == {
+        "normal",
+        "lognormal",
+        "heaped",
+        "whole",
+        "categories",
+    }
     assert not {case.name for case in CASES} & set(registry.names("scheme"))
 
 
-@pytest.mark.parametrize("case", [case for case in BUILT if case.honest or case.lawful], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in BUILT if case.honest or case.lawful], ids=lambda case: case.name
+)
 def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
     """Off by less than 6 standard errors of a correlation in 40,000 rows, and what bins that are permuted leave (3 %), half of it."""
     x, u = noise_of(case, 40_000)
@@ -54,7 +76,9 @@ def test_noise_that_is_said_to_be_lawful_has_the_covariance_of_its_law(case):
     assert np.abs(u.var(axis=0) - 1.0).max() < 0.06
 
 
-@pytest.mark.parametrize("case", [case for case in BUILT if not case.honest], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in BUILT if not case.honest], ids=lambda case: case.name
+)
 def test_a_planted_leak_changes_what_is_drawn(case):
     """Against the same class with nothing done to innovations, noise and copies, from the same stream."""
     untouched = {name: getattr(Planted, name) for name in ("innovations", "noise", "release")}
@@ -73,10 +97,16 @@ def test_a_leaking_plan_draws_from_another_covariance_than_the_stated_one(case):
     scheme, levels = case(), list(case.trial_levels)
     drawn = implied_level_covariance(scheme.plan(levels), len(levels))
     assert np.abs(drawn - scheme.level_covariance(levels)).max() > 0.05
-    np.testing.assert_allclose(implied_level_covariance(CornerWave().plan(levels), len(levels)), scheme.level_covariance(levels), atol=1e-12)
+    np.testing.assert_allclose(
+        implied_level_covariance(CornerWave().plan(levels), len(levels)),
+        scheme.level_covariance(levels),
+        atol=1e-12,
+    )
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.records == "categories"], ids=lambda case: case.name
+)
 def test_coins_are_as_each_case_says(case):
     """Share of 200,000 values kept, and of values equal in two copies; 5 standard errors (6e-7)."""
     x, levels = np.zeros(200_000, dtype=np.uint8), (0.5, 0.8)
@@ -96,21 +126,29 @@ def test_coins_are_as_each_case_says(case):
 
 def test_tables_are_what_they_are_called():
     rng = np.random.default_rng(1)
-    frames = {kind: CaseTable(records=kind).frame(4000, rng) for kind in ("normal", "lognormal", "heaped", "whole", "categories")}
+    frames = {
+        kind: CaseTable(records=kind).frame(4000, rng)
+        for kind in ("normal", "lognormal", "heaped", "whole", "categories")
+    }
     assert (frames["heaped"] == 0).to_numpy().mean() == pytest.approx(0.5, abs=0.03)
     assert frames["lognormal"].skew().min() > 2.0
     assert (frames["whole"] % 1 == 0).to_numpy().all()
     assert set(frames["categories"]["answer"]) == set("abcdef")
 
 
-# -- the verdicts ----------------------------------------------------------------------------------------------------------
+# -- the verdicts
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted():
     found = self_test(1000, 2, cases=["max-for-min", "honest-normal"])
     leak, sound = found.cases
-    assert (leak.case, leak.honest, leak.together) == ("max-for-min", False, {"fails": 2, "undecided": 0, "holds": 0})
+    assert (leak.case, leak.honest, leak.together) == (
+        "max-for-min",
+        False,
+        {"fails": 2, "undecided": 0, "holds": 0},
+    )
     assert (sound.case, sound.honest, sound.together["fails"]) == ("honest-normal", True, 0)
     assert set(sound.by_expectation) == {"no-collusion-gain", "noise-follows-law"}
     assert found.exit_status == 0
@@ -118,12 +156,17 @@ def test_a_leak_is_found_an_honest_release_is_not_refuted_and_both_are_counted()
     for text in (terminal([found]), markdown([found], 7.2)):
         assert "2 of 2 (16 to 100 %) found" in text
         assert "0 of 2 (0 to 84 %) refuted by noise-follows-law, whose level is 0.0001" in text
-    assert json.loads(to_json([found]))["leaks"]["fails"] == {"count": 2, "interval": list(interval(leak.together, "fails"))}
+    assert json.loads(to_json([found]))["leaks"]["fails"] == {
+        "count": 2,
+        "interval": list(interval(leak.together, "fails")),
+    }
 
 
 @pytest.mark.parametrize("case", ["restless-increments", "forgetful-skellam"])
 def test_a_leak_in_a_process_is_found(case):
-    assert self_test(1000, 1, cases=[case]).cases[0].by_expectation["noise-follows-law"]["fails"] == 1
+    assert (
+        self_test(1000, 1, cases=[case]).cases[0].by_expectation["noise-follows-law"]["fails"] == 1
+    )
 
 
 def test_the_interval_is_that_of_clopper_and_pearson_by_hand():
@@ -182,26 +225,63 @@ def test_a_case_that_breaks_is_told_and_not_counted(monkeypatch):
 
 def test_a_plugin_is_not_lent_where_its_name_is_taken():
     double = type("Double", (Case, CornerWave), {"__doc__": "A double.", "name": "corner-wave"})
-    with pytest.raises(PluginError, match="there is a scheme of that name"), registry.lent("scheme", double):
+    with (
+        pytest.raises(PluginError, match="there is a scheme of that name"),
+        registry.lent("scheme", double),
+    ):
         pass
     assert registry.get("scheme", "corner-wave") is CornerWave
 
 
-# -- the command -----------------------------------------------------------------------------------------------------------
+# -- the command
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_command_prints_json_and_ends_with_the_status():
-    done = CliRunner().invoke(cli, ["selftest", "--rows", "300", "--releases", "1", "--case", "one-neighbour", "--format", "json", "--quiet"])
+    done = CliRunner().invoke(
+        cli,
+        [
+            "selftest",
+            "--rows",
+            "300",
+            "--releases",
+            "1",
+            "--case",
+            "one-neighbour",
+            "--format",
+            "json",
+            "--quiet",
+        ],
+    )
     found = json.loads(done.stdout)
     assert (done.exit_code, found["exit_status"], found["rows"]) == (0, 0, 300)
     assert [case["case"] for case in found["cases"]] == ["one-neighbour"]
 
 
 def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
-    given = ["--rows", "300", "--releases", "2", "--rows", "500", "--releases", "1", "--case", "one-neighbour", "--quiet"]
+    given = [
+        "--rows",
+        "300",
+        "--releases",
+        "2",
+        "--rows",
+        "500",
+        "--releases",
+        "1",
+        "--case",
+        "one-neighbour",
+        "--quiet",
+    ]
     page = CliRunner().invoke(cli, ["selftest", *given, "--format", "markdown"]).stdout
-    assert "Made by `auditor selftest --rows 300 --releases 2 --rows 500 --releases 1 --seed 0 --format markdown` in" in page
-    for line in ("| 300 | 2 of 2 (16 to 100 %) |", "| 500 | 1 of 1 (3 to 100 %) |", "## Planted leaks, 500 rows, 1 of each"):
+    assert (
+        "Made by `auditor selftest --rows 300 --releases 2 --rows 500 --releases 1 --seed 0 --format markdown` in"
+        in page
+    )
+    for line in (
+        "| 300 | 2 of 2 (16 to 100 %) |",
+        "| 500 | 1 of 1 (3 to 100 %) |",
+        "## Planted leaks, 500 rows, 1 of each",
+    ):
         assert line in page
     both = [SelfTest(rows, 1, 0, (tally(False, fails=1),)) for rows in (300, 500)]
     assert [size["rows"] for size in json.loads(to_json(both))] == [300, 500]
@@ -209,12 +289,18 @@ def test_sizes_are_tested_one_by_one_and_stand_beside_each_other():
 
 
 def test_so_many_releases_as_sizes_or_one_number_for_all():
-    given = CliRunner().invoke(cli, ["selftest", "--rows", "300", "--releases", "1", "--releases", "1"])
+    given = CliRunner().invoke(
+        cli, ["selftest", "--rows", "300", "--releases", "1", "--releases", "1"]
+    )
     assert isinstance(given.exception, AuditorError)
-    assert str(given.exception) == "--releases must be given once, or once for each of 1 --rows; got 2"
+    assert (
+        str(given.exception) == "--releases must be given once, or once for each of 1 --rows; got 2"
+    )
 
 
-@pytest.mark.parametrize("wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]])
+@pytest.mark.parametrize(
+    "wrong", [["--rows", "1"], ["--releases", "0"], ["--seed", "-1"], ["--format", "yaml"]]
+)
 def test_bad_options_are_refused(wrong):
     assert CliRunner().invoke(cli, ["selftest", *wrong]).exit_code == 2
 
@@ -228,7 +314,9 @@ def test_honest_cases_say_so_in_their_names():
     assert {case.name.startswith("honest-") == case.honest for case in CASES} == {True}
 
 
-@pytest.mark.parametrize(("case", "said"), [("decimals", "a leak is planted"), ("honest-normal", "honest")])
+@pytest.mark.parametrize(
+    ("case", "said"), [("decimals", "a leak is planted"), ("honest-normal", "honest")]
+)
 def test_the_page_of_a_case_says_whether_it_leaks_and_promises_nothing(case, said):
     shown = CliRunner().invoke(cli, ["show", case]).stdout
     assert f"Known:      {said}" in shown

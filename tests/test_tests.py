@@ -18,7 +18,11 @@ BESIDE = {"attacks", "reports", "papers", "fuzz_corpus"}
 
 
 def test_they_stand_in_the_rooms_of_what_they_test() -> None:
-    folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in TESTS if path.parent != ROOT / "tests"}
+    folders = {
+        path.parent.relative_to(ROOT / "tests").parts[0]
+        for path in TESTS
+        if path.parent != ROOT / "tests"
+    }
     assert folders <= {name for names in ROOMS for name in names} | BESIDE
 
 
@@ -35,8 +39,14 @@ def waits(path: Path) -> Iterator[str]:
     """Every call that waits for a program or a thread and says no time after which it gives up."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            bounded = node.args if node.func.attr in ("wait", "join") else [k for k in node.keywords if k.arg in (None, "timeout")]
-            if not bounded and ast.unparse(node.func).endswith((".wait", ".join", ".communicate", "subprocess.run")):
+            bounded = (
+                node.args
+                if node.func.attr in ("wait", "join")
+                else [k for k in node.keywords if k.arg in (None, "timeout")]
+            )
+            if not bounded and ast.unparse(node.func).endswith(
+                (".wait", ".join", ".communicate", "subprocess.run")
+            ):
                 yield f"{path.name}:{node.lineno}: {ast.unparse(node.func)}"
 
 

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.slow
 
 def written_in_contributing() -> dict[str, str]:
     """The files of a package, as CONTRIBUTING.md has them word for word; and an attack with a parameter."""
-    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = re.findall(
+        r"```(?:python|toml)\n(.*?)```",
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
     attack, its_tests, pyproject, scheme = blocks
     return {
         "pyproject.toml": pyproject,
@@ -60,7 +64,7 @@ SHRINK = '''
             return Affine(W, (1 - keep) * (view.need(ExactMoments).mean - view.centre))
 '''
 
-TESTS = '''
+TESTS = """
     from auditor_extras.halved import Halved
     from auditor_extras.shrink import Shrink
 
@@ -73,7 +77,7 @@ TESTS = '''
 
     def test_the_attack():
         check_attack(Shrink, {"share": 0.25})
-'''
+"""
 
 SCENARIO = """\
 data: {source: gaussian, covariance: [[1.0, 0.5], [0.5, 2.0]], rows: 4000}
@@ -94,10 +98,31 @@ def site(tmp_path_factory):
     for name, text in written_in_contributing().items():
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / name).write_text(text, encoding="utf-8")
-    python("-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", folder / "source", check=True)
+    python(
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        folder / "dist",
+        folder / "source",
+        check=True,
+    )
     (wheel,) = (folder / "dist").glob("auditor_extras-0.1-*.whl")
     packages = virtual_environment(folder / "venv")
-    python("-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet", "--target", packages, wheel, check=True)
+    python(
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--no-index",
+        "--no-compile",
+        "--quiet",
+        "--target",
+        packages,
+        wheel,
+        check=True,
+    )
     (packages / "checkout.pth").write_text(str(ROOT))
     return folder
 
@@ -108,9 +133,19 @@ def audit(site, *arguments):
 
 def module(site, *arguments):
     # The venv's own interpreter, and nothing but its own path.
-    variables = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    variables = {
+        key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
     command = [str(site / "venv/bin/python"), "-m", *arguments]
-    return subprocess.run(command, cwd=site, env=variables, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    return subprocess.run(
+        command,
+        cwd=site,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
 
 
 def test_a_scenario_uses_what_the_wheel_adds(site):
@@ -125,12 +160,26 @@ def test_a_scenario_uses_what_the_wheel_adds(site):
 
 
 def test_the_wheel_s_plugins_are_listed_and_shown_as_the_built_in_ones(site):
-    packages = dict(line.split()[:2] for line in audit(site, "list").stdout.splitlines() if line.startswith("  "))
-    assert packages["guess-the-mean"] == packages["shrink"] == packages["halved"] == "auditor-extras"
-    assert packages["llse"] == packages["iris"] == packages["corner-wave"] == packages["rmse"] == "auditor"
+    packages = dict(
+        line.split()[:2]
+        for line in audit(site, "list").stdout.splitlines()
+        if line.startswith("  ")
+    )
+    assert (
+        packages["guess-the-mean"] == packages["shrink"] == packages["halved"] == "auditor-extras"
+    )
+    assert (
+        packages["llse"]
+        == packages["iris"]
+        == packages["corner-wave"]
+        == packages["rmse"]
+        == "auditor"
+    )
     shown = audit(site, "show", "shrink").stdout
     assert "Package:        auditor-extras" in shown
-    assert "share  number ≥ 0, ≤ 1; default 0.5. 0 takes the copies as they are, 1 the mean" in shown
+    assert (
+        "share  number ≥ 0, ≤ 1; default 0.5. 0 takes the copies as they are, 1 the mean" in shown
+    )
     assert "Y. Li" in shown
 
 

@@ -12,4 +12,8 @@ def every_pair(first: Iterable[Any], second: Iterable[Any], quick: int | None = 
     """All pairs to parametrize a test with; quick are so many, or as the longer of both has, each of its values with the next of the other's."""
     a, b = list(first), list(second)
     turns = [(k % len(a), k % len(b)) for k in range(max(len(a), len(b)))][:quick]
-    return [pytest.param(x, y, marks=() if (i, j) in turns else pytest.mark.slow) for i, x in enumerate(a) for j, y in enumerate(b)]
+    return [
+        pytest.param(x, y, marks=() if (i, j) in turns else pytest.mark.slow)
+        for i, x in enumerate(a)
+        for j, y in enumerate(b)
+    ]

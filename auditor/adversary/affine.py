@@ -21,12 +21,14 @@ class Affine:
     offset : ndarray of shape (N,)
         0 if the attack centres on the true mean.
     fixed : bool
-        Whether W and the offset depend on the law alone. Then theory and error bars have closed forms.
+        Whether W and the offset depend on the law alone. Then theory and error bars have closed
+        forms.
     known : ndarray of shape (N, N) or None
         ``V``, on known true values: 0 outside the known columns (``View.known_columns``).
     apart : bool
-        Whether a map that is not fixed was fitted to known records alone (``Records``). It is judged on other records, with a closed
-        form for the fitted map (``auditor.audit.numeric.closed_form``).
+        Whether a map that is not fixed was fitted to known records alone (``Records``). It is
+        judged on other records, with a closed form for the fitted map
+        (``auditor.audit.numeric.closed_form``).
     """
 
     weights: Array = field(repr=False)
@@ -56,7 +58,8 @@ class AffineStack(Sequence[Affine]):
     Attributes
     ----------
     weights : ndarray of shape (B, N, kN), or (B, N, MN)
-        For coalitions of one size; or for any, on all M copies of the view, with 0 outside the coalition.
+        For coalitions of one size; or for any, on all M copies of the view, with 0 outside the
+        coalition.
     offsets : ndarray of shape (B, N)
     fixed : bool
         As for ``Affine``. No map uses true values.

@@ -43,8 +43,9 @@ class Attack(Plugin):
     attack_kind: ClassVar[str] = "joint"
     """Kind of attack: reports compare the strongest attack of each kind, and name kinds that were not tried.
     
-    Built-in kinds are ``linear``; nonlinear ``per attribute`` or ``joint``; ``with attributes``, ``with a sample`` or ``with records``, by
-    necessary knowledge; ``serial``; ``last digits``; ``naming`` and ``attribute disclosure``, without numeric estimates."""
+    Built-in kinds are ``linear``; nonlinear ``per attribute`` or ``joint``; ``with attributes``,
+    ``with a sample`` or ``with records``, by necessary knowledge; ``serial``; ``last digits``;
+    ``naming`` and ``attribute disclosure``, without numeric estimates."""
     families: ClassVar[frozenset[str]] = frozenset({"additive"})
     """Families of schemes that it applies to."""
     knowledge: ClassVar[tuple[str, ...]] = ()
@@ -52,7 +53,8 @@ class Attack(Plugin):
     serial: ClassVar[bool] = False
     """Whether it uses a record's neighbours, so that row order matters."""
     cost: ClassVar[Cost] = Cost(4e-4, 2e-7)
-    """Cost of one fit in tables of up to some 20,000 rows, with estimates, for `auditor check`. Unused for linear attacks."""
+    """Cost of one fit in tables of up to some 20,000 rows, with estimates, for `auditor check`.
+    Unused for linear attacks."""
     best_linear: ClassVar[bool] = False
     """Whether it is the best linear attack under a known law, as theorems on pooling assume."""
     wins: ClassVar[str] = ""
@@ -65,8 +67,9 @@ class Attack(Plugin):
     def form(self) -> Attack:
         """Return the attack that runs, by default itself.
 
-        An attack with a linear and a row-level form is registered as one of them. It overrides this method to return the
-        other, made from equal parameters. The returned attack states its own ``name``, ``families`` and ``knowledge``.
+        An attack with a linear and a row-level form is registered as one of them. It overrides this
+        method to return the other, made from equal parameters. The returned attack states its own
+        ``name``, ``families`` and ``knowledge``.
         """
         return self
 
@@ -79,9 +82,13 @@ class Attack(Plugin):
             With the reason for reports.
         """
         if family not in self.families:
-            raise NotApplicable(f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}")
+            raise NotApplicable(
+                f"{self.name} attacks {' and '.join(sorted(self.families))} perturbation, not {family}"
+            )
         if self.knowledge and knowledge.name not in self.knowledge:
-            raise NotApplicable(f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}")
+            raise NotApplicable(
+                f"{self.name} cannot use {knowledge.name} knowledge; it uses {' or '.join(self.knowledge)}"
+            )
 
     def check_table(self, table: Table) -> None:
         """Refuse parameters that do not fit the table, before anything runs.
@@ -133,18 +140,21 @@ class LinearAttack(Attack):
         """
         return [self.affine(view.coalition(copies)) for copies in coalitions]
 
-    def affine_draws(self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]) -> Sequence[Sequence[Affine]]:
+    def affine_draws(
+        self, views: Sequence[View], coalitions: Sequence[tuple[int, ...]]
+    ) -> Sequence[Sequence[Affine]]:
         """Return the maps for several draws of one release.
 
-        The views differ only in moments and records. Coalitions may have several sizes if ``any_size``. Override to solve all
-        draws at once.
+        The views differ only in moments and records. Coalitions may have several sizes if
+        ``any_size``. Override to solve all draws at once.
         """
         return [self.affine_batch(view, coalitions) for view in views]
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
         """Return theoretical bounds on the squared error; None if unknown.
 
-        Summed over attributes. For the audit alone: ``joint`` has moments of ``[X, Y_1 … Y_k]`` over the judged rows.
+        Summed over attributes. For the audit alone: ``joint`` has moments of ``[X, Y_1 … Y_k]``
+        over the judged rows.
         """
         return None
 
@@ -156,7 +166,9 @@ class LinearAttack(Attack):
         NotApplicable
             The attack needs moments, and these do not exist.
         """
-        raise NotApplicable("a linear attack on moments needs copies with as many columns as the original")
+        raise NotApplicable(
+            "a linear attack on moments needs copies with as many columns as the original"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,12 +228,14 @@ class Reconstruction:
     Attributes
     ----------
     neighbours : int
-        Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and similar methods get these rows too,
-        fewer at the ends of the table; their results are ignored. No other order may be used. ``inferred`` gets only the record's own row.
+        Rows before and after a record that its estimate depends on. ``rows``, ``expected`` and
+        similar methods get these rows too, fewer at the ends of the table; their results are
+        ignored. No other order may be used. ``inferred`` gets only the record's own row.
     known_noise : ndarray of shape (|K|,) or None
         Standard deviations of normal noise in known values; the audit draws it before ``likeness``.
     in_clear : ndarray of shape (|K|,) or None
-        Indices of attributes with known true values. An array of these, shape (b, |K|), then follows the copies.
+        Indices of attributes with known true values. An array of these, shape (b, |K|), then
+        follows the copies.
     assigns : bool
         Whether it names all targets at once, by a one-to-one map of largest total likeness.
     """
@@ -271,8 +285,8 @@ class Reconstruction:
     def likeness(self, known: Array, copies: Sequence[Array]) -> Array | None:
         """Return the likeness of each row to each target, shape (t, b), or None.
 
-        Any increasing scale. ``known`` has the targets' known values, shape (t, |K|), in the order of ``view.known_columns``.
-        A row's likeness must not depend on other rows.
+        Any increasing scale. ``known`` has the targets' known values, shape (t, |K|), in the order
+        of ``view.known_columns``. A row's likeness must not depend on other rows.
         """
         return None
 
@@ -286,8 +300,8 @@ class Reconstruction:
     def row_theory(self, seen: Iterable[Array]) -> Callable[[Array], Array] | None:
         """Return a function for ``expected`` that depends on the fitted rows.
 
-        For the audit alone: ``seen`` yields the true rows of the copies given to ``fit``, in blocks of shape (b, N), as often
-        as needed. None if ``expected`` suffices.
+        For the audit alone: ``seen`` yields the true rows of the copies given to ``fit``, in blocks
+        of shape (b, N), as often as needed. None if ``expected`` suffices.
         """
         return None
 
@@ -296,7 +310,8 @@ class RowAttack(Attack):
     """An attack that needs rows, fitted once and run block by block."""
 
     jumps: ClassVar[bool] = False
-    """Whether one draw in twenty may change its error by orders of magnitude, as by confused columns. Error bars then use more draws."""
+    """Whether one draw in twenty may change its error by orders of magnitude, as by confused
+    columns. Error bars then use more draws."""
     combines: ClassVar[bool] = False
     """Whether it uses only the best combination under Gaussian noise of one shape, or the least perturbed copy of a
     process with independent increments. Coalitions with equal relevant copies are then attacked once."""

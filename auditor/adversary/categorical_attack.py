@@ -53,7 +53,9 @@ class CategoricalView(Informed):
     def coalition(self, copies: Sequence[int]) -> CategoricalView:
         """Return the view of a smaller coalition of this view's copies."""
         places = [self.copies.index(copy) + 1 for copy in copies]
-        return replace(self, copies=tuple(copies), law=self.law.of(places), given=self.given.of(places, 1))
+        return replace(
+            self, copies=tuple(copies), law=self.law.of(places), given=self.given.of(places, 1)
+        )
 
 
 def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
@@ -68,7 +70,9 @@ def probabilities(found: Any, shape: tuple[int, ...], what: str) -> Array:
     P = np.asarray(found, dtype=np.float64)
     if P.shape != shape:
         raise PluginError(f"{what} must have shape {shape}; got {P.shape}")
-    if P.size and not (float(P.min()) >= -ROUNDING and (np.abs(P.sum(axis=-1) - 1.0) <= ROUNDING).all()):
+    if P.size and not (
+        float(P.min()) >= -ROUNDING and (np.abs(P.sum(axis=-1) - 1.0) <= ROUNDING).all()
+    ):
         raise PluginError(f"{what} must be finite, not below 0, and sum to 1 in every record")
     return P
 
@@ -81,10 +85,12 @@ class Inference:
     prior : ndarray of shape (s,)
         The adversary's prior.
     fixed : bool
-        Whether prior and channel are independent of the drawn noise; only then are there closed forms.
+        Whether prior and channel are independent of the drawn noise; only then are there closed
+        forms.
     serial : bool
-        Whether a record's posterior depends on its neighbours. ``posterior`` then gets all records of a block in order, else each distinct
-        outcome once. Blocks depend on the table's length alone. Must not be ``fixed``.
+        Whether a record's posterior depends on its neighbours. ``posterior`` then gets all records
+        of a block in order, else each distinct outcome once. Blocks depend on the table's length
+        alone. Must not be ``fixed``.
     """
 
     prior: Array
@@ -103,7 +109,9 @@ class Inference:
         PluginError
             Not real, wrong shape, not finite, negative, or rows that do not sum to 1.
         """
-        return probabilities(self.posterior(copies), (copies[0].size, self.prior.size), "a posterior")
+        return probabilities(
+            self.posterior(copies), (copies[0].size, self.prior.size), "a posterior"
+        )
 
 
 class CategoricalAttack(Attack):
@@ -135,7 +143,9 @@ class CategoricalAttack(Attack):
         except AuditorError as error:
             if len(data.names) == 1:
                 raise
-            raise AuditorError(f"{error}: a value there is a list of one of each of {', '.join(data.names)}, in this order") from None
+            raise AuditorError(
+                f"{error}: a value there is a list of one of each of {', '.join(data.names)}, in this order"
+            ) from None
 
 
 def _text(value: Any) -> Any:
@@ -158,6 +168,8 @@ def mask(labels: Sequence[Any], wanted: Sequence[Any], name: str) -> NDArray[np.
     for number, value in enumerate(wanted, 1):
         place = places.get(_text(value))
         if place is None:
-            raise AuditorError(f"predicate {name!r}: value {number} of {len(wanted)} is not in the domain")
+            raise AuditorError(
+                f"predicate {name!r}: value {number} of {len(wanted)} is not in the domain"
+            )
         chosen[place] = True
     return chosen

@@ -24,8 +24,9 @@ class Coalitions:
     Attributes
     ----------
     kind : str
-        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets`` (every nonempty subset), ``copies`` (a list),
-        ``first`` (copies 1 … m) or ``random`` (distinct subsets).
+        ``singles``, ``pairs``, ``prefixes`` (copies 1 … j for every j), ``all``, ``subsets`` (every
+        nonempty subset), ``copies`` (a list), ``first`` (copies 1 … m) or ``random`` (distinct
+        subsets).
     copies : tuple of int
         For ``copies``.
     count : int
@@ -70,14 +71,22 @@ class Coalitions:
     def size(self, M: int) -> int:
         """Return the number of coalitions among M copies."""
         subsets = int(2**M) - 1
-        sizes = {"singles": M, "pairs": M * (M - 1) // 2, "prefixes": M, "subsets": subsets, "random": min(self.count, subsets)}
+        sizes = {
+            "singles": M,
+            "pairs": M * (M - 1) // 2,
+            "prefixes": M,
+            "subsets": subsets,
+            "random": min(self.count, subsets),
+        }
         return sizes.get(self.kind, 1)
 
     def _named_copies(self, M: int) -> Coalition:
         copies = self.copies if self.kind == "copies" else tuple(range(1, self.count + 1))
         missing = [copy for copy in copies if copy > M]
         if missing:
-            raise AuditorError(f"a coalition names copy {missing[0]}, but only {M} copies are released")
+            raise AuditorError(
+                f"a coalition names copy {missing[0]}, but only {M} copies are released"
+            )
         return copies
 
     def matches(self, coalition: Coalition, M: int) -> bool:
@@ -92,8 +101,16 @@ class Coalitions:
 
 def _limited(coalitions: Iterable[Coalition], count: int, what: str, M: int) -> Iterator[Coalition]:
     if count > MOST_COALITIONS:
-        number = f"{count:,}" if count < 10**9 else f"about 10^{len(str(count)) - 1}" if M < 10_000 else "far too many"
-        raise AuditorError(f"{what} of {M} copies are {number} coalitions; at most {MOST_COALITIONS:,} can be audited, try random")
+        number = (
+            f"{count:,}"
+            if count < 10**9
+            else f"about 10^{len(str(count)) - 1}"
+            if M < 10_000
+            else "far too many"
+        )
+        raise AuditorError(
+            f"{what} of {M} copies are {number} coalitions; at most {MOST_COALITIONS:,} can be audited, try random"
+        )
     yield from coalitions
 
 

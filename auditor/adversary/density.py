@@ -8,8 +8,8 @@
 | ``L_mb`` | likelihood of cell m given bin b: ``f_R(y_m − x_b)`` at midpoints (iteration), averaged over the bin (EM) | (m, B) | |
 | step | ``π_b ← (π_b/n) Σ_m c_m L_mb / Σ_b' L_mb' π_b'`` | | agrawal2000; agrawal2001 |
 
-Agrawal and Srikant's iteration approximates EM, which never lowers the likelihood. Both stop at statistically insignificant gains:
-run to convergence, deconvolution makes spikes.
+Agrawal and Srikant's iteration approximates EM, which never lowers the likelihood. Both stop at
+statistically insignificant gains: run to convergence, deconvolution makes spikes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ LEAST_LIKELIHOOD = 1e-250
 GAIN = 0.1
 """EM stops when a step gains less log-likelihood, in nats over all records."""
 CHI_SQUARE_SHARE = 0.01
-"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point (agrawal2000)."""
+"""The iteration stops when steps differ by less than this share of the χ² test's 95 % point
+(agrawal2000)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,14 @@ class Histogram:
         return np.asarray(self.mass / np.diff(self.edges))
 
 
-def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, method: Method = "em", steps: int = MOST_STEPS) -> Histogram:
+def reconstruct(
+    y: Array,
+    counts: Array,
+    edges: Array,
+    noise: NoiseDensity,
+    method: Method = "em",
+    steps: int = MOST_STEPS,
+) -> Histogram:
     """Return the distribution of original values, given perturbed counts.
 
     Parameters
@@ -82,7 +90,8 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
 
     Notes
     -----
-    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Impossible cells are omitted. If all are, the distribution is flat.
+    Source: agrawal2000 (``iteration``); agrawal2001 (``em``). Impossible cells are omitted. If all
+    are, the distribution is flat.
     """
     y, c = y[counts > 0], counts[counts > 0]
     L = noise.likelihood(y, edges, midpoints=method == "iteration")
@@ -101,7 +110,9 @@ def reconstruct(y: Array, counts: Array, edges: Array, noise: NoiseDensity, meth
         new /= new.sum()
         change = n * float(((new - mass) ** 2 / np.maximum(mass, 1e-300)).sum())
         mass = new
-        if (method == "em" and likelihood - last < GAIN) or (method == "iteration" and change < enough):
+        if (method == "em" and likelihood - last < GAIN) or (
+            method == "iteration" and change < enough
+        ):
             return Histogram(edges, mass, step)
         last = likelihood
     return Histogram(edges, mass, steps)

@@ -9,8 +9,8 @@
 | ``known-records`` | original ``Records`` with their copies' rows |
 | ``unmatched-records``, ``known-sample`` | original ``UnpairedRecords`` |
 
-For categories: a ``Prior`` (exact, or by published ``rules``), ``SampleCounts`` of the copies' values, or ``KnownPairs``.
-``uniform-prior`` gives none.
+For categories: a ``Prior`` (exact, or by published ``rules``), ``SampleCounts`` of the copies'
+values, or ``KnownPairs``. ``uniform-prior`` gives none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,15 @@ class Given:
         # read-only: attacks must not change each other's data
         for part in vars(self).values():
             # Pending moments are private.
-            seal(*(vars(part).values() if type(part) is Moments else part if isinstance(part, tuple) else (part,)))
+            seal(
+                *(
+                    vars(part).values()
+                    if type(part) is Moments
+                    else part
+                    if isinstance(part, tuple)
+                    else (part,)
+                )
+            )
 
     def of(self, places: Sequence[int], width: int) -> Given:
         """Restrict to some copies, numbered from 1 among the held copies."""
@@ -112,7 +120,8 @@ class Records(Given):
     copies : tuple of k ndarrays of shape (p, N)
         The corresponding rows of the copies.
     moments : Moments or None
-        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None for copies of another width.
+        Of ``[X, Y_1 … Y_k]`` over these records, about the view's centre, d = (k+1)N; None for
+        copies of another width.
     """
 
     what = "records in clear with their copies' rows"
@@ -122,7 +131,11 @@ class Records(Given):
 
     def of(self, places: Sequence[int], width: int) -> Records:
         """Restrict to some copies."""
-        moments = None if self.moments is None else self.moments.parts([1, *(place + 1 for place in places)], width)
+        moments = (
+            None
+            if self.moments is None
+            else self.moments.parts([1, *(place + 1 for place in places)], width)
+        )
         return Records(self.original, tuple(self.copies[place - 1] for place in places), moments)
 
 
@@ -133,7 +146,8 @@ class UnpairedRecords(Given):
     Attributes
     ----------
     original : ndarray of shape (p, N)
-        True values, in data units; from the table in random order, or other draws from the population.
+        True values, in data units; from the table in random order, or other draws from the
+        population.
     """
 
     what = "records of the population"

@@ -24,7 +24,9 @@ def check_real(*values: Any) -> None:
     for value in values:
         kind = np.asarray(value).dtype
         if kind.kind not in "fiub":
-            raise PluginError(f"the attack returned values of type {known(kind.type).__name__}, which are no real numbers")
+            raise PluginError(
+                f"the attack returned values of type {known(kind.type).__name__}, which are no real numbers"
+            )
 
 
 def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
@@ -38,7 +40,9 @@ def checked(estimate: Array, shape: tuple[int, ...]) -> Array:
     check_real(estimate)
     estimate = np.asarray(estimate, dtype=np.float64)
     if estimate.shape != shape:
-        raise PluginError(f"the attack returned an estimate of shape {estimate.shape} for rows of shape {shape}")
+        raise PluginError(
+            f"the attack returned an estimate of shape {estimate.shape} for rows of shape {shape}"
+        )
     if not np.isfinite(estimate).all():
         raise PluginError("the attack returned values that are not finite")
     return estimate
@@ -83,7 +87,9 @@ def check_shape(affine: Affine, view: View) -> None:
         The map is invalid.
     """
     if not isinstance(affine, Affine):
-        raise PluginError(f"the attack returned a {known(type(affine)).__name__} where an Affine is expected")
+        raise PluginError(
+            f"the attack returned a {known(type(affine)).__name__} where an Affine is expected"
+        )
     check_real(affine.weights, affine.offset, *(() if affine.known is None else (affine.known,)))
     N, shape = view.width, np.shape(affine.weights)
     if len(shape) != 2 or shape[0] != N or shape[1] % N or np.shape(affine.offset) != (N,):
@@ -92,5 +98,9 @@ def check_shape(affine: Affine, view: View) -> None:
     if affine.known is None:
         return
     unknown = np.setdiff1d(np.arange(N), view.known_columns)
-    if affine.known.shape != (N, N) or not np.isfinite(affine.known).all() or affine.known[:, unknown].any():
+    if (
+        affine.known.shape != (N, N)
+        or not np.isfinite(affine.known).all()
+        or affine.known[:, unknown].any()
+    ):
         raise PluginError("the attack weighs true values that its adversary does not know")

@@ -48,8 +48,9 @@ class Estimated(Knowledge):
     rows : int
         Number of rows, drawn from the seed, ≥ 2.
     structure : 'scheme' or 'none'
-        ``scheme``: the copies' covariance follows from an estimate of ``K_X`` and the levels. ``none``: their unstructured NM×NM sample
-        covariance, as the paper's Fig. 2 must have used (ERRATA).
+        ``scheme``: the copies' covariance follows from an estimate of ``K_X`` and the levels.
+        ``none``: their unstructured NM×NM sample covariance, as the paper's Fig. 2 must have used
+        (ERRATA).
     """
 
     name = "estimated"
@@ -59,7 +60,9 @@ class Estimated(Knowledge):
     @property
     def label(self) -> str:
         """``estimated(rows=400)`` or ``estimated(rows=400, structure=none)``."""
-        return f"estimated(rows={self.rows}{', structure=none' if self.structure == 'none' else ''})"
+        return (
+            f"estimated(rows={self.rows}{', structure=none' if self.structure == 'none' else ''})"
+        )
 
     def spec(self) -> Any:
         """Return the scenario's spelling."""
@@ -198,12 +201,22 @@ class PublishedModel(Estimated):
     def label(self) -> str:
         """``model(salary on age, years, rows=50)``, with stated figures.
 
-        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3, 0.8)]``,
-        ``; known: age, years``.
+        Examples: ``by 2, 3, 10, 0.5``, ``by a tree to depth 2``, ``by [age ≤ 30: (2, 0.5), else (3,
+        0.8)]``, ``; known: age, years``.
         """
-        figures = f" by a tree to depth {self.depth}" if self.depth is not None else "" if self.tree is None else f" by {self.tree}"
+        figures = (
+            f" by a tree to depth {self.depth}"
+            if self.depth is not None
+            else ""
+            if self.tree is None
+            else f" by {self.tree}"
+        )
         if self.regression is not None:
-            numbers = *self.regression.coefficients, self.regression.intercept, self.regression.variance
+            numbers = (
+                *self.regression.coefficients,
+                self.regression.intercept,
+                self.regression.variance,
+            )
             figures = f" by {', '.join(f'{number:g}' for number in numbers)}"
         known = f"; known: {', '.join(self.on)}" if self.known else ""
         on = f" on {', '.join(self.on)}" if self.on else ""
@@ -211,11 +224,19 @@ class PublishedModel(Estimated):
 
     def spec(self) -> Any:
         """Return the scenario's spelling."""
-        spec: dict[str, Any] = {"target": self.target, "predictors": list(self.on), "rows": self.rows, "known": self.known}
+        spec: dict[str, Any] = {
+            "target": self.target,
+            "predictors": list(self.on),
+            "rows": self.rows,
+            "known": self.known,
+        }
         if self.regression is not None:
             del spec["predictors"]
             spec["coefficients"] = dict(zip(self.on, self.regression.coefficients, strict=True))
-            spec |= {"intercept": self.regression.intercept, "residual-variance": self.regression.variance}
+            spec |= {
+                "intercept": self.regression.intercept,
+                "residual-variance": self.regression.variance,
+            }
         if self.depth is not None:
             spec["depth"] = self.depth
         if self.tree is not None:
@@ -226,8 +247,15 @@ class PublishedModel(Estimated):
 
 def _node_spec(node: Split | Leaf) -> dict[str, Any]:
     if isinstance(node, Split):
-        return {"split": node.on, "at": node.at, "below": _node_spec(node.below), "above": _node_spec(node.above)}
-    return {"mean": node.mean, "variance": node.variance} | ({} if node.share is None else {"share": node.share})
+        return {
+            "split": node.on,
+            "at": node.at,
+            "below": _node_spec(node.below),
+            "above": _node_spec(node.above),
+        }
+    return {"mean": node.mean, "variance": node.variance} | (
+        {} if node.share is None else {"share": node.share}
+    )
 
 
 @dataclass(frozen=True)
@@ -250,7 +278,10 @@ class Rule:
     support: float | None = None
 
     def __str__(self) -> str:
-        when, then = (" and ".join(f"{name} = {value}" for name, value in part) for part in (self.when, self.then))
+        when, then = (
+            " and ".join(f"{name} = {value}" for name, value in part)
+            for part in (self.when, self.then)
+        )
         figures = "" if self.confidence is None else f" ({self.confidence:g}, {self.support:g})"
         return f"{f'if {when} then ' if when else ''}{then}{figures}"
 
@@ -293,8 +324,16 @@ class PublishedRules(Knowledge):
     @property
     def label(self) -> str:
         """``rules(age × sex, sex × pay; known: age)``."""
-        tree = [] if self.tree is None else [f"tree of {self.tree.target} on {', '.join(self.tree.on)} to depth {self.tree.depth}"]
-        published = ", ".join([*(" × ".join(names) for names in self.margins), *map(str, self.rules), *tree])
+        tree = (
+            []
+            if self.tree is None
+            else [
+                f"tree of {self.tree.target} on {', '.join(self.tree.on)} to depth {self.tree.depth}"
+            ]
+        )
+        published = ", ".join(
+            [*(" × ".join(names) for names in self.margins), *map(str, self.rules), *tree]
+        )
         known = f"; known: {', '.join(self.known)}" if self.known else ""
         return f"{self.name}({published}{known})"
 
@@ -306,20 +345,36 @@ class PublishedRules(Knowledge):
         if self.rules:
             spec["if-then"] = [
                 {"if": dict(rule.when), "then": dict(rule.then)}
-                | ({} if rule.confidence is None else {"confidence": rule.confidence, "support": rule.support})
+                | (
+                    {}
+                    if rule.confidence is None
+                    else {"confidence": rule.confidence, "support": rule.support}
+                )
                 for rule in self.rules
             ]
         if self.tree is not None:
-            spec["tree"] = {"target": self.tree.target, "predictors": list(self.tree.on), "depth": self.tree.depth}
+            spec["tree"] = {
+                "target": self.tree.target,
+                "predictors": list(self.tree.on),
+                "depth": self.tree.depth,
+            }
         return {self.name: spec | ({"known": list(self.known)} if self.known else {})}
 
 
 KINDS: dict[str, type[Knowledge]] = {
     cls.name: cls
     for cls in (
-        Perfect, UniformPrior, Estimated, KnownRecords, UnmatchedRecords, KnownSample, KnownAttributes, PublishedModel, PublishedRules,
+        Perfect,
+        UniformPrior,
+        Estimated,
+        KnownRecords,
+        UnmatchedRecords,
+        KnownSample,
+        KnownAttributes,
+        PublishedModel,
+        PublishedRules,
     )
-}  # fmt: skip
+}
 
 EXPECTED = (
     "'perfect', 'uniform-prior', {estimated: {rows: r}}, {known-records: p}, {unmatched-records: p}, {known-sample: size}, "

@@ -1,7 +1,7 @@
 """Moments of the data given a published linear regression.
 
-The adversary's estimate is ``x_t = â + b̂·x_O + ê``. The published figures replace its own. The other attributes' moments and the
-residual's correlations stay as estimated.
+The adversary's estimate is ``x_t = â + b̂·x_O + ê``. The published figures replace its own. The
+other attributes' moments and the residual's correlations stay as estimated.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -12,10 +12,11 @@ residual's correlations stay as estimated.
 | ``K_tU`` | ``bᵀK_OU + (s/ŝ) Cov(ê, x_U)``, ``Cov(ê, x_U) = K̂_tU − b̂ᵀK̂_OU`` | (u,) |
 | ``M`` | ``K_OO^½ (K̂_OO^½)⁺``: for known predictors ``K_UO = K̂_UO Mᵀ``, as ``M x̂_O`` has their covariance | (m, m) |
 
-These are moments of linear functions of random variables, so they are positive semi-definite and bounded by the published figures.
+These are moments of linear functions of random variables, so they are positive semi-definite and
+bounded by the published figures.
 
-Source: huang2005 section 3 and kantarcioglu2004. Not checked: normal attributes. For others the regression is still the best linear
-estimate, with the stated error.
+Source: huang2005 section 3 and kantarcioglu2004. Not checked: normal attributes. For others the
+regression is still the best linear estimate, with the stated error.
 """
 
 from __future__ import annotations
@@ -77,7 +78,12 @@ class ModelledMoments(SampleMoments):
         return with_model(mean, covariance, self.model, self.predictors)
 
 
-def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+def with_model(
+    mean: Array,
+    covariance: Array,
+    model: LinearModel,
+    predictors: tuple[Array, Array] | None = None,
+) -> tuple[Array, Array]:
     """Return mean, (N,), and covariance, (N, N), under a published regression.
 
     Parameters
@@ -94,11 +100,17 @@ def with_model(mean: Array, covariance: Array, model: LinearModel, predictors: t
     mu, K = mean.copy(), covariance.copy()
     if predictors is not None:
         mu[O] = predictors[0]
-        K[O] = symmetric_root(predictors[1]) @ np.linalg.pinv(symmetric_root(K[np.ix_(O, O)]), rcond=1e-7, hermitian=True) @ K[O]
+        K[O] = (
+            symmetric_root(predictors[1])
+            @ np.linalg.pinv(symmetric_root(K[np.ix_(O, O)]), rcond=1e-7, hermitian=True)
+            @ K[O]
+        )
         K[:, O] = K[O].T
         K[np.ix_(O, O)] = predictors[1]
     mu[t] = model.intercept + b @ mu[O]
-    K[t] = b @ K[O] + (np.sqrt(model.variance / own.variance) if own.variance > 0 else 0.0) * residual
+    K[t] = (
+        b @ K[O] + (np.sqrt(model.variance / own.variance) if own.variance > 0 else 0.0) * residual
+    )
     K[t, O] = b @ K[np.ix_(O, O)]  # exact where ê is uncorrelated with x_O
     K[t, t] = b @ K[t, O] + model.variance
     K[:, t] = K[t]

@@ -1,7 +1,7 @@
 """Maximum-entropy prior given published margins, rules and a tree.
 
-Each published result states the cell shares of a partition of the domain. The prior has maximum entropy among all that agree.
-Iterative proportional fitting finds it from a uniform start.
+Each published result states the cell shares of a partition of the domain. The prior has maximum
+entropy among all that agree. Iterative proportional fitting finds it from a uniform start.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -9,11 +9,13 @@ Iterative proportional fitting finds it from a uniform start.
 | ``c_j(x), m_j`` | the cell of value x in the j-th table, and the published shares of its cells | (s,), (cells,) |
 | | ``q(x) ← q(x) · m_j(c_j(x)) / Σ_{x′: c_j(x′) = c_j(x)} q(x′)``, for one j after the other | |
 
-A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)`` and confidence
-``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``). A tree has a cell per leaf and target
-value. It splits by the attribute of least conditional entropy, into all of its values.
+A marginal table has a cell per combination of values. A rule ``A ⇒ C`` of support ``σ = P(A, C)``
+and confidence ``κ = P(C | A)`` has three: both (σ), A alone (``σ/κ − σ``), and no A (``1 − σ/κ``).
+A tree has a cell per leaf and target value. It splits by the attribute of least conditional
+entropy, into all of its values.
 
-Source: deming1940 for the iteration; csiszar1975 for its limit, the I-projection; quinlan1986 for the tree.
+Source: deming1940 for the iteration; csiszar1975 for its limit, the I-projection; quinlan1986 for
+the tree.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ from auditor.errors import DataError, did_you_mean
 from auditor.types import Array
 
 CLOSE, SLACK, MOST_SWEEPS = 1e-10, 1e-3, 1000
-"""The iteration stops at the first error of shares; after the most sweeps the second is allowed, for figures of three digits."""
+"""The iteration stops at the first error of shares; after the most sweeps the second is allowed,
+for figures of three digits."""
 
 NO_GAIN = 1e-12
 """Least reduction of entropy by a split."""
@@ -43,7 +46,9 @@ class PublishedTable(NamedTuple):
     shares: Array
 
 
-def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], own: Array) -> Array:
+def published_prior(
+    knowledge: PublishedRules, attributes: Sequence[Attribute], own: Array
+) -> Array:
     """Return the maximum-entropy prior given published results, shape (s,).
 
     Parameters
@@ -59,8 +64,13 @@ def published_prior(knowledge: PublishedRules, attributes: Sequence[Attribute], 
     DataError
         Unknown names or contradictory figures; with the path of the field at fault.
     """
-    tables = [marginal(names, attributes, ("margins", place)) for place, names in enumerate(knowledge.margins)]
-    tables += [ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)]
+    tables = [
+        marginal(names, attributes, ("margins", place))
+        for place, names in enumerate(knowledge.margins)
+    ]
+    tables += [
+        ruled(rule, attributes, ("if-then", place)) for place, rule in enumerate(knowledge.rules)
+    ]
     tables += [] if knowledge.tree is None else [grown(knowledge.tree, attributes, own, ("tree",))]
     cells_of(knowledge.known, attributes, ("known",))
     if set(knowledge.known) == {attribute.name for attribute in attributes}:
@@ -72,7 +82,9 @@ def filled(table: PublishedTable, own: Array) -> PublishedTable:
     """Fill in shares that are not stated from the table's own."""
     if np.isfinite(table.shares).all():
         return table
-    return table._replace(shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64))
+    return table._replace(
+        shares=np.asarray(np.bincount(table.cells, own, table.shares.size), dtype=np.float64)
+    )
 
 
 def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
@@ -88,7 +100,13 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
         for cells, shares in tables:
             now = np.bincount(cells, q, shares.size)
             q *= np.divide(shares, now, out=np.zeros_like(shares), where=now > 0)[cells]
-        off = max((float(np.abs(np.bincount(cells, q, shares.size) - shares).max()) for cells, shares in tables), default=0.0)
+        off = max(
+            (
+                float(np.abs(np.bincount(cells, q, shares.size) - shares).max())
+                for cells, shares in tables
+            ),
+            default=0.0,
+        )
         if off <= CLOSE:
             break
     if not off <= SLACK:
@@ -96,15 +114,22 @@ def maximum_entropy(tables: Sequence[PublishedTable], size: int) -> Array:
     return np.asarray(q / q.sum())
 
 
-def marginal(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
+def marginal(
+    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...]
+) -> PublishedTable:
     """Return the marginal table of some attributes, shares not stated."""
     cells = cells_of(names, attributes, path)
     return PublishedTable(cells, np.full(int(cells.max()) + 1, np.nan))
 
 
-def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> PublishedTable:
+def ruled(
+    rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ...]
+) -> PublishedTable:
     """Return a rule's cells: antecedent with and without consequent, rest."""
-    when, then = (_holds(dict(part), attributes, (*path, key)) for key, part in (("if", rule.when), ("then", rule.then)))
+    when, then = (
+        _holds(dict(part), attributes, (*path, key))
+        for key, part in (("if", rule.when), ("then", rule.then))
+    )
     shares = np.full(3, np.nan)
     if rule.support is not None and rule.confidence is not None:
         covered = rule.support / rule.confidence
@@ -112,7 +137,9 @@ def ruled(rule: Rule, attributes: Sequence[Attribute], path: tuple[str | int, ..
     return PublishedTable(np.where(when, np.where(then, 0, 1), 2), shares)
 
 
-def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]) -> PublishedTable:
+def grown(
+    tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[str | int, ...]
+) -> PublishedTable:
     """Return the cells of a tree grown from the table's shares."""
     _place(tree.target, attributes, (*path, "target"))
     y = cells_of([tree.target], attributes)
@@ -121,9 +148,18 @@ def grown(tree: Tree, attributes: Sequence[Attribute], own: Array, path: tuple[s
     leaf = np.zeros(own.size, dtype=np.intp)
 
     def grow(inside: NDArray[np.intp], left: frozenset[str], depth: int) -> None:
-        entropies = {name: conditional_entropy(own[inside], splits[name][inside], y[inside]) for name in tree.on if name in left}
+        entropies = {
+            name: conditional_entropy(own[inside], splits[name][inside], y[inside])
+            for name in tree.on
+            if name in left
+        }
         name = min(entropies, key=lambda name: entropies[name], default="")
-        if not depth or not name or entropies[name] >= conditional_entropy(own[inside], np.zeros_like(inside), y[inside]) - NO_GAIN:
+        if (
+            not depth
+            or not name
+            or entropies[name]
+            >= conditional_entropy(own[inside], np.zeros_like(inside), y[inside]) - NO_GAIN
+        ):
             leaf[inside] = leaf.max() + 1
             return
         for value in np.unique(splits[name][inside]):
@@ -137,11 +173,15 @@ def conditional_entropy(share: Array, x: NDArray[np.intp], y: NDArray[np.intp]) 
     """Return ``−Σ P(x, y) ln P(y | x)``, for codes x, y with shares P."""
     Y = int(y.max()) + 1
     joint = np.bincount(x * Y + y, share, (int(x.max()) + 1) * Y).reshape(-1, Y)
-    given = np.divide(joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0)
+    given = np.divide(
+        joint, joint.sum(axis=1, keepdims=True), out=np.ones_like(joint), where=joint > 0
+    )
     return float(-(joint * np.log(given)).sum())
 
 
-def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()) -> NDArray[np.intp]:
+def cells_of(
+    names: Sequence[str], attributes: Sequence[Attribute], path: tuple[str | int, ...] = ()
+) -> NDArray[np.intp]:
     """Return each domain value's combination of some attributes, shape (s,).
 
     Raises
@@ -161,16 +201,27 @@ def cells_of(names: Sequence[str], attributes: Sequence[Attribute], path: tuple[
 def _place(name: str, attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> int:
     known = [attribute.name for attribute in attributes]
     if name not in known:
-        raise DataError(f"names no attribute of categories: {name!r}{did_you_mean(name, known)}", path)
+        raise DataError(
+            f"names no attribute of categories: {name!r}{did_you_mean(name, known)}", path
+        )
     return known.index(name)
 
 
-def _holds(values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]) -> NDArray[np.bool_]:
+def _holds(
+    values: dict[str, Any], attributes: Sequence[Attribute], path: tuple[str | int, ...]
+) -> NDArray[np.bool_]:
     """Mask of domain values with the given attribute values, shape (s,)."""
-    holds: NDArray[np.bool_] = np.ones(int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool)
+    holds: NDArray[np.bool_] = np.ones(
+        int(np.prod([attribute.size for attribute in attributes], dtype=np.int64)), dtype=bool
+    )
     for name, value in values.items():
-        labels = [str(label) for label in attributes[_place(name, attributes, (*path, name))].labels]
+        labels = [
+            str(label) for label in attributes[_place(name, attributes, (*path, name))].labels
+        ]
         if str(value) not in labels:
-            raise DataError(f"states a value that is not in the column's domain, which has {len(labels)}", (*path, name))
+            raise DataError(
+                f"states a value that is not in the column's domain, which has {len(labels)}",
+                (*path, name),
+            )
         holds &= cells_of([name], attributes) == labels.index(str(value))
     return holds

@@ -1,8 +1,9 @@
 """Moments and leaf distributions given a published regression tree.
 
-A leaf states the target's mean and variance in a box of the predictors, and perhaps its share of the records. The adversary's
-estimate is a normal ``q``. In each box the predictors stay as under ``q``. The target gets a regression with the published mean and
-variance, and with slopes scaled by the ratio of variances:
+A leaf states the target's mean and variance in a box of the predictors, and perhaps its share of
+the records. The adversary's estimate is a normal ``q``. In each box the predictors stay as under
+``q``. The target gets a regression with the published mean and variance, and with slopes scaled by
+the ratio of variances:
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -13,15 +14,16 @@ variance, and with slopes scaled by the ratio of variances:
 | ``ρ`` | ``v / (b̂ᵀTb̂ + ŝ²)``, at most 1: published over estimated variance in the leaf | scalar |
 | ``b, a, s²`` | ``ρ b̂``, ``μ − b·E`` and ``v − bᵀTb``: the leaf's regression; ``with_model`` gives moments of all attributes | |
 
-In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with weights π, or ``q``'s masses if
-shares are not stated. The mixture's regression then replaces the estimated one, and ρ is recomputed once (a third pass
-changes errors by at most 0.001).
+In a leaf the data are ``N(m_l, K_l)`` truncated to its box. Together they are a mixture with
+weights π, or ``q``'s masses if shares are not stated. The mixture's regression then replaces the
+estimated one, and ρ is recomputed once (a third pass changes errors by at most 0.001).
 
-With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step, noise of ten variances and moments
-from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ² b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
+With known predictors the error is close to the leaves' variance: 0.115 against 0.104 for a step,
+noise of ten variances and moments from 400 rows. The law nearest to ``q`` in relative entropy, ``ρ²
+b̂ᵀTb̂ + ρ ŝ² = v``, leaves 0.156.
 
-Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked: predictors normal within a
-box, and equal slopes within leaves up to ρ.
+Source: huang2005 section 3, liu2008 section 6, kantarcioglu2004; trees, breiman1984. Not checked:
+predictors normal within a box, and equal slopes within leaves up to ρ.
 """
 
 from __future__ import annotations
@@ -45,9 +47,11 @@ LEAST_IN_LEAF = 7
 NO_GAIN = 1e-9
 """Least share of the sum of squares that a split must remove."""
 RIDGE = 1e-9
-"""Share of a predictor's variance that is independent of the others, so that no box is impossible."""
+"""Share of a predictor's variance that is independent of the others, so that no box is
+impossible."""
 POINT = 1e-12
-"""Least variance of a predictor, relative to the squared distance from the mean to the furthest box end."""
+"""Least variance of a predictor, relative to the squared distance from the mean to the furthest box
+end."""
 
 
 class RegressionTree(NamedTuple):
@@ -80,7 +84,9 @@ class RegressionTree(NamedTuple):
         return np.asarray(there.argmax(axis=0))
 
 
-def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]) -> RegressionTree:
+def stated(
+    node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[str, ...]
+) -> RegressionTree:
     """Return a tree from stated figures, with predictors ``names`` at ``on``."""
     leaves: list[tuple[Array, Array, Leaf]] = []
 
@@ -96,7 +102,9 @@ def stated(node: Split | Leaf, target: int, on: NDArray[np.intp], names: tuple[s
     low, high, found = zip(*leaves, strict=True)
     share = np.array([np.nan if leaf.share is None else leaf.share for leaf in found])
     mean, variance = np.array([[leaf.mean, leaf.variance] for leaf in found]).T
-    return RegressionTree(target, on, np.array(low), np.array(high), mean, variance, share / share.sum())
+    return RegressionTree(
+        target, on, np.array(low), np.array(high), mean, variance, share / share.sum()
+    )
 
 
 def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> RegressionTree:
@@ -123,14 +131,17 @@ def grown(x: Array, y: Array, depth: int, target: int, on: NDArray[np.intp]) -> 
 
     grow(np.arange(len(y)), np.full(len(on), -np.inf), np.full(len(on), np.inf), depth)
     low, high, inside = zip(*leaves, strict=True)
-    mean, variance, share = np.array([[part.mean(), part.var(), part.size / y.size] for part in inside]).T
+    mean, variance, share = np.array(
+        [[part.mean(), part.var(), part.size / y.size] for part in inside]
+    ).T
     return RegressionTree(target, on, np.array(low), np.array(high), mean, variance, share)
 
 
 def best_split(x: Array, y: Array) -> tuple[int, float] | None:
     """Return the predictor and value of the best split; None without a gain.
 
-    The value is halfway between two records. The first of equally good predictors, shape (n, m), is taken.
+    The value is halfway between two records. The first of equally good predictors, shape (n, m), is
+    taken.
     """
     n, d = len(y), y - y.mean()
     best, found = NO_GAIN * float(d @ d), None
@@ -140,7 +151,9 @@ def best_split(x: Array, y: Array) -> tuple[int, float] | None:
         v = x[order, j]
         possible = (v[1:] > v[:-1]) & (left >= LEAST_IN_LEAF) & (n - left >= LEAST_IN_LEAF)
         # Σ_left d = −Σ_right d, so a split removes squares S²/n_left + S²/n_right
-        gain = np.where(possible, np.cumsum(d[order])[:-1] ** 2 * (1.0 / left + 1.0 / (n - left)), 0.0)
+        gain = np.where(
+            possible, np.cumsum(d[order])[:-1] ** 2 * (1.0 / left + 1.0 / (n - left)), 0.0
+        )
         k = int(gain.argmax()) if n > 1 else 0
         if n > 1 and gain[k] > best:
             best, found = float(gain[k]), (j, float(v[k] + (v[k + 1] - v[k]) / 2.0))
@@ -213,8 +226,14 @@ def of_records(tree: RegressionTree, x: Array) -> tuple[Array, Array, Array]:
     """Return the predictors' mean and covariance per leaf, and its share."""
     leaf, L = tree.leaf_of(x), len(tree.mean)
     share = np.bincount(leaf, minlength=L) / len(x)
-    parts = [x[leaf == number] if share[number] else np.zeros((1, x.shape[1])) for number in range(L)]
-    return np.array([part.mean(axis=0) for part in parts]), np.array([np.atleast_2d(np.cov(part.T, bias=True)) for part in parts]), share
+    parts = [
+        x[leaf == number] if share[number] else np.zeros((1, x.shape[1])) for number in range(L)
+    ]
+    return (
+        np.array([part.mean(axis=0) for part in parts]),
+        np.array([np.atleast_2d(np.cov(part.T, bias=True)) for part in parts]),
+        share,
+    )
 
 
 def mixed(weight: Array, means: Array, covariances: Array) -> tuple[Array, Array]:
@@ -230,27 +249,43 @@ def wide_enough(mean: Array, covariance: Array, tree: RegressionTree) -> Array:
     ends = [np.where(np.isfinite(end), end - mean[O], 0.0) ** 2 for end in (*tree.low, *tree.high)]
     least = np.zeros(len(mean))
     own = np.diag(covariance)[O]
-    least[O] = RIDGE * own + np.maximum(POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0)
+    least[O] = RIDGE * own + np.maximum(
+        POINT * np.max(ends, axis=0) + np.finfo(float).tiny - own, 0.0
+    )
     return np.asarray(covariance + np.diag(least))
 
 
 def in_boxes(mean: Array, covariance: Array, tree: RegressionTree) -> Inside:
     """Return log-masses and moments of a normal in each leaf's box."""
-    found = [inside(mean[None], covariance, low, high) for low, high in zip(tree.low, tree.high, strict=True)]
+    found = [
+        inside(mean[None], covariance, low, high)
+        for low, high in zip(tree.low, tree.high, strict=True)
+    ]
     return Inside(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
 def leaf_models(own: LinearModel, tree: RegressionTree, box: Inside) -> list[LinearModel]:
     """Return the regression in each leaf, given the overall one."""
-    return [leaf_model(own, *leaf) for leaf in zip(box.mean, box.covariance, tree.mean, tree.variance, strict=True)]
+    return [
+        leaf_model(own, *leaf)
+        for leaf in zip(box.mean, box.covariance, tree.mean, tree.variance, strict=True)
+    ]
 
 
-def implied(models: Sequence[LinearModel], tree: RegressionTree, weight: Array, box: Inside) -> LinearModel:
+def implied(
+    models: Sequence[LinearModel], tree: RegressionTree, weight: Array, box: Inside
+) -> LinearModel:
     """Return the overall regression of the target implied by the leaves'."""
-    within = np.array([T @ model.coefficients for T, model in zip(box.covariance, models, strict=True)])
-    joint = np.block([[box.covariance, within[:, :, None]], [within[:, None, :], tree.variance[:, None, None]]])
+    within = np.array(
+        [T @ model.coefficients for T, model in zip(box.covariance, models, strict=True)]
+    )
+    joint = np.block(
+        [[box.covariance, within[:, :, None]], [within[:, None, :], tree.variance[:, None, None]]]
+    )
     m = len(tree.on)
-    found = least_squares(*mixed(weight, np.column_stack([box.mean, tree.mean]), joint), m, np.arange(m))
+    found = least_squares(
+        *mixed(weight, np.column_stack([box.mean, tree.mean]), joint), m, np.arange(m)
+    )
     return replace(found, target=tree.target, on=tree.on)
 
 
@@ -270,4 +305,6 @@ def leaf_model(own: LinearModel, E: Array, T: Array, mean: float, variance: floa
     estimated = explained + own.variance
     rho = min(1.0, variance / estimated) if estimated > 0 else 0.0
     b = rho * own.coefficients
-    return LinearModel(own.target, own.on, b, float(mean - b @ E), max(0.0, variance - rho**2 * explained))
+    return LinearModel(
+        own.target, own.on, b, float(mean - b @ E), max(0.0, variance - rho**2 * explained)
+    )

@@ -8,7 +8,8 @@
 | ``F`` | the filter | (N, N) | |
 | ``x̂`` | ``m + F(y − m)`` | (N,) | liu2008, Protocols 2 and 3, with ERRATA's mean |
 
-For noise of one shape the combination is sufficient (``best_unbiased_combination``). Without a law the weights are equal.
+For noise of one shape the combination is sufficient (``best_unbiased_combination``). Without a law
+the weights are equal.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def combined_noise(view: View, covariance: Array) -> Array:
     return v * view.law.shape
 
 
-def white_variance(view: View, covariance: Array, values: Array, parameters: FilterParameters, rows: int) -> float:
+def white_variance(
+    view: View, covariance: Array, values: Array, parameters: FilterParameters, rows: int
+) -> float:
     """Return ``σ²``, the noise's mean variance, by the law or the spectrum.
 
     Parameters
@@ -96,7 +99,13 @@ def estimated_covariance(covariance: Array, Sigma_r: Array) -> Array:
     return clip_to_psd(covariance - Sigma_r, covariance)
 
 
-def direction_gains(values: Array, kept: int, variance: float | Array, rows: int | None, parameters: FilterParameters) -> Array:
+def direction_gains(
+    values: Array,
+    kept: int,
+    variance: float | Array,
+    rows: int | None,
+    parameters: FilterParameters,
+) -> Array:
     """Return the factor of each direction, shape (N,).
 
     1 or the optimal shrinkage for the first ``kept``, else 0.
@@ -137,25 +146,37 @@ class SampleFilter(LinearAttack):
         rows = view.held.count
         mean, covariance, values, V = view.spectrum
         variance = white_variance(view, covariance, values, self.parameters, rows)
-        gains = direction_gains(values, self.kept(values, variance, rows), variance, rows, self.parameters)
+        gains = direction_gains(
+            values, self.kept(values, variance, rows), variance, rows, self.parameters
+        )
         return filter_map(view, (V * gains) @ V.T, mean, fixed=False)
 
     def error_bounds(self, view: View, joint: Moments) -> tuple[float, float] | None:
         """Return bounds on the error by eigenvalues alone; None with shrinkage.
 
-        The error is summed over attributes. The upper bound is infinite if the filter was fitted to other rows. For the
-        fitted rows both bounds include the error of the mean, ``(m − mu_X)²``. Source:
-        ``auditor.numerics.eigenvalue_bounds``.
+        The error is summed over attributes. The upper bound is infinite if the filter was fitted to
+        other rows. For the fitted rows both bounds include the error of the mean, ``(m − mu_X)²``.
+        Source: ``auditor.numerics.eigenvalue_bounds``.
         """
         if self.parameters.shrinkage == "optimal":
             return None
         rows, same = view.held.count, view.held.count == joint.count
         _, covariance, values, _ = view.spectrum
-        kept = self.kept(values, white_variance(view, covariance, values, self.parameters, rows), rows)
+        kept = self.kept(
+            values, white_variance(view, covariance, values, self.parameters, rows), rows
+        )
         N, w = view.width, view.weights
-        K, mean = joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N), joint.mean.reshape(len(w) + 1, N)
-        data, noise, copy = (np.einsum("a,aibj,b->ij", v, K, v) for v in (np.r_[1.0, 0.0 * w], np.r_[-w.sum(), w], np.r_[0.0, w]))
-        lambda_X, lambda_R, added = (descending_eigen(part)[0] for part in (data, noise, copy - data))
+        K, mean = (
+            joint.covariance().reshape(len(w) + 1, N, len(w) + 1, N),
+            joint.mean.reshape(len(w) + 1, N),
+        )
+        data, noise, copy = (
+            np.einsum("a,aibj,b->ij", v, K, v)
+            for v in (np.r_[1.0, 0.0 * w], np.r_[-w.sum(), w], np.r_[0.0, w])
+        )
+        lambda_X, lambda_R, added = (
+            descending_eigen(part)[0] for part in (data, noise, copy - data)
+        )
         low, high = projection_error_range(lambda_X, lambda_R, added, kept)
         off = float(((w @ mean[1:] - mean[0]) ** 2).sum())
         return (low + off, high + off) if same else (low, np.inf)
@@ -173,4 +194,6 @@ def filter_map(view: View, F: Array, mean: Array, fixed: bool) -> Affine:
         Whether F and m depend on the law alone.
     """
     m = mean - view.centre
-    return Affine((F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed)
+    return Affine(
+        (F[:, None, :] * view.weights[:, None]).reshape(len(F), -1), np.asarray(m - F @ m), fixed
+    )

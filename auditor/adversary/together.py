@@ -69,8 +69,13 @@ def known_together(views: Sequence[View], law: KroneckerNoise, levels: Levels) -
     parts = [combinations(w, draw.held.mean, draw.held_covariance) for draw in views]
     mean, covariance = (np.array(part) for part in zip(*parts, strict=True))
     covariance = without_noise(covariance, v, law)
-    completed = map(given.completed, (view.centre + mean).reshape(-1, N), covariance.reshape(-1, N, N))
-    mu_X, K_X = (np.reshape(part, like.shape) for part, like in zip(zip(*completed, strict=True), (mean, covariance), strict=True))
+    completed = map(
+        given.completed, (view.centre + mean).reshape(-1, N), covariance.reshape(-1, N, N)
+    )
+    mu_X, K_X = (
+        np.reshape(part, like.shape)
+        for part, like in zip(zip(*completed, strict=True), (mean, covariance), strict=True)
+    )
     first = [coalition[0] for coalition in levels.coalitions]
     variances = np.array([draw.held.variances.reshape(-1, N)[first] for draw in views])
     grain = grain_of_copies(law, levels.extremes[1], view.centre**2 + variances)

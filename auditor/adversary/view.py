@@ -41,12 +41,19 @@ def _found_before(Sigma: bytes, k: int, grain: float) -> tuple[Array, Array]:
 def grain_of_copies(law: KroneckerNoise, loudest: Array, square: Array) -> Array:
     """Return the rounding of copies in roots of noise multiples, (..., N).
 
-    ε of the copies' size over the noise's deviation. ``loudest`` has levels, shape (...), and ``square`` mean squares, shape
-    (..., N).
+    ε of the copies' size over the noise's deviation. ``loudest`` has levels, shape (...), and
+    ``square`` mean squares, shape (..., N).
     """
     noise, loudest = np.diag(law.shape), np.asarray(loudest)[..., None]
     size = np.sqrt(np.clip(square + loudest * noise, np.finfo(float).tiny, None))
-    return np.asarray(EPS * np.where(noise > 0, size / np.sqrt(np.where(noise > 0, noise, 1.0)), np.sqrt(np.maximum(loudest, EPS))))
+    return np.asarray(
+        EPS
+        * np.where(
+            noise > 0,
+            size / np.sqrt(np.where(noise > 0, noise, 1.0)),
+            np.sqrt(np.maximum(loudest, EPS)),
+        )
+    )
 
 
 def combinations(w: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
@@ -98,7 +105,8 @@ class View(Informed):
     law : NoiseLaw or None
         The noise law of the coalition's copies; None if unknown.
     centre : ndarray of shape (N,)
-        A point near the data, the origin of moments and for no other use. Moments of transformed copies are about their own means.
+        A point near the data, the origin of moments and for no other use. Moments of transformed
+        copies are about their own means.
     released : Moments
         Moments of the stacked copies over all released rows, about the centre, d = kN.
     given : Given
@@ -170,7 +178,8 @@ class View(Informed):
     @cached_property
     def held_covariance(self) -> Array:
         """Covariance of the held copies, divisor r − 1, shape (kN, kN)."""
-        if (within := vars(self).get("_within")) is not None:  # not a field: a view made by replace has none
+        # not a field: a view made by replace has none
+        if (within := vars(self).get("_within")) is not None:
             whole, places = within[0](), within[1]
             if whole is not None:
                 return np.asarray(whole.held_covariance[square(places)])
@@ -187,7 +196,11 @@ class View(Informed):
 
         Sum 1; equal without a law. Bounded so that moments resolve the combination.
         """
-        return np.full(len(self.copies), 1.0 / len(self.copies)) if self._combination is None else self._combination[0]
+        return (
+            np.full(len(self.copies), 1.0 / len(self.copies))
+            if self._combination is None
+            else self._combination[0]
+        )
 
     @property
     def counting(self) -> tuple[int, ...]:
@@ -210,16 +223,26 @@ class View(Informed):
         grain = float(grain_of_moments(np.diag(Sigma).max()))
         if len(Sigma) > FEW_COPIES:
             return best_unbiased_combination(Sigma, grain)
-        return _found_before(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain)
+        return _found_before(
+            np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), len(Sigma), grain
+        )
 
     @cached_property
     def grain(self) -> Array:
         """Rounding of the copies in roots of noise multiples, shape (N,)."""
-        law = self.law  # the stated shape suffices even if it must be estimated: only the order of magnitude matters
+        # the stated shape suffices even if it must be estimated: only the order of magnitude
+        # matters
+        law = self.law
         if not isinstance(law, KroneckerNoise):
             return np.full(self.width, EPS)
-        variances = np.diag(self.given.covariance) if isinstance(self.given, ExactMoments) else self.held.variances[: self.width]
-        return grain_of_copies(law, np.diag(law.level_covariance).max(initial=0.0), self.centre**2 + variances)
+        variances = (
+            np.diag(self.given.covariance)
+            if isinstance(self.given, ExactMoments)
+            else self.held.variances[: self.width]
+        )
+        return grain_of_copies(
+            law, np.diag(law.level_covariance).max(initial=0.0), self.centre**2 + variances
+        )
 
     @cached_property
     def combined_variance(self) -> float:
@@ -231,12 +254,18 @@ class View(Informed):
             The law is unknown, or mixes shapes.
         """
         if self._combination is None:
-            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+            raise NotApplicable(
+                "the law of the noise is not known to have one shape across the copies"
+            )
         return float(self._combination[1])
 
     def combined(self, moments: Moments) -> tuple[Array, Array]:
         """Return mean, (N,), and covariance, (N, N), of ``Σ w_i Y_i`` over rows."""
-        covariance = self.held_covariance if moments is self.held else moments.covariance(max(1, moments.count - 1))
+        covariance = (
+            self.held_covariance
+            if moments is self.held
+            else moments.covariance(max(1, moments.count - 1))
+        )
         mean, combined = combinations(self.weights[None], moments.mean, covariance)
         return self.centre + mean[0], combined[0]
 
@@ -250,9 +279,9 @@ class View(Informed):
     def data_moments(self) -> tuple[Array, Array]:
         """``mu_X``, shape (N,), and ``K_X``, shape (N, N), as known or estimated.
 
-        ``Estimated`` knowledge gives ``Cov − v·K_0`` of the best combination, clipped to be positive semi-definite. If the
-        noise follows the data it gives ``Cov / (1 + v)`` (li2012, section 6.1). A published regression or tree is then
-        applied.
+        ``Estimated`` knowledge gives ``Cov − v·K_0`` of the best combination, clipped to be
+        positive semi-definite. If the noise follows the data it gives ``Cov / (1 + v)`` (li2012,
+        section 6.1). A published regression or tree is then applied.
 
         Raises
         ------
@@ -262,7 +291,9 @@ class View(Informed):
         if isinstance(self.given, ExactMoments):
             return self.given.mean, self.given.covariance
         if not isinstance(self.given, SampleMoments):
-            raise NotApplicable(f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give")
+            raise NotApplicable(
+                f"needs the data's mean and covariance, which {self.knowledge.label} knowledge does not give"
+            )
         return self.given.completed(*self.estimated_moments)
 
     @cached_property
@@ -290,7 +321,9 @@ class View(Informed):
         """
         law = self.known_law
         if not isinstance(law, KroneckerNoise):
-            raise NotApplicable("the law of the noise is not known to have one shape across the copies")
+            raise NotApplicable(
+                "the law of the noise is not known to have one shape across the copies"
+            )
         return Pencil.of(self.data_moments[1], law.shape)
 
     @cached_property

@@ -27,7 +27,8 @@ class Engine(Protocol):
     """How releases of one kind are audited, and what that takes."""
 
     hands_out_passes: bool
-    """Whether an audit has its passes over rows in files done by others (``ReleaseRequest.share``), which only the main process can."""
+    """Whether an audit has its passes over rows in files done by others (``ReleaseRequest.share``),
+    which only the main process can."""
 
     def block_width(self, table: Table) -> int:
         """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""
@@ -38,18 +39,25 @@ class Engine(Protocol):
     def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
         """Return what makes each attempt that goes through all rows by itself, by number: one attack with one state of knowledge.
 
-        The audit makes those that the request does not have the outcome of (``ReleaseRequest.attempts``). Numbers below 0 are parts of what
-        trees gain, for which the rest of the audit need not wait (``ReleaseAudit.with_gains``).
+        The audit makes those that the request does not have the outcome of
+        (``ReleaseRequest.attempts``). Numbers below 0 are parts of what trees gain, for which the
+        rest of the audit need not wait (``ReleaseAudit.with_gains``).
         """
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
+    def context(
+        self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
+    ) -> CellContext:
         """Return what every record of a release shares."""
 
     def open(self, request: ReleaseRequest) -> Any:
         """Return the release, of the engine's own kind, its copies not drawn yet."""
 
     def audit(
-        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
+        self,
+        request: ReleaseRequest,
+        context: CellContext,
+        coalitions: list[Coalition],
+        evidence: ReleaseEvidence,
     ) -> tuple[Sequence[Measurement], list[Distribution]]:
         """Make the copies, let every attack with every state of knowledge try every coalition, and fill in the evidence."""
 
@@ -72,12 +80,23 @@ def engine_of(use: SchemeUse) -> Engine:
 def audit_release(request: ReleaseRequest) -> ReleaseAudit:
     """Return what the audit of one release yields; where it fails, every cell says why."""
     engine, use = engine_of(request.use), request.use
-    coalitions, context, part = list[Coalition]([()]), engine.context(request, (), 0), Audited(request.table)
+    coalitions, context, part = (
+        list[Coalition]([()]),
+        engine.context(request, (), 0),
+        Audited(request.table),
+    )
     with contained() as failure:  # without levels nobody knows of copies, let alone coalitions
         request, part = request.audited()
         context = engine.context(request, request.levels, request.copies)
     evidence = ReleaseEvidence(
-        request.point, use.id, use.name, context.copies, request.replicate, part.table.rows, notes=part.notes, understated=part.understated
+        request.point,
+        use.id,
+        use.name,
+        context.copies,
+        request.replicate,
+        part.table.rows,
+        notes=part.notes,
+        understated=part.understated,
     )
     if failure.error is None:
         coalitions = expand_all(request.scenario.coalitions, context.copies, request.scenario.seed)

@@ -21,7 +21,15 @@ from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened, wants_groups
 from auditor.audit.attempts.over_rows import row_errors
 from auditor.audit.base.outcome import NOTHING, Attempt
-from auditor.audit.base.records import ALL, CellContext, distribution_records, error_records, noise_records, promise_records, scheme_record
+from auditor.audit.base.records import (
+    ALL,
+    CellContext,
+    distribution_records,
+    error_records,
+    noise_records,
+    promise_records,
+    scheme_record,
+)
 from auditor.audit.base.release import Release, open_release
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical.binned_columns import binned_records
@@ -32,7 +40,11 @@ from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
-from auditor.audit.measures.guarantee_records import audited_records, guarantee_records, guarantees_of
+from auditor.audit.measures.guarantee_records import (
+    audited_records,
+    guarantee_records,
+    guarantees_of,
+)
 from auditor.audit.measures.known_alone import errors_alone, errors_in_leaves, number_records
 from auditor.audit.measures.naming import Naming, naming_records
 from auditor.audit.measures.privacy import entropy_records, tally_records, wanted_tally
@@ -77,24 +89,53 @@ class NumericEngine:
             return None
         draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
         release = self.open(request)
-        apart = wants_groups(release, release.scheme.law(release.levels, moments.scale), request.pooling)
-        return MomentJob(table.rows, table.width, request.copies, moments.mean, moments.deviation, draws, apart=apart)
+        apart = wants_groups(
+            release, release.scheme.law(release.levels, moments.scale), request.pooling
+        )
+        return MomentJob(
+            table.rows,
+            table.width,
+            request.copies,
+            moments.mean,
+            moments.deviation,
+            draws,
+            apart=apart,
+        )
 
-    def context(self, request: ReleaseRequest, levels: tuple[float, ...], copies: int) -> CellContext:
+    def context(
+        self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
+    ) -> CellContext:
         """Return what every record of a release shares."""
         variances = np.diag(request.moments.covariance)
         return CellContext(
-            sweep=request.point, scheme=request.use.id, levels=levels, replicate=request.replicate,
-            attributes=request.table.attributes, variances=variances, copies=copies,
-        )  # fmt: skip
+            sweep=request.point,
+            scheme=request.use.id,
+            levels=levels,
+            replicate=request.replicate,
+            attributes=request.table.attributes,
+            variances=variances,
+            copies=copies,
+        )
 
     def open(self, request: ReleaseRequest) -> Release:
         """Return the release, its copies not drawn yet."""
         here, table = request.scenario, request.table
-        return open_release(here, table, request.moments, request.use, request.levels, request.replicate, request.workspace)
+        return open_release(
+            here,
+            table,
+            request.moments,
+            request.use,
+            request.levels,
+            request.replicate,
+            request.workspace,
+        )
 
     def audit(
-        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition], evidence: ReleaseEvidence
+        self,
+        request: ReleaseRequest,
+        context: CellContext,
+        coalitions: list[Coalition],
+        evidence: ReleaseEvidence,
     ) -> tuple[Measurements, list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
         session = self._session(request, context, coalitions)
@@ -109,7 +150,9 @@ class NumericEngine:
         @cache
         def session() -> Session:
             context = self.context(request, request.levels, request.copies)
-            return self._session(request, context, expand_all(here.coalitions, request.copies, here.seed))
+            return self._session(
+                request, context, expand_all(here.coalitions, request.copies, here.seed)
+            )
 
         def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
             return session().attempt(use, knowledge)
@@ -117,15 +160,26 @@ class NumericEngine:
         def gains() -> Attempt:
             return session().gains()
 
-        cells, counted = cells_of(here), wanted_tally(here, np.ones(request.table.width), request.table).of_all
+        cells, counted = (
+            cells_of(here),
+            wanted_tally(here, np.ones(request.table.width), request.table).of_all,
+        )
         more = {INSIDER: gains} if request.pooling else {}
-        return {number: partial(attempt, *cell) for number, cell in enumerate(cells) if counted or not _linear(cell[0])} | more
+        return {
+            number: partial(attempt, *cell)
+            for number, cell in enumerate(cells)
+            if counted or not _linear(cell[0])
+        } | more
 
-    def _session(self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]) -> Session:
+    def _session(
+        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]
+    ) -> Session:
         """Return a release with its moments gathered, here or by others."""
         job = None if request.share is None else self.ahead(request)
         stripes = None if request.share is None or job is None else request.share(job)
-        opened = Opened.of(request.scenario, self.open(request), coalitions, request.pooling, stripes)
+        opened = Opened.of(
+            request.scenario, self.open(request), coalitions, request.pooling, stripes
+        )
         check_copies(opened.gathered)
         return Session(opened, context)
 
@@ -141,7 +195,9 @@ def _linear(use: AttackUse) -> bool:
 
 def check_copies(gathered: Gathered) -> None:
     """Refuse copies that are not finite; the harness does not trust what a plugin draws."""
-    if not gathered.finite or not all(np.isfinite(group.products).all() for group in gathered.groups):
+    if not gathered.finite or not all(
+        np.isfinite(group.products).all() for group in gathered.groups
+    ):
         raise PluginError("the scheme drew values that are not finite")
 
 
@@ -155,7 +211,10 @@ class Session:
 
     def run(self, made: Mapping[int, Attempt]) -> tuple[Measurements, list[Distribution]]:
         """Return the records of the release and of every cell; attempts that were made elsewhere are given by number."""
-        cells, spreads = [Measurements.of(release_records(self.opened, self.context))], list[Distribution]()
+        cells, spreads = (
+            [Measurements.of(release_records(self.opened, self.context))],
+            list[Distribution](),
+        )
         for number, (use, knowledge) in enumerate(cells_of(self.opened.scenario)):
             found = made[number] if number in made else self.attempt(use, knowledge)
             cells.append(found.measurements)
@@ -167,8 +226,14 @@ class Session:
 
     def attempt(self, use: AttackUse, knowledge: Knowledge) -> Attempt:
         """Return what one attack comes to on the coalitions that it tries; where it fails that is recorded, and does not stop others."""
-        tried = [coalition for coalition in self.opened.coalitions if use.tries(coalition, self.context.copies)]
-        return Attempt.joined(self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else [])
+        tried = [
+            coalition
+            for coalition in self.opened.coalitions
+            if use.tries(coalition, self.context.copies)
+        ]
+        return Attempt.joined(
+            self._tried(replace(self.opened, coalitions=tried), use, knowledge) if tried else []
+        )
 
     def gains(self) -> Attempt:
         """Return the insider's gains by pooling, and nothing else."""
@@ -189,28 +254,60 @@ class Session:
             groups, near = with_near_differences(opened)
             insider = made[INSIDER].gains if INSIDER in made else learnt_gains(opened)
             found = near, insider, opened.release.scheme.makes_copies
-            evidence.pooling.update(pooling_evidence(opened.needed, groups, table.width, opened.law, *found))
+            evidence.pooling.update(
+                pooling_evidence(opened.needed, groups, table.width, opened.law, *found)
+            )
         elif opened.pooling:
             several = [coalition for coalition in opened.needed if len(coalition) > 1]
             told = opened.release.scheme.sufficient(opened.release.blocks(), several)
-            evidence.pooling.update({coalition: Pooling(says, (), (), 1, by_classes=True) for coalition, says in told.items()})
+            evidence.pooling.update(
+                {
+                    coalition: Pooling(says, (), (), 1, by_classes=True)
+                    for coalition, says in told.items()
+                }
+            )
 
     def _tried(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> list[Attempt]:
         """Return the outcome of one attack; when it fails, coalition by coalition, so that only the cells at fault are lost."""
         with contained() as failure:
             return [self._attempt(opened, use, knowledge)]
         if len(opened.coalitions) > 1:
-            return [found for one in opened.coalitions for found in self._tried(replace(opened, coalitions=[one]), use, knowledge)]
-        empty = [self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason) for one in opened.coalitions]
+            return [
+                found
+                for one in opened.coalitions
+                for found in self._tried(replace(opened, coalitions=[one]), use, knowledge)
+            ]
+        empty = [
+            self.context.empty(use.id, knowledge.label, one, failure.status, failure.reason)
+            for one in opened.coalitions
+        ]
         return [Attempt(Measurements.of(empty), [])]
 
     def _attempt(self, opened: Opened, use: PluginUse, knowledge: Knowledge) -> Attempt:
         """Return the outcome of one attack with one state of knowledge on every coalition."""
         attack: Attack = registry.get("attack", use.name)(use.parameters).form()
-        scenario, release, context, needed = opened.scenario, opened.release, self.context, opened.needed
+        scenario, release, context, needed = (
+            opened.scenario,
+            opened.release,
+            self.context,
+            opened.needed,
+        )
         opened.gathered.shares.asked = False
-        if isinstance(attack, CategoricalAttack) and release.table.categorical is not None and not attack.serial:
-            found = binned_records(release.table, release.blocks, opened.law, needed, opened.coalitions, context, use.id, knowledge)
+        if (
+            isinstance(attack, CategoricalAttack)
+            and release.table.categorical is not None
+            and not attack.serial
+        ):
+            found = binned_records(
+                release.table,
+                release.blocks,
+                opened.law,
+                needed,
+                opened.coalitions,
+                context,
+                use.id,
+                knowledge,
+            )
             return Attempt(Measurements.of(found), [])
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
@@ -220,7 +317,11 @@ class Session:
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
         elif isinstance(attack, RowAttack):
-            hits, inferences, namings = wanted_hits(scenario, len(needed)), [Inferences() for _ in needed], [Naming() for _ in needed]
+            hits, inferences, namings = (
+                wanted_hits(scenario, len(needed)),
+                [Inferences() for _ in needed],
+                [Naming() for _ in needed],
+            )
             errors = row_errors(opened, attack, knowledge, tally, hits, inferences, namings)
         else:
             raise NotApplicable(f"{use.name} is neither a linear nor a row-level attack")
@@ -228,29 +329,62 @@ class Session:
             raise PluginError("the attack's errors are beyond what double precision can square")
         cell, wanted = (use.id, knowledge.label), opened.wanted
         told = opened.gathered.shares.asked
-        paired = paired_gains(cell, context, [(place, needed[place]) for place in wanted], errors.paired)
+        paired = paired_gains(
+            cell, context, [(place, needed[place]) for place in wanted], errors.paired
+        )
         table = error_records(context, *cell, needed, wanted, errors)
         fresh = opened.law is None or opened.law.tells_spread
-        if fresh and isinstance(attack, LinearAttack) and errors.bar == "redraws" and not np.isnan(errors.distortion.theory).all():
-            # It counts all draws there are theory of, record by record; where there is no bar, replicates are asked for as ever.
+        if (
+            fresh
+            and isinstance(attack, LinearAttack)
+            and errors.bar == "redraws"
+            and not np.isnan(errors.distortion.theory).all()
+        ):
+            # It counts all draws there are theory of, record by record; where there is no bar,
+            # replicates are asked for as ever.
             bars = table.columns["error_bar"]
-            table = table.replaced(error_bar=bars._replace(values=["sampling" if bar == "redraws" else bar for bar in bars.values]))
+            table = table.replaced(
+                error_bar=bars._replace(
+                    values=["sampling" if bar == "redraws" else bar for bar in bars.values]
+                )
+            )
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
-        if scenario.measure("error-bounds") and isinstance(attack, LinearAttack) and release.transformed is None:
-            cells += attack_bound_records(context, attack, cell, knowledge, opened.gathered, [needed[place] for place in wanted])
+        if (
+            scenario.measure("error-bounds")
+            and isinstance(attack, LinearAttack)
+            and release.transformed is None
+        ):
+            cells += attack_bound_records(
+                context,
+                attack,
+                cell,
+                knowledge,
+                opened.gathered,
+                [needed[place] for place in wanted],
+            )
         if knowledge.in_clear:
             cells += number_records(context, use.id, knowledge, known_alone(opened, knowledge))
         for place in wanted if inferences else ():
-            cells += inference_records(context, *cell, needed[place], inferences[place], release.table.attributes)
+            cells += inference_records(
+                context, *cell, needed[place], inferences[place], release.table.attributes
+            )
             cells += naming_records(context, *cell, needed[place], namings[place])
         if hits:
-            cells += whole_record_records(context, *cell, [needed[place] for place in wanted], [hits[place] for place in wanted])
+            cells += whole_record_records(
+                context,
+                *cell,
+                [needed[place] for place in wanted],
+                [hits[place] for place in wanted],
+            )
         spreads = distribution_records(context, *cell, needed, wanted, tally)
         return Attempt(Measurements.concatenated([table, cells]), spreads, paired, told)
 
 
 def paired_gains(
-    cell: tuple[str, str], context: CellContext, places: Sequence[tuple[int, Coalition]], paired: Paired | None
+    cell: tuple[str, str],
+    context: CellContext,
+    places: Sequence[tuple[int, Coalition]],
+    paired: Paired | None,
 ) -> dict[PairedCell, PairedGain]:
     """Return gains over copies chosen before anything was measured, for whoever judges what pooling buys."""
     if paired is None:
@@ -259,7 +393,9 @@ def paired_gains(
     return {
         (knowledge, attack, coalition, name): (float(gain), float(error), float(degrees))
         for place, coalition in places
-        for name, gain, error, degrees in zip((*context.attributes, ALL), *(part[place] for part in parts), strict=True)
+        for name, gain, error, degrees in zip(
+            (*context.attributes, ALL), *(part[place] for part in parts), strict=True
+        )
     }
 
 
@@ -270,7 +406,9 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
         yield scheme_record(context, "seconds", release.seconds)
     facts = release.scheme.facts(release.levels, release.moments)
     check_real(*facts.values())
-    yield from (scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name))
+    yield from (
+        scheme_record(context, name, float(value)) for name, value in facts.items() if asked(name)
+    )
     stated = guarantees_of(scenario, release, opened.law)
     if stated is not None:
         yield from guarantee_records(context, stated, opened.coalitions)
@@ -280,27 +418,38 @@ def release_records(opened: Opened, context: CellContext) -> Iterator[Measuremen
     if asked("entropy-privacy"):
         yield from entropy_records(context, release.table, opened.law, opened.coalitions)
     if asked("error-bounds"):
-        yield from floor_records(context, scenario.data, release.moments.covariance, opened.law, opened.coalitions)
+        yield from floor_records(
+            context, scenario.data, release.moments.covariance, opened.law, opened.coalitions
+        )
     if scenario.utility is not None:
         yield from utility_records(context, scenario, release.table, release.whole_copies())
     if asked("geometry"):
         yield from geometry_records(context, release.columns, scenario.seed)
     if asked("anonymity"):
-        yield from promise_records(context, release.scheme.promises(release.blocks(), opened.coalitions))
+        yield from promise_records(
+            context, release.scheme.promises(release.blocks(), opened.coalitions)
+        )
 
 
 def beyond_the_part(opened: Opened, context: CellContext) -> list[Measurement]:
     """Return errors over all that copies from files say, where what is audited is but the part that they have in common and in full."""
     whole = opened.release.table.whole
     copies = opened.release.scheme.handed_in(opened.release.table)
-    return every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions) if copies else []
+    return (
+        every_cell_records(context, whole.attributes, whole.values, copies, opened.coalitions)
+        if copies
+        else []
+    )
 
 
 def known_alone(opened: Opened, knowledge: Knowledge) -> Array:
     """Return the squared errors of who was given attributes in clear, and no copy, shape (N,)."""
     view, table = opened.gathered.view(knowledge), opened.release.table
     if isinstance(view.given, TreeMoments):
-        tree, X = view.given.tree, np.concatenate([table.read(a, b) for a, b in row_blocks(table.rows, table.width)])
+        tree, X = (
+            view.given.tree,
+            np.concatenate([table.read(a, b) for a, b in row_blocks(table.rows, table.width)]),
+        )
         return errors_in_leaves(X, tree.leaf_of(X[:, tree.on]), view.known_columns.tolist())
     return errors_alone(opened.release.moments.covariance, view.known_columns.tolist())
 
@@ -309,16 +458,27 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
     """Return which values copies show that nobody states a whole law of, and what the originals teach whoever knows as much as it says."""
     release, table, law = opened.release, opened.release.table, opened.law
     stated = law is not None and law.distribution != "unstated"
-    if stated or not opened.gathered.copies.joint or release.transformed is not None or table.streamed:
+    if (
+        stated
+        or not opened.gathered.copies.joint
+        or release.transformed is not None
+        or table.streamed
+    ):
         return []
     copies, steps = release.whole_copies(), table.resolution.steps
     found = shown_records(context, table.values, copies, opened.coalitions, steps)
     made = release.scheme.makes_copies  # whoever makes copies here chose what is kept in them
     for one in opened.coalitions if not made else ():
-        found += kept_records(context, table.values, [copies[one[0] - 1]], steps, one) if len(one) == 1 else []
+        found += (
+            kept_records(context, table.values, [copies[one[0] - 1]], steps, one)
+            if len(one) == 1
+            else []
+        )
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         keys = None if table.keys is None else table.keys.in_order
-        found += fitted_records(context, table.values, copies, opened.coalitions, keys, None if made else steps)
+        found += fitted_records(
+            context, table.values, copies, opened.coalitions, keys, None if made else steps
+        )
         if not made:
             found += insider_noise_records(context, table.values, copies, opened.coalitions)
     return found
@@ -330,9 +490,14 @@ def learnt_gains(opened: Opened) -> dict[Coalition, InsiderGain]:
     if release.key.replicate > 1 or all(len(coalition) == 1 for coalition in opened.needed):
         return {}
     wanted = min(TREE_ROWS, MOST_VALUES // (release.copies * release.table.width))
-    parts = [(x, *copies) for x, copies in looked_at(release, wanted if release.kept else law_rows(release))]
+    parts = [
+        (x, *copies)
+        for x, copies in looked_at(release, wanted if release.kept else law_rows(release))
+    ]
     x, *copies = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return insider_gains(opened.needed, x, copies, opened.law, opened.law is not None and release.scheme.makes_copies)
+    return insider_gains(
+        opened.needed, x, copies, opened.law, opened.law is not None and release.scheme.makes_copies
+    )
 
 
 def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.intp] | None]:
@@ -341,4 +506,6 @@ def with_near_differences(opened: Opened) -> tuple[list[Moments], NDArray[np.int
     near = near_copies(Moments.merge(groups), table.width)
     if near is None:
         return groups, None
-    return with_differences(opened.undone(release.blocks)(), table.rows, release.moments.mean, near), near
+    return with_differences(
+        opened.undone(release.blocks)(), table.rows, release.moments.mean, near
+    ), near

@@ -8,9 +8,25 @@ from auditor import registry
 from auditor.adversary.attack import LinearAttack
 from auditor.adversary.knowledge import Estimated, KnownRecords
 from auditor.audit.base.uses import make_scheme, release_levels
-from auditor.audit.cost import MARGIN, Try, Workload, numeric_seconds, process_bytes, results_bytes, tree_fits, tries
+from auditor.audit.cost import (
+    MARGIN,
+    Try,
+    Workload,
+    numeric_seconds,
+    process_bytes,
+    results_bytes,
+    tree_fits,
+    tries,
+)
 from auditor.audit.law_tests.chosen_rows import MOST_COORDINATES, rows_wanted, some_copies
-from auditor.audit.numeric.limits import CHUNK_VALUES, FOLDS, HEADS_BYTES, KEEP_BYTES, KEPT_APART, groups_apart
+from auditor.audit.numeric.limits import (
+    CHUNK_VALUES,
+    FOLDS,
+    HEADS_BYTES,
+    KEEP_BYTES,
+    KEPT_APART,
+    groups_apart,
+)
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.numerics.blocks import moment_groups, row_blocks
@@ -22,7 +38,8 @@ from auditor.schemes.base.scheme import Scheme, table_moments
 ROW_MEASURES = {"within", "exact", "error-distribution", "error-quantiles", "interval-privacy"}
 """Measures for which linear attacks, too, go through the rows."""
 TREE_BYTES, FITTED_COLUMN = 100, 350_000
-"""Of boosted trees, for each value of the copies; and of a fitted attack that is not linear, for each attribute of a coalition."""
+"""Of boosted trees, for each value of the copies; and of a fitted attack that is not linear, for
+each attribute of a coalition."""
 TABLES, MOMENTS_BESIDE, MAPS, TESTED = 2.5, 1, 3, 8
 """Arrays as large as the table, as the moments of all rows, as all maps, and as the noise that is looked at row by row: those that there
 are at once. These four, and the next, are fitted together to the peaks of 24 whole runs with their pages, of 2 to 1,000 copies and 2 to
@@ -30,7 +47,8 @@ are at once. These four, and the next, are fitted together to the peaks of 24 wh
 INSIDER = 120 * 2**20
 """Of scikit-learn, and of the first draws of known generators, where copies come from files."""
 REDRAWN = 18
-"""Arrays as large as the moments, where they are drawn again for what was estimated; beside those of each part of what was chosen."""
+"""Arrays as large as the moments, where they are drawn again for what was estimated; beside those
+of each part of what was chosen."""
 BIN_BYTES = 250
 """Of a bin of a spread of errors, from its count to the file (measured: 227)."""
 MOST_MOMENT_BYTES = 4 * 2**30
@@ -65,14 +83,20 @@ def numeric_workload(here: Scenario, table: Table, use: SchemeUse, copies: int) 
     seconds, once = numeric_seconds(here, use, tried, table.rows, table.width, copies)
     imported = max((attack.cost_under(None).memory for attack, *_ in tried), default=0)
     insider = 0 if registry.get("scheme", use.name).makes_copies else INSIDER
-    memory = process_bytes(table) + imported + insider + _numeric_memory(here, table, use, copies, tried)
+    memory = (
+        process_bytes(table) + imported + insider + _numeric_memory(here, table, use, copies, tried)
+    )
     spread = here.measure("error-distribution")
     bins = 0 if spread is None else table.width * int(spread.options["bins"])
-    results = results_bytes(here, tried, copies, (table.width + 1) * len(ALWAYS)) + BIN_BYTES * bins * sum(held for *_, held in tried)
+    results = results_bytes(
+        here, tried, copies, (table.width + 1) * len(ALWAYS)
+    ) + BIN_BYTES * bins * sum(held for *_, held in tried)
     return Workload(table.width, values, seconds, int(MARGIN * memory), once, int(MARGIN * results))
 
 
-def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, tried: Sequence[Try]) -> float:
+def _numeric_memory(
+    here: Scenario, table: Table, use: SchemeUse, copies: int, tried: Sequence[Try]
+) -> float:
     n, N, M = table.rows, table.width, copies
     scheme = make_scheme(use, here.base)
     block = row_blocks(n, N)[0][1] * 8
@@ -85,19 +109,42 @@ def _numeric_memory(here: Scenario, table: Table, use: SchemeUse, copies: int, t
     trees = TREE_BYTES * taken * N * shown if fits else 0
     tested = N * len(some_copies(M, N, MOST_COORDINATES))
     looked_at = TESTED * 8 * tested * rows_wanted(n, tested)
-    maps = MAPS * 8 * N * M * N * max((needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0)
-    linear_rows = CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
-    on_rows = max((needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0)
+    maps = (
+        MAPS
+        * 8
+        * N
+        * M
+        * N
+        * max(
+            (needed for attack, _, needed in tried if isinstance(attack, LinearAttack)), default=0
+        )
+    )
+    linear_rows = (
+        CHUNK_VALUES * 8 * 4 if {measure.name for measure in here.measures} & ROW_MEASURES else 0
+    )
+    on_rows = max(
+        (needed for attack, _, needed in tried if not isinstance(attack, LinearAttack)), default=0
+    )
     each_row = 4 * on_rows * N * block + FITTED_COLUMN * N * on_rows
     whole = n * N * 8 * (1 + M) if here.utility is not None or scheme.needs_table else 0
     rows = TABLES * n * N * 8
     if table.streamed:
-        from auditor.data.formats.parts import BATCH_ROWS  # for start-up: of tables that stay in their files alone
+        # for start-up: of tables that stay in their files alone
+        from auditor.data.formats.parts import BATCH_ROWS
 
         rows = BATCH_ROWS * N * 8 * 4 + HEADS_BYTES + whole
     working = max(linear_rows, each_row, trees)
-    used = drawn + block * (undone + 5 * N) + looked_at + maps + working + rows + _moments(here, table, use, M, tried)
-    return used + min(used, 2 * KEPT_BYTES)  # what was freed may stay, unused (``keep_freed_memory``)
+    used = (
+        drawn
+        + block * (undone + 5 * N)
+        + looked_at
+        + maps
+        + working
+        + rows
+        + _moments(here, table, use, M, tried)
+    )
+    # what was freed may stay, unused (``keep_freed_memory``)
+    return used + min(used, 2 * KEPT_BYTES)
 
 
 def _moments(here: Scenario, table: Table, use: SchemeUse, M: int, tried: Sequence[Try]) -> int:

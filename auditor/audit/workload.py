@@ -1,8 +1,10 @@
 """What the audit of a release takes, before it is run: values to draw, memory, time.
 
-Large arrays are counted. Memory has one margin for the rest, so that too much is predicted: at most 2.5 times the measured peak, as tests
-hold, for tables in memory and in files. Of categories it is a function of the domain, the copies and the block, and not of the rows.
-What belongs to one engine is imported when it is asked for, and the engines themselves are not: ``auditor check`` would wait for them.
+Large arrays are counted. Memory has one margin for the rest, so that too much is predicted: at most
+2.5 times the measured peak, as tests hold, for tables in memory and in files. Of categories it is a
+function of the domain, the copies and the block, and not of the rows. What belongs to one engine is
+imported when it is asked for, and the engines themselves are not: ``auditor check`` would wait for
+them.
 """
 
 from __future__ import annotations

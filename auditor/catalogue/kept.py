@@ -57,16 +57,24 @@ def _read(place: Path) -> Any:
     OSError
         The file is missing, not the user's alone, too large or not a regular file.
     """
-    with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # does not block on a pipe
+    # does not block on a pipe
+    with os.fdopen(os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         found = os.fstat(file.fileno())
-        if not (_own(found) and _own(place.parent.stat()) and stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST):
+        if not (
+            _own(found)
+            and _own(place.parent.stat())
+            and stat.S_ISREG(found.st_mode)
+            and found.st_size <= LARGEST
+        ):
             raise PermissionError(place)
         return json.loads(file.read())
 
 
 def _own(found: os.stat_result) -> bool:
     """Whether only the user may write to a file or folder; assumed on Windows."""
-    return os.name == "nt" or (found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+    return os.name == "nt" or (
+        found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
 
 
 def _keep(before: int) -> None:
@@ -79,13 +87,22 @@ def _keep(before: int) -> None:
     from auditor.catalogue import pages
 
     answers = pages.answers()
-    imported = sorted({str(module.__file__) for module in list(sys.modules.values()) if getattr(module, "__file__", None)})
+    imported = sorted(
+        {
+            str(module.__file__)
+            for module in list(sys.modules.values())
+            if getattr(module, "__file__", None)
+        }
+    )
     if registry.failures or any(Path(path).stat().st_mtime_ns >= before for path in imported):
         return
     place = _place()
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if _own(place.parent.stat()) and (place.is_file() or not place.exists()):  # in a shared folder, a link could point to a user's file
-        content = json.dumps({"state": _state(imported), "files": imported, "answers": answers}).encode()
+    # in a shared folder, a link could point to a user's file
+    if _own(place.parent.stat()) and (place.is_file() or not place.exists()):
+        content = json.dumps(
+            {"state": _state(imported), "files": imported, "answers": answers}
+        ).encode()
         write_atomically(place, content, private=True)
 
 
@@ -101,9 +118,19 @@ def _state(imported: Iterable[str]) -> str:
     for point in declared():
         folders = _folders(point.module)
         distribution = point.dist and (point.dist.name, point.dist.version)
-        packages.append((point.name, point.value, distribution, folders, sorted(modules_in(point.module, folders))))
+        packages.append(
+            (
+                point.name,
+                point.value,
+                distribution,
+                folders,
+                sorted(modules_in(point.module, folders)),
+            )
+        )
     paths = [*imported, *map(str, shipped_scenarios())]
-    changes = [(path, found.st_mtime_ns, found.st_size) for path in paths for found in [Path(path).stat()]]
+    changes = [
+        (path, found.st_mtime_ns, found.st_size) for path in paths for found in [Path(path).stat()]
+    ]
     return hashlib.sha256(repr((sys.version, packages, changes)).encode()).hexdigest()
 
 
@@ -121,5 +148,6 @@ def _folders(package: str) -> list[str]:
 def _place() -> Path:
     system = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
     here = hashlib.sha256(repr((sys.prefix, __file__)).encode()).hexdigest()[:8]
-    cache = Path(system) if Path(system).is_absolute() else Path("~/.cache")  # the XDG specification ignores relative paths
+    # the XDG specification ignores relative paths
+    cache = Path(system) if Path(system).is_absolute() else Path("~/.cache")
     return cache.expanduser() / "auditor" / f"catalogue-{here}.json"

@@ -25,7 +25,11 @@ SINGULAR = {
     "cases": "case",
 }
 
-KNOWN: dict[bool | None, str] = {None: "", True: "honest", False: "a leak is planted; what it states is not so"}
+KNOWN: dict[bool | None, str] = {
+    None: "",
+    True: "honest",
+    False: "a leak is planted; what it states is not so",
+}
 """Ground truth of a self-test case."""
 
 
@@ -34,7 +38,11 @@ def answers() -> dict[str, str]:
     plugins = {name for kind in registry.KINDS for name in registry.spellings(kind)}
     shown = plugins | set(metrics.METRICS) | {path.stem for path in shipped_scenarios()}
     lists = {f"list {kinds}": listing((kinds,)) for kinds in SINGULAR}
-    return {"list": listing(tuple(SINGULAR))} | lists | {f"show {name}": page(name) for name in sorted(shown)}
+    return (
+        {"list": listing(tuple(SINGULAR))}
+        | lists
+        | {f"show {name}": page(name) for name in sorted(shown)}
+    )
 
 
 def listing(kinds: Sequence[str]) -> str:
@@ -42,7 +50,10 @@ def listing(kinds: Sequence[str]) -> str:
     parts = []
     for kind in kinds:
         lines = _scenario_lines() if kind == "scenarios" else _plugin_lines(SINGULAR[kind])
-        parts.append((f"{kind}\n" if len(kinds) > 1 else "") + _columns(lines, indent="  " if len(kinds) > 1 else ""))
+        parts.append(
+            (f"{kind}\n" if len(kinds) > 1 else "")
+            + _columns(lines, indent="  " if len(kinds) > 1 else "")
+        )
     return "\n\n".join(parts)
 
 
@@ -56,7 +67,10 @@ def _plugin_lines(kind: str) -> list[tuple[str, ...]]:
     if kind == "expectation":
         lines = [line for line in lines if line[0] != "metric"]
         own = registry.package(registry.get("expectation", "metric"))
-        lines += [(metric.name, own, f"{metric.meaning} With at-least, at-most or between.") for metric in metrics.METRICS.values()]
+        lines += [
+            (metric.name, own, f"{metric.meaning} With at-least, at-most or between.")
+            for metric in metrics.METRICS.values()
+        ]
     return lines
 
 
@@ -74,7 +88,10 @@ def _scenario_lines() -> list[tuple[str, ...]]:
 def _columns(lines: Iterable[tuple[str, ...]], indent: str = "") -> str:
     rows = list(lines)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
-    cells = ([*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]] for row in rows)
+    cells = (
+        [*(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)), row[-1]]
+        for row in rows
+    )
     return "\n".join(indent + "  ".join(row) for row in cells)
 
 
@@ -97,8 +114,14 @@ def page(name: str) -> str:
         try:
             return find_scenario(name).read_text(encoding="utf-8").rstrip()
         except (AuditorError, OSError):
-            names = [*registry.everything(), *metrics.METRICS, *(path.stem for path in shipped_scenarios())]
-            raise PluginError(f"no plugin, metric or scenario is called {name!r}{did_you_mean(name, names)}") from None
+            names = [
+                *registry.everything(),
+                *metrics.METRICS,
+                *(path.stem for path in shipped_scenarios()),
+            ]
+            raise PluginError(
+                f"no plugin, metric or scenario is called {name!r}{did_you_mean(name, names)}"
+            ) from None
 
 
 def _plugin_page(cls: type[registry.Plugin]) -> str:
@@ -121,7 +144,11 @@ def _plugin_page(cls: type[registry.Plugin]) -> str:
     parts += [_columns([(f"{label}:", text) for label, text in facts if text])]
     parts += ["Parameters:\n" + (_parameters(cls.Parameters) or "  none")]
     module = inspect.getmodule(cls)
-    notes = inspect.getdoc(module) if module is not None and cls.kind in ("attack", "scheme", "expectation") else None
+    notes = (
+        inspect.getdoc(module)
+        if module is not None and cls.kind in ("attack", "scheme", "expectation")
+        else None
+    )
     return "\n\n".join([*parts, notes] if notes else parts)
 
 
@@ -139,8 +166,17 @@ def _reference(reference: str) -> str:
 def _parameters(model: type[BaseModel]) -> str:
     lines = []
     for name, field in model.model_fields.items():
-        default = "required" if field.is_required() else f"default {_shown(field.get_default(call_default_factory=True))}"
-        lines.append((field.alias or name, f"{_type(field.annotation)}{_range(field)}; {default}. {field.description or ''}".rstrip()))
+        default = (
+            "required"
+            if field.is_required()
+            else f"default {_shown(field.get_default(call_default_factory=True))}"
+        )
+        lines.append(
+            (
+                field.alias or name,
+                f"{_type(field.annotation)}{_range(field)}; {default}. {field.description or ''}".rstrip(),
+            )
+        )
     return _columns(lines, indent="  ")
 
 
@@ -150,7 +186,12 @@ def _shown(value: Any) -> str:
 
 def _range(field: FieldInfo) -> str:
     words = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
-    bounds = [f"{sign} {getattr(rule, name):g}" for rule in field.metadata for name, sign in words.items() if hasattr(rule, name)]
+    bounds = [
+        f"{sign} {getattr(rule, name):g}"
+        for rule in field.metadata
+        for name, sign in words.items()
+        if hasattr(rule, name)
+    ]
     return f" {', '.join(bounds)}" if bounds else ""
 
 
@@ -159,7 +200,9 @@ def _type(annotation: Any) -> str:
     if origin is Literal:
         return " | ".join(str(choice) for choice in get_args(annotation))
     if origin in (Union, types.UnionType):
-        return " | ".join(_type(choice) for choice in get_args(annotation) if choice is not type(None))
+        return " | ".join(
+            _type(choice) for choice in get_args(annotation) if choice is not type(None)
+        )
     if origin is list:
         return f"list of {_type(get_args(annotation)[0])}"
     if origin is dict:
@@ -167,6 +210,10 @@ def _type(annotation: Any) -> str:
     if origin is not None:
         return _type(get_args(annotation)[0])
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "{" + ", ".join(field.alias or name for name, field in annotation.model_fields.items()) + ": …}"
+        return (
+            "{"
+            + ", ".join(field.alias or name for name, field in annotation.model_fields.items())
+            + ": …}"
+        )
     words = {int: "integer", float: "number", str: "text", bool: "true | false"}
     return words.get(annotation, getattr(annotation, "__name__", "anything"))

@@ -16,9 +16,15 @@ scenario_argument = click.argument(
     "scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=complete_scenarios
 )
 set_option = click.option(
-    "--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a place of the scenario, as `data.rows=1000` (repeatable)."
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change a place of the scenario, as `data.rows=1000` (repeatable).",
 )
-seed_option = click.option("--seed", type=click.IntRange(min=0), help="Instead of the scenario's own.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), help="Instead of the scenario's own."
+)
 
 
 def read_all(scenarios: Sequence[str], changes: Sequence[str], seed: int | None) -> list[Any]:
@@ -49,7 +55,9 @@ def numbers(text: str, option: str = "--levels") -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise AuditorError(f"{option} must be numbers separated by commas, as 0.25,0.5,1; got {text!r}") from None
+        raise AuditorError(
+            f"{option} must be numbers separated by commas, as 0.25,0.5,1; got {text!r}"
+        ) from None
 
 
 def span(text: str) -> tuple[str, tuple[float, float]]:
@@ -61,7 +69,9 @@ def span(text: str) -> tuple[str, tuple[float, float]]:
     except ValueError:
         ends = (0.0, 0.0)
     if not column or not 0.0 < ends[1] - ends[0] < 1e35:
-        raise AuditorError(f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}")
+        raise AuditorError(
+            f"--bounds must be COLUMN=LOW:HIGH with low < high, as age=0:120; got {text!r}"
+        )
     return column, ends
 
 
@@ -71,7 +81,8 @@ def each(items: Sequence[Any], act: Callable[[Any], Any]) -> list[Any]:
     for item in items:
         try:
             done.append(act(item))
-        except (StorageError, PluginFailed):  # not an error of the item: full output, or a broken plugin
+        # not an error of the item: full output, or a broken plugin
+        except (StorageError, PluginFailed):
             raise
         except AuditorError as error:
             messages.append(str(error))
@@ -107,8 +118,12 @@ def one_line_warnings() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AuditorWarning)
         yield
-    for message in dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, AuditorWarning)):
+    for message in dict.fromkeys(
+        str(each.message) for each in caught if issubclass(each.category, AuditorWarning)
+    ):
         say(bounded(f"warning: {message}"))
-    for category, file, line in dict.fromkeys((each.category, each.filename, each.lineno) for each in caught):
+    for category, file, line in dict.fromkeys(
+        (each.category, each.filename, each.lineno) for each in caught
+    ):
         if not issubclass(category, AuditorWarning):
             tell_warning(category, file, line)

@@ -28,7 +28,9 @@ def install(context: click.Context, parameter: click.Parameter, shell: str | Non
     name = Path(os.environ.get("SHELL", "")).name if shell == THIS else shell
     made = get_completion_class(name) if name in SHELLS else None
     if made is None:
-        raise AuditorError(f"completion is there for {', '.join(SHELLS)}: say which, as --install-completion bash")
+        raise AuditorError(
+            f"completion is there for {', '.join(SHELLS)}: say which, as --install-completion bash"
+        )
     path, more = _place(name)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,10 +43,18 @@ def _place(shell: str) -> tuple[Path, str]:
     home = Path.home()
     if shell == "bash":
         folder = _under("XDG_DATA_HOME", home / ".local/share")
-        return folder / f"bash-completion/completions/{PROGRAM}", "New shells with bash-completion use it."
+        return (
+            folder / f"bash-completion/completions/{PROGRAM}",
+            "New shells with bash-completion use it.",
+        )
     if shell == "fish":
-        return _under("XDG_CONFIG_HOME", home / ".config") / f"fish/completions/{PROGRAM}.fish", "New shells use it."
-    return home / f".zfunc/_{PROGRAM}", "Have this line in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit && compinit"
+        return _under(
+            "XDG_CONFIG_HOME", home / ".config"
+        ) / f"fish/completions/{PROGRAM}.fish", "New shells use it."
+    return (
+        home / f".zfunc/_{PROGRAM}",
+        "Have this line in ~/.zshrc: fpath+=~/.zfunc; autoload -Uz compinit && compinit",
+    )
 
 
 def _under(variable: str, otherwise: Path) -> Path:
@@ -57,10 +67,20 @@ def scenarios(context: click.Context, parameter: click.Parameter, begun: str) ->
 
     from auditor.process.shipped import shipped_scenarios
 
-    return [*(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)), CompletionItem(begun, type="file")]
+    return [
+        *(CompletionItem(path.stem) for path in shipped_scenarios() if path.stem.startswith(begun)),
+        CompletionItem(begun, type="file"),
+    ]
 
 
 option = click.option(
-    "--install-completion", type=click.Choice((*SHELLS, THIS)), is_flag=False, flag_value=THIS, is_eager=True, expose_value=False,
-    callback=install, metavar="[SHELL]", help="Have Tab complete commands in bash, zsh or fish; your own shell unless one is named.",
-)  # fmt: skip
+    "--install-completion",
+    type=click.Choice((*SHELLS, THIS)),
+    is_flag=False,
+    flag_value=THIS,
+    is_eager=True,
+    expose_value=False,
+    callback=install,
+    metavar="[SHELL]",
+    help="Have Tab complete commands in bash, zsh or fish; your own shell unless one is named.",
+)

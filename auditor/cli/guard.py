@@ -42,10 +42,20 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
             say(str(error) or "interrupted")
             sys.exit(error.status)
         except AuditorError as error:
-            error.args = (with_options(str(error), {option for each in get_current_context().command.params for option in each.opts}),)
+            error.args = (
+                with_options(
+                    str(error),
+                    {
+                        option
+                        for each in get_current_context().command.params
+                        for option in each.opts
+                    },
+                ),
+            )
             raise
         except Exception as error:
-            if isinstance(error, (EOFError, Exit, ClickException, Abort)):  # raised by a plugin; this program raises none of these
+            # raised by a plugin; this program raises none of these
+            if isinstance(error, (EOFError, Exit, ClickException, Abort)):
                 sys.exit(report_bug(error))
             raise
         except BaseException as error:
@@ -69,7 +79,13 @@ def with_options(message: str, options: Collection[str]) -> str:
 
     def named(field: re.Match[str]) -> str:
         option, value = f"--{field[1]}", field[2]
-        return field[0] if option not in options else f"`{option}`" if value is None else f"`{option} {value}`"
+        return (
+            field[0]
+            if option not in options
+            else f"`{option}`"
+            if value is None
+            else f"`{option} {value}`"
+        )
 
     return FIELD.sub(named, message)
 
@@ -79,7 +95,11 @@ def report_bug(error: BaseException) -> int:
     from auditor.process.containment import known
 
     frames = "".join(traceback.format_tb(error.__traceback__))
-    message = str(error) if os.environ.get("AUDITOR_DEBUG") else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
+    message = (
+        str(error)
+        if os.environ.get("AUDITOR_DEBUG")
+        else "message withheld, it might hold data; AUDITOR_DEBUG=1 shows it"
+    )
     say(f"Traceback (most recent call last):\n{frames}{known(type(error)).__name__}: {message}")
     return FAILED_RUNNING
 
@@ -96,10 +116,19 @@ def close_up(before: Sequence[threading.Thread], status: Any) -> None:
     with suppress(OSError, ValueError, AttributeError):  # already closed
         sys.stdout.flush()
         os.dup2(2, 1)
-    ours = [*before, *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-"))]
-    left = [thread for thread in threading.enumerate() if thread not in ours and thread.is_alive() and not thread.daemon]
+    ours = [
+        *before,
+        *(thread for thread in threading.enumerate() if thread.name.startswith("auditor-")),
+    ]
+    left = [
+        thread
+        for thread in threading.enumerate()
+        if thread not in ours and thread.is_alive() and not thread.daemon
+    ]
     if left and isinstance(status, (int, type(None))):
-        say(f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it")
+        say(
+            f"warning: {counted(len(left), 'thread')} that a plugin started did not end; the program ends without it"
+        )
         with suppress(OSError, ValueError):
             sys.stderr.flush()
         os._exit(status or 0)

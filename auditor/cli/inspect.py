@@ -42,7 +42,8 @@ def check(scenarios: tuple[str, ...], changes: tuple[str, ...], seed: int | None
     with without_collection():
         from auditor.runs.plan import outline
 
-        checked = read_all(scenarios, changes, seed)  # imports the named plugins, or all with third-party packages
+        # imports the named plugins, or all with third-party packages
+        checked = read_all(scenarios, changes, seed)
     tell_of_broken_plugins()
     with one_line_warnings():
         each(checked, lambda scenario: tell(bounded(outline(scenario))))
@@ -82,14 +83,24 @@ def show(name: str) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--data", metavar="DATA", help="Make it for this table: a file, a folder of parts or a registered source.")
-@click.option("--template", metavar="NAME", help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.")
+@click.option(
+    "--data",
+    metavar="DATA",
+    help="Make it for this table: a file, a folder of parts or a registered source.",
+)
+@click.option(
+    "--template",
+    metavar="NAME",
+    help="Start from an example of this kind: uniform, published, k-anonymity, serial or levels.",
+)
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @guarded
 def new(file: str, data: str | None, template: str | None, force: bool) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
     if data is not None and template is not None:
-        raise AuditorError("--data makes a scenario for a table, and --template takes an example: give one of them")
+        raise AuditorError(
+            "--data makes a scenario for a table, and --template takes an example: give one of them"
+        )
     if data is None:
         _write_template(Path(file), template, force)
     else:
@@ -100,7 +111,9 @@ def new(file: str, data: str | None, template: str | None, force: bool) -> None:
 def _write_template(path: Path, name: str | None, force: bool) -> None:
     from auditor.scenario.new.template_files import beside, template
 
-    contents = {path: template(name)} | {path.parent / other: content for other, content in beside(name).items()}
+    contents = {path: template(name)} | {
+        path.parent / other: content for other, content in beside(name).items()
+    }
     _check_new(list(contents), force)
     for each_path, content in contents.items():
         _write(each_path, content)
@@ -124,7 +137,9 @@ def _check_new(paths: Sequence[Path], force: bool) -> None:
         check_no_table(paths[0])  # even --force must not overwrite a table of records
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
-        raise AuditorError(f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already; --force overwrites what is there")
+        raise AuditorError(
+            f"{', '.join(there)} {'is' if len(there) == 1 else 'are'} there already; --force overwrites what is there"
+        )
     if not paths[0].parent.is_dir():
         raise AuditorError(f"{paths[0].parent} is not a folder")
 
@@ -151,9 +166,25 @@ def schema() -> None:
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, metavar="RESULTS...")
-@click.option("--format", "form", type=click.Choice((*FORMATS, "html")), default="table", show_default=True, help="What to make.")
-@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice((*FORMATS, "html")),
+    default="table",
+    show_default=True,
+    help="What to make.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Print everything, not the verdict, comparison and expectations only.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    help="Write to this file instead of printing.",
+)
 @guarded
 def report(results: tuple[str, ...], form: str, full: bool, output: str | None) -> None:
     """Render reports again from saved results, without the data."""
@@ -170,8 +201,20 @@ def report(results: tuple[str, ...], form: str, full: bool, output: str | None) 
 @click.command()
 @click.argument("old")
 @click.argument("new")
-@click.option("--format", "form", type=click.Choice(COMPARISONS), default="table", show_default=True, help="What to make.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write to this file instead of printing.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(COMPARISONS),
+    default="table",
+    show_default=True,
+    help="What to make.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False),
+    help="Write to this file instead of printing.",
+)
 @guarded
 def compare(old: str, new: str, form: str, output: str | None) -> None:
     """List differences of two results beyond the error bars.

@@ -27,11 +27,14 @@ EXTEND = """\
 For more copies later extend this release, in Python:
   import auditor
   auditor.read_release(X, FOLDER).extend([LEVEL])    # X: the table as a DataFrame; the new copy is in FOLDER"""
-FOR_RELEASE = f"note: another run on this table draws anew, and the copies of two runs average out. {EXTEND}"
+FOR_RELEASE = (
+    f"note: another run on this table draws anew, and the copies of two runs average out. {EXTEND}"
+)
 NESTED = f"note: another run on this table makes classes without regard to these, and some would cut these. {EXTEND}"
 
 KEEP_ORIGINALS = (
-    "note: keep the originals of every batch unchanged: they determine the scale of the noise and the records already released."
+    "note: keep the originals of every batch unchanged: they determine the scale of the noise "
+    "and the records already released."
 )
 
 NOT_EXTENDED = (
@@ -40,51 +43,176 @@ NOT_EXTENDED = (
 )
 
 OF_THE_RELEASE = {
-    "scheme": "--scheme", "levels": "--levels", "output": "--output", "columns": "--columns", "keep": "--keep", "keep_rest": "--keep-rest",
-    "rows": "--rows", "changes": "--param", "form": "--format", "precision": "--precision", "rounded": "--round", "bounds": "--clip",
-    "epsilon": "--epsilon", "gaussian_dp": "--gaussian-dp", "spans": "--bounds", "force": "--force",
-}  # fmt: skip
+    "scheme": "--scheme",
+    "levels": "--levels",
+    "output": "--output",
+    "columns": "--columns",
+    "keep": "--keep",
+    "keep_rest": "--keep-rest",
+    "rows": "--rows",
+    "changes": "--param",
+    "form": "--format",
+    "precision": "--precision",
+    "rounded": "--round",
+    "bounds": "--clip",
+    "epsilon": "--epsilon",
+    "gaussian_dp": "--gaussian-dp",
+    "spans": "--bounds",
+    "force": "--force",
+}
 OF_A_BATCH = {"earlier": "--earlier", "key": "--key", "repeats": "--repeats"}
 
 
 @click.command()
 @click.argument("data")
 @click.option("--scheme", help="A registered scheme.")
-@click.option("--levels", multiple=True, metavar="L,L,...", help="Levels in order of release (repeatable); a rotation has none.")
-@click.option("--epsilon", metavar="E,E,...", help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.")
-@click.option("--gaussian-dp", metavar="M,M,...", help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.")
-@click.option("--bounds", "spans", multiple=True, metavar="COLUMN=LOW:HIGH", help="By how much one record may change (repeatable).")
-@click.option("--seed", type=click.IntRange(min=0), help="For studies only: the same copies again; left out, nobody can make them again.")
+@click.option(
+    "--levels",
+    multiple=True,
+    metavar="L,L,...",
+    help="Levels in order of release (repeatable); a rotation has none.",
+)
+@click.option(
+    "--epsilon",
+    metavar="E,E,...",
+    help="In place of levels: what each copy keeps alone (laplace, geometric); needs --bounds.",
+)
+@click.option(
+    "--gaussian-dp",
+    metavar="M,M,...",
+    help="In place of levels: μ that each copy keeps alone (corner-wave); needs --bounds.",
+)
+@click.option(
+    "--bounds",
+    "spans",
+    multiple=True,
+    metavar="COLUMN=LOW:HIGH",
+    help="By how much one record may change (repeatable).",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    help="For studies only: the same copies again; left out, nobody can make them again.",
+)
 @click.option("-o", "--output", type=click.Path(file_okay=False), help="Folder for the copies.")
-@click.option("--force", is_flag=True, help="Replace the release in the folder: it can then be neither extended nor appended to.")
-@click.option("--columns", multiple=True, metavar="A,B,...", help="Columns to perturb and release (repeatable); all there are by default.")
-@click.option("--keep", multiple=True, metavar="A,B,...", help="Columns that go into every copy UNCHANGED (repeatable); none by default.")
-@click.option("--keep-rest", is_flag=True, help="Keep every column that --columns does not name, unchanged: names and identifiers too.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Replace the release in the folder: it can then be neither extended nor appended to.",
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="A,B,...",
+    help="Columns to perturb and release (repeatable); all there are by default.",
+)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="A,B,...",
+    help="Columns that go into every copy UNCHANGED (repeatable); none by default.",
+)
+@click.option(
+    "--keep-rest",
+    is_flag=True,
+    help="Keep every column that --columns does not name, unchanged: names and identifiers too.",
+)
 @click.option("--rows", type=click.IntRange(min=2), help="Only the first so many rows.")
-@click.option("--param", "changes", multiple=True, metavar="NAME=VALUE", help="A parameter of the scheme (repeatable).")
-@click.option("--format", "form", type=click.Choice(("csv", "parquet")), help="Of the copies; like the data by default.")
 @click.option(
-    "--precision", type=click.Choice(("double", "single")), default="double", show_default=True,
+    "--param",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the scheme (repeatable).",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("csv", "parquet")),
+    help="Of the copies; like the data by default.",
+)
+@click.option(
+    "--precision",
+    type=click.Choice(("double", "single")),
+    default="double",
+    show_default=True,
     help="Numbers of 64 or 32 bits; single is refused where its rounding could change a conclusion.",
-)  # fmt: skip
+)
 @click.option(
-    "--missing", type=click.Choice(("refuse", "drop", "mean", "keep")), default="refuse", show_default=True,
+    "--missing",
+    type=click.Choice(("refuse", "drop", "mean", "keep")),
+    default="refuse",
+    show_default=True,
     help="Blank cells: leave their records out, perturb the column's mean in their place, or keep them blank in every copy.",
-)  # fmt: skip
-@click.option("--round", "rounded", is_flag=True, help="Round each column to the step that its values lie on: whole numbers, cents, days.")
-@click.option("--dates", "forms", multiple=True, metavar="COLUMN=FORMAT", help="How text holds dates unless as 2020-01-31: day=%d/%m/%Y.")
-@click.option("--clip", "bounds", multiple=True, metavar="[COLUMN=]LOW:HIGH", help="Cut copies off at bounds that you state (repeatable).")
-@click.option("--append", type=click.Path(file_okay=False), help="Folder of a release that DATA has new records for: its scheme, levels.")
-@click.option("--earlier", multiple=True, metavar="FILE", help="With --append: originals of each batch that is out, in order (repeatable).")
-@click.option("--key", metavar="COLUMN", help="With --append: a column that identifies records; those that are out already are refused.")
-@click.option("--repeats", is_flag=True, help="With --append and --key: perturb records that are out already once more.")
+)
+@click.option(
+    "--round",
+    "rounded",
+    is_flag=True,
+    help="Round each column to the step that its values lie on: whole numbers, cents, days.",
+)
+@click.option(
+    "--dates",
+    "forms",
+    multiple=True,
+    metavar="COLUMN=FORMAT",
+    help="How text holds dates unless as 2020-01-31: day=%d/%m/%Y.",
+)
+@click.option(
+    "--clip",
+    "bounds",
+    multiple=True,
+    metavar="[COLUMN=]LOW:HIGH",
+    help="Cut copies off at bounds that you state (repeatable).",
+)
+@click.option(
+    "--append",
+    type=click.Path(file_okay=False),
+    help="Folder of a release that DATA has new records for: its scheme, levels.",
+)
+@click.option(
+    "--earlier",
+    multiple=True,
+    metavar="FILE",
+    help="With --append: originals of each batch that is out, in order (repeatable).",
+)
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    help="With --append: a column that identifies records; those that are out already are refused.",
+)
+@click.option(
+    "--repeats",
+    is_flag=True,
+    help="With --append and --key: perturb records that are out already once more.",
+)
 @guarded
 def perturb(
-    data: str, scheme: str | None, levels: tuple[str, ...], seed: int | None, output: str | None, columns: tuple[str, ...],
-    keep: tuple[str, ...], keep_rest: bool, rows: int | None, changes: tuple[str, ...], form: str | None, precision: Precision,
-    missing: Blank, rounded: bool, forms: tuple[str, ...], bounds: tuple[str, ...], append: str | None, earlier: tuple[str, ...],
-    key: str | None, repeats: bool, epsilon: str | None, gaussian_dp: str | None, spans: tuple[str, ...], force: bool,
-) -> None:  # fmt: skip
+    data: str,
+    scheme: str | None,
+    levels: tuple[str, ...],
+    seed: int | None,
+    output: str | None,
+    columns: tuple[str, ...],
+    keep: tuple[str, ...],
+    keep_rest: bool,
+    rows: int | None,
+    changes: tuple[str, ...],
+    form: str | None,
+    precision: Precision,
+    missing: Blank,
+    rounded: bool,
+    forms: tuple[str, ...],
+    bounds: tuple[str, ...],
+    append: str | None,
+    earlier: tuple[str, ...],
+    key: str | None,
+    repeats: bool,
+    epsilon: str | None,
+    gaussian_dp: str | None,
+    spans: tuple[str, ...],
+    force: bool,
+) -> None:
     """Write perturbed copies of DATA as files, block by block.
 
     DATA is a registered source, a file of data, or a folder of parts. Only perturbed columns are
@@ -111,33 +239,63 @@ def perturb(
     _refuse_given(OF_A_BATCH, "goes with --append")
     parameters = dict(override(change) for change in changes)
     given = levels or epsilon or gaussian_dp
-    own = list(make_plugin("scheme", scheme, parameters).default_levels()) if scheme is not None and not given else []
+    own = (
+        list(make_plugin("scheme", scheme, parameters).default_levels())
+        if scheme is not None and not given
+        else []
+    )
     if scheme is None or output is None or not (given or own):
         needed = (("--scheme", scheme), ("--levels", given or own), ("--output", output))
         lacking = next(name for name, value in needed if not value)
-        raise AuditorError(f"missing option {lacking}; or --append for records that belong to a release")
+        raise AuditorError(
+            f"missing option {lacking}; or --append for records that belong to a release"
+        )
     if keep and keep_rest:
-        raise AuditorError("--keep names columns and --keep-rest keeps all there are; one of the two")
+        raise AuditorError(
+            "--keep names columns and --keep-rest keeps all there are; one of the two"
+        )
     selection = _names(columns) if columns else None
     unchanged: Any = "rest" if keep_rest else _names(keep)
-    stated = {name: text for name, text in (("epsilon", epsilon), ("gaussian-dp", gaussian_dp)) if text is not None}
+    stated = {
+        name: text
+        for name, text in (("epsilon", epsilon), ("gaussian-dp", gaussian_dp))
+        if text is not None
+    }
     if len(stated) + bool(levels or own) != 1 or bool(stated) != bool(spans):
-        raise AuditorError("give --levels, or one of --epsilon and --gaussian-dp with --bounds of every column to perturb")
+        raise AuditorError(
+            "give --levels, or one of --epsilon and --gaussian-dp with --bounds of every column to perturb"
+        )
     if stated:
         (currency, text), *_ = stated.items()
         kept = numbers(text, f"--{currency}")
-        asked, parameters, selection = _sized(data, scheme, parameters, currency, kept, spans, selection, rows, missing)
+        asked, parameters, selection = _sized(
+            data, scheme, parameters, currency, kept, spans, selection, rows, missing
+        )
     else:
         asked = own or numbers(",".join(levels))
     treatment = Treatment(missing, rounded, dict(map(_bounds, bounds)), _forms(forms))
     with one_line_warnings():
         written = write_copies(
-            data, scheme, asked, seed, Path(output), selection, rows, parameters, form, precision, unchanged, treatment, force
+            data,
+            scheme,
+            asked,
+            seed,
+            Path(output),
+            selection,
+            rows,
+            parameters,
+            form,
+            precision,
+            unchanged,
+            treatment,
+            force,
         )
     for path in written:
         tell(f"written: {path}")
     for copy in unperturbed(scheme, asked):
-        say(f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are")
+        say(
+            f"warning: level {asked[copy - 1]:g} perturbs nothing: copy {copy} is the data as they are"
+        )
     if seed is not None:
         say(FOR_STUDY)
     elif is_nested(scheme) and treatment.is_plain:
@@ -147,9 +305,16 @@ def perturb(
 
 
 def _sized(
-    data: str, scheme: str, parameters: dict[str, Any], currency: str, stated: list[float], spans: tuple[str, ...],
-    selection: list[str] | None, rows: int | None, missing: str,
-) -> tuple[list[float], dict[str, Any], list[str]]:  # fmt: skip
+    data: str,
+    scheme: str,
+    parameters: dict[str, Any],
+    currency: str,
+    stated: list[float],
+    spans: tuple[str, ...],
+    selection: list[str] | None,
+    rows: int | None,
+    missing: str,
+) -> tuple[list[float], dict[str, Any], list[str]]:
     """Return levels, parameters and columns for noise sized by bounds.
 
     All records must lie within the bounds.
@@ -168,18 +333,28 @@ def _sized(
     bounds = {name: bounds[name] for name in columns}
     levels, parameters = sized_by_bounds(scheme, parameters, currency, stated, bounds)
     handled: Any = "drop" if missing == "keep" else missing
-    check_bounds(load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data")), bounds)
+    check_bounds(
+        load_table(data, columns=columns, rows=rows, missing=handled, rng=stream(0, "data")), bounds
+    )
     return levels, parameters, columns
 
 
 def _append(
-    data: str, folder: str, earlier: tuple[str, ...], seed: int | None, missing: Blank, forms: tuple[str, ...], key: str | None,
+    data: str,
+    folder: str,
+    earlier: tuple[str, ...],
+    seed: int | None,
+    missing: Blank,
+    forms: tuple[str, ...],
+    key: str | None,
     repeats: bool,
-) -> None:  # fmt: skip
+) -> None:
     from auditor.runs.batch_files import append_copies
 
     with one_line_warnings():
-        written = append_copies(data, Path(folder), earlier, seed, missing, _forms(forms), key, repeats)
+        written = append_copies(
+            data, Path(folder), earlier, seed, missing, _forms(forms), key, repeats
+        )
     for path in written:
         tell(f"written: {path}")
     say(FOR_STUDY if seed is not None else KEEP_ORIGINALS)
@@ -212,5 +387,7 @@ def _bounds(text: str) -> tuple[str, tuple[str, str]]:
     column, _, both = text.rpartition("=")
     low, colon, high = both.partition(":")
     if not colon or ":" in high:
-        raise AuditorError(f"--clip must be LOW:HIGH or COLUMN=LOW:HIGH, as age=0:120 or pay=0: for no upper bound; got {text!r}")
+        raise AuditorError(
+            f"--clip must be LOW:HIGH or COLUMN=LOW:HIGH, as age=0:120 or pay=0: for no upper bound; got {text!r}"
+        )
     return column, (low, high)

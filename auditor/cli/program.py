@@ -19,11 +19,20 @@ click.rich_click.TEXT_MARKUP = "ansi"
 
 BY_THE_SYSTEM = {errno.ENAMETOOLONG: WRONG_REQUEST, errno.ENOSPC: FAILED_RUNNING}
 """Exit status for system errors: a path too long, or help on a full device."""
-COMMANDS = (run.run, *inspect.COMMANDS, advise.advise, perturb.perturb, attack.attack, selftest.selftest)
+COMMANDS = (
+    run.run,
+    *inspect.COMMANDS,
+    advise.advise,
+    perturb.perturb,
+    attack.attack,
+    selftest.selftest,
+)
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s")
+@click.version_option(
+    None, "-V", "--version", package_name="auditor", message="%(prog)s %(version)s"
+)
 @completion.option
 def cli() -> None:
     """Measure how well attacks rebuild private records from perturbed copies.
@@ -46,14 +55,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # as a program, not called from Python
         begin_program()
     try:
-        cli.main(args=None if arguments is None else list(arguments), prog_name="auditor", standalone_mode=True)
+        cli.main(
+            args=None if arguments is None else list(arguments),
+            prog_name="auditor",
+            standalone_mode=True,
+        )
     except SystemExit as done:
         if arguments is None and "auditor.process.containment" in sys.modules:
             close_up(before, done.code)
         raise
     except AuditorError as error:
         say(f"error: {error}")
-        sys.exit(FAILED_RUNNING if isinstance(error, (StorageError, PluginFailed)) else WRONG_REQUEST)
+        sys.exit(
+            FAILED_RUNNING if isinstance(error, (StorageError, PluginFailed)) else WRONG_REQUEST
+        )
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(130)

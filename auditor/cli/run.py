@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from auditor.cli.arguments import each, one_line_warnings, read_all, scenario_argument, seed_option, set_option, warn_of_broken_plugins
+from auditor.cli.arguments import (
+    each,
+    one_line_warnings,
+    read_all,
+    scenario_argument,
+    seed_option,
+    set_option,
+    warn_of_broken_plugins,
+)
 from auditor.cli.guard import guarded
 from auditor.errors import FAILED_RUNNING, PluginFailed, bounded
 from auditor.process.console import say
@@ -26,21 +34,68 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif")
 
 @click.command()
 @scenario_argument
-@click.option("-o", "--output", type=click.Path(file_okay=False), default="audit", show_default=True, help="Folder for the results.")
-@click.option("-j", "--workers", type=click.IntRange(1, 1024), default=None, show_default="as the run is worth", help=WORKERS)
-@click.option("--cluster", metavar="ADDRESS", help="A running Dask scheduler to use instead of processes here.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="audit",
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option(
+    "-j",
+    "--workers",
+    type=click.IntRange(1, 1024),
+    default=None,
+    show_default="as the run is worth",
+    help=WORKERS,
+)
+@click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="A running Dask scheduler to use instead of processes here.",
+)
 @set_option
 @seed_option
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
-@click.option("--full", is_flag=True, help="Print everything, not the verdict, comparison and expectations only.")
-@click.option("--junit-xml", metavar="FILE", type=click.Path(dir_okay=False), help="Write the verdicts as JUnit XML, too, for CI systems.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="What to print.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Print everything, not the verdict, comparison and expectations only.",
+)
+@click.option(
+    "--junit-xml",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write the verdicts as JUnit XML, too, for CI systems.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, and only the verdict.")
-@click.option("--resume", is_flag=True, help="Use what earlier runs have finished; only what is missing or has changed is carried out.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Use what earlier runs have finished; only what is missing or has changed is carried out.",
+)
 @guarded
 def run(
-    scenarios: tuple[str, ...], output: str, workers: int | None, cluster: str | None, changes: tuple[str, ...], seed: int | None,
-    form: str, full: bool, junit_xml: str | None, quiet: bool, resume: bool,
-) -> None:  # fmt: skip
+    scenarios: tuple[str, ...],
+    output: str,
+    workers: int | None,
+    cluster: str | None,
+    changes: tuple[str, ...],
+    seed: int | None,
+    form: str,
+    full: bool,
+    junit_xml: str | None,
+    quiet: bool,
+    resume: bool,
+) -> None:
     """Run audits, print the report and write the results.
 
     The results are `results.json`, `results.parquet` and `report.html`. Finished work is kept in
@@ -66,15 +121,24 @@ def run(
                 read = _read(scenarios, changes, seed)
                 crews = _check_all(read, workers)
                 checked += read
-                folders = made_folders(Path(output).absolute(), [scenario.name for scenario in checked])
+                folders = made_folders(
+                    Path(output).absolute(), [scenario.name for scenario in checked]
+                )
                 for scenario, folder, crew in zip(checked, folders, crews, strict=True):
                     page.close()  # write the previous scenario's page before this run
                     command = _command(scenario.name, changes, seed)
-                    results.append(_audited(scenario, folder, crew, cluster, command, resume, quiet))
+                    results.append(
+                        _audited(scenario, folder, crew, cluster, command, resume, quiet)
+                    )
                     statuses.append(results[-1].exit_status)
                     with interrupt.shielded():
                         if deposit(results[-1], folder):
-                            page.callback(lambda *asked: statuses.append(deposit_page(*asked)), results[-1], folder, quiet)
+                            page.callback(
+                                lambda *asked: statuses.append(deposit_page(*asked)),
+                                results[-1],
+                                folder,
+                                quiet,
+                            )
                     if interrupt.exit_status() is not None:
                         break
             finally:
@@ -95,7 +159,13 @@ def _import() -> None:
     with without_collection():
         from auditor import registry
 
-        for module in ("auditor.runs.output", "auditor.runs.run_scenario", "scipy.fft", "scipy.linalg", "scipy.special"):
+        for module in (
+            "auditor.runs.output",
+            "auditor.runs.run_scenario",
+            "scipy.fft",
+            "scipy.linalg",
+            "scipy.special",
+        ):
             import_module(module)
         registry.discover()
 
@@ -123,19 +193,34 @@ def _check_all(scenarios: Sequence[Scenario], workers: int | None) -> list[int]:
 
 
 def _audited(
-    scenario: Scenario, folder: Path, workers: int, cluster: str | None, command: str, resume: bool, quiet: bool
+    scenario: Scenario,
+    folder: Path,
+    workers: int,
+    cluster: str | None,
+    command: str,
+    resume: bool,
+    quiet: bool,
 ) -> AuditResult:
     from auditor import progress
     from auditor.runs.checkpoint import Keep
     from auditor.runs.run_scenario import run_scenario
 
-    keep = Keep(folder, resume, lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")))
+    keep = Keep(
+        folder,
+        resume,
+        lambda message: None if quiet else say(bounded(f"{scenario.title}: {message}")),
+    )
     with progress.shown(scenario.title, quiet) as listener:
         return run_scenario(scenario, workers, cluster, listener, command, keep).disclosed()
 
 
 def _printed(
-    results: Sequence[AuditResult], form: str, quiet: bool, output: Path, full: bool, junit_xml: str | None
+    results: Sequence[AuditResult],
+    form: str,
+    quiet: bool,
+    output: Path,
+    full: bool,
+    junit_xml: str | None,
 ) -> int:
     if not results:
         return 0
@@ -154,7 +239,9 @@ def _printed(
 def _command(name: str, changes: Sequence[str], seed: int | None) -> str:
     from shlex import quote
 
-    options = [f"--set {quote(change)}" for change in changes] + ([f"--seed {seed}"] if seed is not None else [])
+    options = [f"--set {quote(change)}" for change in changes] + (
+        [f"--seed {seed}"] if seed is not None else []
+    )
     return " ".join(["auditor run", quote(f"{name}.yaml"), *options])
 
 
@@ -165,7 +252,9 @@ def _tell_stopped(checked: Sequence[Scenario], results: Sequence[AuditResult]) -
     for result in results:
         if result.partial is not None:
             done = f"{result.partial.finished} of {result.partial.tasks} tasks are finished"
-            say(f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here.")
+            say(
+                f"{result.name}: PARTIAL: {done}; {result.partial.why}. The same command with --resume goes on from here."
+            )
     if exit_status() is None:
         return
     for scenario in checked[len(results) :]:

@@ -16,16 +16,54 @@ FORMATS = ("table", "markdown", "json")
 
 
 @click.command()
-@click.option("--rows", type=click.IntRange(min=2), default=[1000], show_default=True, multiple=True,
-              help="Records in each table (repeatable: each size is tested).")  # fmt: skip
-@click.option("--releases", type=click.IntRange(min=1), default=[5], show_default=True, multiple=True,
-              help="Releases of each case, with seeds of their own; once, or once for each `--rows`.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the first release of each case.")
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="This case alone (repeatable); `auditor list cases` shows all.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="What to print.")
+@click.option(
+    "--rows",
+    type=click.IntRange(min=2),
+    default=[1000],
+    show_default=True,
+    multiple=True,
+    help="Records in each table (repeatable: each size is tested).",
+)
+@click.option(
+    "--releases",
+    type=click.IntRange(min=1),
+    default=[5],
+    show_default=True,
+    multiple=True,
+    help="Releases of each case, with seeds of their own; once, or once for each `--rows`.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of the first release of each case.",
+)
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="NAME",
+    help="This case alone (repeatable); `auditor list cases` shows all.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="What to print.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing of progress.")
 @guarded
-def selftest(rows: tuple[int, ...], releases: tuple[int, ...], seed: int, cases: tuple[str, ...], form: str, quiet: bool) -> None:
+def selftest(
+    rows: tuple[int, ...],
+    releases: tuple[int, ...],
+    seed: int,
+    cases: tuple[str, ...],
+    form: str,
+    quiet: bool,
+) -> None:
     """Audit planted leaks and honest releases, and count the verdicts.
 
     Exit status: 0 if no leak was acquitted and no more honest releases were refuted than the stated
@@ -37,11 +75,20 @@ def selftest(rows: tuple[int, ...], releases: tuple[int, ...], seed: int, cases:
 
     warn_of_broken_plugins()
     if len(releases) not in (1, len(rows)):
-        raise AuditorError(f"--releases must be given once, or once for each of {len(rows)} --rows; got {len(releases)}")
+        raise AuditorError(
+            f"--releases must be given once, or once for each of {len(rows)} --rows; got {len(releases)}"
+        )
     found, start = [], time.process_time()
     for size, many in zip(rows, releases * (len(rows) if len(releases) == 1 else 1), strict=True):
         listener = None if quiet else lambda name, size=size: say(f"case {name}, {size:,} rows")
         found.append(self_test(size, many, seed, cases, listener))
     seconds = time.process_time() - start
-    put(to_json(found) if form == "json" else markdown(found, seconds) if form == "markdown" else terminal(found, **screen()), nl=False)
+    put(
+        to_json(found)
+        if form == "json"
+        else markdown(found, seconds)
+        if form == "markdown"
+        else terminal(found, **screen()),
+        nl=False,
+    )
     sys.exit(max(each.exit_status for each in found))

@@ -108,14 +108,18 @@ def _part(X: Array, Y: Array) -> Finding | None:
         return None
     parts = list(zip(np.array_split(X, count), np.array_split(Y, count), strict=True))
     most = np.max([np.tanh(z_scores(x, y) / np.sqrt(len(x))) for x, y in parts], axis=0)
-    wrong = next((number for number, (x, y) in enumerate(parts) if relation(x, y, most) == "unrelated"), None)
+    wrong = next(
+        (number for number, (x, y) in enumerate(parts) if relation(x, y, most) == "unrelated"), None
+    )
     if wrong is None:
         return None
     finding = f"are not the original's all through: from about {wrong / count:.0%} of the table on they differ"
     return Finding(True, f"{finding}; is one lost, or one too many?")
 
 
-def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related", "unrelated", "unclear"]:
+def relation(
+    X: Array, Y: Array, most: Array | float = 1.0
+) -> Literal["related", "unrelated", "unclear"]:
     """Decide whether rows are related, unrelated or unclear.
 
     Unrelated rows cannot be the original's under any independent noise. ``most`` bounds the
@@ -134,7 +138,11 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
         return "unclear"
     ranks = column_ranks(X), column_ranks(Y)
     strongest = max(np.abs(z_scores(X, Y)).max(), np.abs(z_scores(*ranks)).max())
-    chance = min(2 * N * 2 * scipy.special.ndtr(-strongest), 2 * _mixed_chance(X, Y), 2 * _mixed_chance(*ranks))
+    chance = min(
+        2 * N * 2 * scipy.special.ndtr(-strongest),
+        2 * _mixed_chance(X, Y),
+        2 * _mixed_chance(*ranks),
+    )
     if 2 * chance < UNRELATED:
         return "related"
     if n <= 2 * N + FEWEST:  # few records always fit a mixture of this many columns
@@ -144,7 +152,9 @@ def relation(X: Array, Y: Array, most: Array | float = 1.0) -> Literal["related"
 
 def _apart(X: Array, Y: Array, errors: float = SURE) -> bool:
     error = np.sqrt((X.var(axis=0) + Y.var(axis=0)) / len(X) * _peak(X, Y))
-    return len(X) >= FEWEST and bool((np.abs(X.mean(axis=0) - Y.mean(axis=0)) > errors * error).any())
+    return len(X) >= FEWEST and bool(
+        (np.abs(X.mean(axis=0) - Y.mean(axis=0)) > errors * error).any()
+    )
 
 
 def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
@@ -155,7 +165,10 @@ def expected(X: Array, Y: Array, most: Array | float = 1.0) -> Array:
     """
     deviations = np.std(X, axis=0), np.std(Y, axis=0)
     rho = np.minimum(*deviations) / np.maximum(*deviations)
-    return np.asarray(np.arctanh(np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12))) * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3)))
+    return np.asarray(
+        np.arctanh(np.clip(rho, 0.0, np.minimum(most, 1 - 1e-12)))
+        * np.sqrt(np.maximum(0, len(X) / _peak(X, Y) - 3))
+    )
 
 
 def _peak(X: Array, Y: Array) -> Array:
@@ -176,7 +189,11 @@ def _mixed_chance(X: Array, Y: Array) -> float:
     """
     n, N = X.shape
     rho = _canonical(X, Y)
-    return float(scipy.special.chdtrc(N * N, -(n - N - 1.5) * np.log1p(-(rho**2)).sum())) if n > 2 * N + 2 else 1.0
+    return (
+        float(scipy.special.chdtrc(N * N, -(n - N - 1.5) * np.log1p(-(rho**2)).sum()))
+        if n > 2 * N + 2
+        else 1.0
+    )
 
 
 def _canonical(X: Array, Y: Array) -> Array:
@@ -195,9 +212,11 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
         return ""
     x, y = standardised(column_ranks(X)), standardised(column_ranks(Y))
     R = np.clip(x.T @ y / n, 0.0, 1 - 1e-12)
-    from scipy.optimize import linear_sum_assignment  # a fifth of a second, which every start would pay
+    # a fifth of a second, which every start would pay
+    from scipy.optimize import linear_sum_assignment
 
-    order = linear_sum_assignment(-(R**2).T)[1]  # column j of the copy is most like column order[j] of the original
+    # column j of the copy is most like column order[j] of the original
+    order = linear_sum_assignment(-(R**2).T)[1]
     own, best = np.diag(R), R[order, np.arange(N)]
     wrong = np.flatnonzero((np.arctanh(best) - np.arctanh(own)) * np.sqrt(n - 3) > NEARER)
     # A rotation mixes columns. A misnamed column keeps the deviation of its source, and other
@@ -205,14 +224,22 @@ def _swapped(X: Array, Y: Array, names: tuple[str, ...]) -> str:
     ratio = np.std(X, axis=0)[order] / np.std(Y, axis=0)
     linear = np.einsum("ij,ij->j", standardised(X)[:, order], standardised(Y)) / n
     off = np.minimum(np.abs(best - ratio), np.abs(linear - ratio))
-    mixed = np.sum((np.linalg.svd(standardised(X), full_matrices=False)[0].T @ standardised(Y)) ** 2, axis=0) / n
+    mixed = (
+        np.sum(
+            (np.linalg.svd(standardised(X), full_matrices=False)[0].T @ standardised(Y)) ** 2,
+            axis=0,
+        )
+        / n
+    )
     more = mixed - linear**2
     F = more / (N - 1) / (np.maximum(1 - mixed, 1e-12) / (n - N - 1))
     mixture = scipy.special.fdtrc(N - 1, n - N - 1, F) < MIXTURE
     if not len(wrong) or ((off > 0.2) | mixture)[wrong].any():
         return ""
     swapped = ", ".join(f"{quoted(names[j])} holds {quoted(names[order[j]])}" for j in wrong[:4])
-    return f"have columns under one another's names: {swapped}{' and so on' if len(wrong) > 4 else ''}"
+    return (
+        f"have columns under one another's names: {swapped}{' and so on' if len(wrong) > 4 else ''}"
+    )
 
 
 def _cause(X: Array, Y: Array) -> str:
@@ -227,15 +254,23 @@ def _cause(X: Array, Y: Array) -> str:
 def _moved(X: Array, Y: Array) -> str:
     X, Y = X[:MOVED_ROWS], Y[:MOVED_ROWS]
     s, farthest = expected(X, Y), min(FARTHEST, len(X) // 4)
-    both = [(standardised(x), standardised(y)) for x, y in ((X, Y), (column_ranks(X), column_ranks(Y)))]
+    both = [
+        (standardised(x), standardised(y)) for x, y in ((X, Y), (column_ranks(X), column_ranks(Y)))
+    ]
     strength = {k: _strength(both, k) for k in range(-farthest, farthest + 1)}
-    fits = [k for k in sorted(strength, key=abs) if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()]
+    fits = [
+        k
+        for k in sorted(strength, key=abs)
+        if s.max() >= SURE and (strength[k] > s / 2)[s >= SURE].all()
+    ]
     if not fits or fits[0] == 0:
         return ""
     k = fits[0]
     # A trend or a rotation lets any neighbour fit nearly as well, but not better than without a
     # shift.
-    if (strength[k] - strength[0]).max() <= NEARER or _canonical(*_beside(X, Y, k)).sum() <= _canonical(X, Y).sum():
+    if (strength[k] - strength[0]).max() <= NEARER or _canonical(
+        *_beside(X, Y, k)
+    ).sum() <= _canonical(X, Y).sum():
         return ""
     return f"are moved: row {1 + max(0, k)} of the copy is row {1 + max(0, -k)} of the original"
 
@@ -244,7 +279,9 @@ def _strength(both: list[tuple[Array, Array]], k: int) -> Array:
     """Return the larger ``z`` of values and ranks, shifted by k rows, (N,)."""
     pairs = [_beside(x, y, k) for x, y in both]
     r = np.max([np.einsum("ij,ij->j", x, y) / len(x) for x, y in pairs], axis=0)
-    return np.asarray(np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(pairs[0][0]) - 3)))
+    return np.asarray(
+        np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(max(1, len(pairs[0][0]) - 3))
+    )
 
 
 def _beside(X: Array, Y: Array, k: int) -> tuple[Array, Array]:

@@ -40,16 +40,26 @@ def alike(original: Microdata, X: Microdata) -> Microdata:
     DataError
         Its columns, categories or kind differ from the original's.
     """
-    if isinstance(original, (pd.DataFrame, pd.Series)) != isinstance(X, (pd.DataFrame, pd.Series)) or np.ndim(original) != np.ndim(X):
-        raise DataError("a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions")
+    if isinstance(original, (pd.DataFrame, pd.Series)) != isinstance(
+        X, (pd.DataFrame, pd.Series)
+    ) or np.ndim(original) != np.ndim(X):
+        raise DataError(
+            "a batch must be given in the form of the records before it: all arrays, or all of pandas, with as many dimensions"
+        )
     if isinstance(original, pd.DataFrame) and isinstance(X, pd.DataFrame):
         if set(X.columns) != set(original.columns) or X.shape[1] != original.shape[1]:
-            raise DataError(f"a batch must have the columns of the records before it: {listed(list(map(str, original.columns)))}")
-        return X[list(original.columns)].apply(lambda column: _typed(column, original[column.name].dtype))
+            raise DataError(
+                f"a batch must have the columns of the records before it: {listed(list(map(str, original.columns)))}"
+            )
+        return X[list(original.columns)].apply(
+            lambda column: _typed(column, original[column.name].dtype)
+        )
     if isinstance(original, pd.Series):
         return _typed(X.rename(original.name), original.dtype)
     if np.shape(X)[1:] != np.shape(original)[1:]:
-        raise DataError(f"a batch must have as many columns as the records before it, {np.shape(original)[1]}; got {np.shape(X)[1]}")
+        raise DataError(
+            f"a batch must have as many columns as the records before it, {np.shape(original)[1]}; got {np.shape(X)[1]}"
+        )
     return X
 
 
@@ -59,7 +69,9 @@ def _typed(column: pd.Series[Any], kind: Any) -> pd.Series[Any]:
         return column
     other = int((~column.isin(kind.categories)).sum())
     if other:
-        raise DataError(f"column {quoted(column.name)} has {counted(other, 'record')} outside the declared domain")
+        raise DataError(
+            f"column {quoted(column.name)} has {counted(other, 'record')} outside the declared domain"
+        )
     return column.astype(kind)
 
 
@@ -84,12 +96,20 @@ def check_labels(original: Microdata, X: Microdata, allowed: bool) -> None:
     AuditorError
         Some are, and they are not ``allowed``; else a warning counts them.
     """
-    if not isinstance(original, (pd.DataFrame, pd.Series)) or _counts(original.index) or _counts(X.index):
+    if (
+        not isinstance(original, (pd.DataFrame, pd.Series))
+        or _counts(original.index)
+        or _counts(X.index)
+    ):
         return
-    refuse_repeats(int(X.index.isin(original.index).sum()), len(X), "label", allowed, "say repeats='allow'")
+    refuse_repeats(
+        int(X.index.isin(original.index).sum()), len(X), "label", allowed, "say repeats='allow'"
+    )
 
 
-def refuse_repeats(repeated: int, records: int, identifier: str, allowed: bool, remedy: str) -> None:
+def refuse_repeats(
+    repeated: int, records: int, identifier: str, allowed: bool, remedy: str
+) -> None:
     """Refuse a batch with known records, or warn if allowed.
 
     Raises
@@ -102,7 +122,9 @@ def refuse_repeats(repeated: int, records: int, identifier: str, allowed: bool, 
     found = f"{repeated:,} of {counted(records, 'record')} of the batch {'has' if repeated == 1 else 'have'} the {identifier} of a record "
     found += f"that is out already; {TWICE}"
     if not allowed:
-        raise AuditorError(f"{found}: leave them out of the batch, or {remedy} if that is what you want")
+        raise AuditorError(
+            f"{found}: leave them out of the batch, or {remedy} if that is what you want"
+        )
     warnings.warn(AuditorWarning(found), stacklevel=2)
 
 
@@ -137,5 +159,6 @@ def row_hashes(table: Table) -> NDArray[np.uint64]:
     The chance of any collision among 10⁶ records is 3·10⁻⁸.
     """
     blocks = (table.read(a, b) for a, b in row_blocks(table.rows, table.width))
-    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]  # −0 becomes 0, which it equals
+    # −0 becomes 0, which it equals
+    hashed = [pd.util.hash_pandas_object(pd.DataFrame(x + 0.0), index=False) for x in blocks]
     return np.concatenate([part.to_numpy(dtype=np.uint64) for part in hashed])

@@ -36,17 +36,28 @@ def check_bounds(table: Table, bounds: Bounds) -> None:
         return
     for name in bounds:
         if name not in table.attributes:
-            raise DataError(f"there is no audited column of numbers {quoted(name)}{nearest(name, table.attributes)}", ("bounds", name))
+            raise DataError(
+                f"there is no audited column of numbers {quoted(name)}{nearest(name, table.attributes)}",
+                ("bounds", name),
+            )
     unstated = [name for name in table.attributes if name not in bounds]
     if unstated:
-        raise DataError(f"bounds must name every column of numbers, as a guarantee is of whole records; {listed(unstated)} has none")
+        raise DataError(
+            f"bounds must name every column of numbers, as a guarantee is of whole records; {listed(unstated)} has none"
+        )
     low, high = np.array([bounds[name] for name in table.attributes]).T
     if ((table.scan.low < low) | (table.scan.high > high)).any():
         outside = _outside(table, low, high)
         j = int(np.argmax(outside > 0))
-        more = f", and so do {listed(np.array(table.attributes)[j + 1 :][outside[j + 1 :] > 0])}" if outside[j + 1 :].any() else ""
+        more = (
+            f", and so do {listed(np.array(table.attributes)[j + 1 :][outside[j + 1 :] > 0])}"
+            if outside[j + 1 :].any()
+            else ""
+        )
         told = f"column {quoted(table.attributes[j])} has {counted(int(outside[j]), 'record')} outside the stated bounds{more}"
-        raise DataError(f"{told}; widen them, or clip the data beforehand", ("bounds", table.attributes[j]))
+        raise DataError(
+            f"{told}; widen them, or clip the data beforehand", ("bounds", table.attributes[j])
+        )
 
 
 def _outside(table: Table, low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.intp]:

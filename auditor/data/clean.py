@@ -62,14 +62,19 @@ def numbers_of_columns(columns: Mapping[str, NDArray[Any]], asked: Asked) -> Arr
 
     Like ``numbers_of_frame``.
     """
-    survey, values = Survey(tuple(columns), asked.booleans), np.column_stack([*columns.values()]).astype(np.float64, copy=False)
+    survey, values = (
+        Survey(tuple(columns), asked.booleans),
+        np.column_stack([*columns.values()]).astype(np.float64, copy=False),
+    )
     survey.add_numbers(values)
     rows = _cleaned(values, survey, asked)
     assert not isinstance(rows, FileRows)
     return rows
 
 
-def scanned_rows(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) -> tuple[FileRows, Scan] | None:
+def scanned_rows(
+    pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked
+) -> tuple[FileRows, Scan] | None:
     """Return columns of large files with their scan, if all are finite.
 
     One pass. None if any value needs attention; ``numbers_of_pieces`` then reads them again.
@@ -89,7 +94,10 @@ def scanned_rows(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked) 
 
 
 def numbers_of_pieces(
-    pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, beside: tuple[str, ...] | None = None
+    pieces: Sequence[Piece],
+    names: tuple[str, ...],
+    asked: Asked,
+    beside: tuple[str, ...] | None = None,
 ) -> Array | FileRows:
     """Return the columns of files as finite numbers, in memory if small.
 
@@ -112,7 +120,9 @@ def numbers_of_pieces(
     counts, taken = [], []
     known = sum(piece.rows for piece in pieces) if all(piece.rows >= 0 for piece in pieces) else 0
     small = beside is None and known * len(names) * 8 <= streamed.HELD_BYTES
-    found_in = in_threads(partial(_surveyed, names=names, asked=asked, hold=small, beside=beside or ()), pieces)
+    found_in = in_threads(
+        partial(_surveyed, names=names, asked=asked, hold=small, beside=beside or ()), pieces
+    )
     for piece, (found, values, kept) in zip(pieces, found_in, strict=False):
         left = found.rows if asked.rows is None else asked.rows - survey.rows
         if left < found.rows:  # a piece of uncounted records may exceed the request
@@ -128,10 +138,16 @@ def numbers_of_pieces(
     check_rows(survey.rows, asked.rows)
     if small:
         return _cleaned(np.concatenate(held), survey, asked)
-    return _cleaned(FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop", beside=beside or ()), survey, asked)
+    return _cleaned(
+        FileRows(names, tuple(taken), tuple(counts), asked.missing == "drop", beside=beside or ()),
+        survey,
+        asked,
+    )
 
 
-def _surveyed(piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]) -> tuple[Survey, list[Array], int]:
+def _surveyed(
+    piece: Piece, names: tuple[str, ...], asked: Asked, hold: bool, beside: tuple[str, ...]
+) -> tuple[Survey, list[Array], int]:
     survey, kept = Survey(names, asked.booleans), 0
     held: list[Array] = []
     if asked.rows is not None and piece.rows < 0:
@@ -154,7 +170,13 @@ def _cleaned(rows: Array | FileRows, survey: Survey, asked: Asked) -> Array | Fi
     if asked.missing == "drop":
         rows = rows if isinstance(rows, FileRows) else complete(rows)
         if rows.shape[0] < 2:
-            raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(rows.shape[0], 'record')}")
+            raise DataError(
+                f"an audit needs at least 2 records; `missing: drop` leaves {counted(rows.shape[0], 'record')}"
+            )
         return rows
     fill = fill_values(rows, row_blocks(*rows.shape), survey.missing.count)
-    return replace(rows, fill=fill) if isinstance(rows, FileRows) else np.where(np.isnan(rows), fill, rows)
+    return (
+        replace(rows, fill=fill)
+        if isinstance(rows, FileRows)
+        else np.where(np.isnan(rows), fill, rows)
+    )

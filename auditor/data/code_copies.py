@@ -28,8 +28,13 @@ class CodeCopy(NamedTuple):
 
 
 def read_codes(
-    path: Path, data: CategoricalTable, keys: RecordKeys | None = None, exact: bool = False, why: str = "", dropped: bool = False,
-) -> CodeCopy:  # fmt: skip
+    path: Path,
+    data: CategoricalTable,
+    keys: RecordKeys | None = None,
+    exact: bool = False,
+    why: str = "",
+    dropped: bool = False,
+) -> CodeCopy:
     """Return a copy in the original's records.
 
     Parameters
@@ -59,7 +64,11 @@ def read_codes(
         frame = read_columns(str(path), list(data.names))
         if keys is None and dropped and len(frame) > data.rows:
             frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
-        places = np.arange(len(frame)) if keys is None else places_by_key(path, keys, keys.name, reading.header(path))
+        places = (
+            np.arange(len(frame))
+            if keys is None
+            else places_by_key(path, keys, keys.name, reading.header(path))
+        )
     if keys is None:
         check_rows_match(path, len(frame), data.rows, exact, why)
     columns = [_codes(path, frame[attribute.name], attribute) for attribute in data.attributes]
@@ -84,7 +93,9 @@ def _codes(path: Path, column: pd.Series[Any], attribute: Attribute) -> NDArray[
     outside = int((codes[given] < 0).sum())
     if outside:
         where = f"{path.name}: column {quoted(attribute.name)} has {counted(outside, 'record')} outside the original's domain"
-        raise AuditorError(f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`")
+        raise AuditorError(
+            f"{where}; declare every value that a copy may show, as `categorical: {{{attribute.name}: [...]}}`"
+        )
     return codes
 
 

@@ -46,7 +46,9 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     """
     columns = np.flatnonzero(np.logical_and.reduce([copy.said for copy in copies]))
     if not len(columns):
-        raise DataError("no column is in all copies; audit those that share some in an entry of `schemes:` of their own")
+        raise DataError(
+            "no column is in all copies; audit those that share some in an entry of `schemes:` of their own"
+        )
     rows = np.flatnonzero(np.logical_and.reduce([copy.full(columns) for copy in copies]))
     part = table.part(rows, columns)
     notes = [note for copy in copies for note in _lacking(copy, table, columns)]
@@ -55,13 +57,23 @@ def common_part(table: Table, copies: Sequence[Copy]) -> Audited:
     if len(rows) < table.rows and len(rows) < FEWEST_RECORDS:
         raise DataError(_too_few(len(rows), copies))
     check_varied(part.attributes, part.scan.low, part.scan.high, np.diag(part.scan.covariance))
-    which = "" if part.width == table.width else f", in {listed(part.attributes)}, which all copies have"
+    which = (
+        ""
+        if part.width == table.width
+        else f", in {listed(part.attributes)}, which all copies have"
+    )
     kept = f"{len(rows):,} of {counted(table.rows, 'record')}"
     notes.append(f"audited are {kept}, those that the original and all copies have in full{which}")
     if table.width * len(copies) <= MOST_CELLS:
-        notes.append("all records and columns are under every-cell: the best linear attack, learnt from the originals, on every cell held")
+        notes.append(
+            "all records and columns are under every-cell: the best linear attack, learnt from the originals, on every cell held"
+        )
     rest = [found for copy in copies for found in _not_audited(copy, table, rows, columns)]
-    return Audited(part, (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)), any(bare for _, bare in rest))
+    return Audited(
+        part,
+        (*notes, *(f"{note}{LESS if bare else ''}" for note, bare in rest)),
+        any(bare for _, bare in rest),
+    )
 
 
 def remembered(key: Hashable, find: Callable[[], Audited]) -> Audited:
@@ -97,12 +109,17 @@ def _lacking(copy: Copy, table: Table, columns: NDArray[np.intp]) -> Iterator[st
     if copy.beyond:
         yield f"{name}: has {counted(copy.beyond, 'record')} that the original has not, which are left out"
     if cells.any():
-        share, most = cells[copy.held].mean(), quoted(table.attributes[columns[int(cells.sum(axis=0).argmax())]])
+        share, most = (
+            cells[copy.held].mean(),
+            quoted(table.attributes[columns[int(cells.sum(axis=0).argmax())]]),
+        )
         where = f"{counted(int(cells.any(axis=1).sum()), 'record')}, most in column {most}"
         yield f"{name}: {cells.sum():,} of its cells are missing ({share:.1%}), in {where}; these records are left out"
 
 
-def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Iterator[tuple[str, bool]]:
+def _not_audited(
+    copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> Iterator[tuple[str, bool]]:
     from scipy.stats import mannwhitneyu  # a second, which every start would pay
 
     name, off = quoted(copy.name), (copy.values - table.values) ** 2 / np.diag(table.moments()[1])
@@ -116,8 +133,15 @@ def _not_audited(copy: Copy, table: Table, rows: NDArray[np.intp], columns: NDAr
     parts = [(others[np.isfinite(others[:, j]), j], audited[:, j], j) for j in range(len(columns))]
     # By column, since a record's mean over fewer cells has another distribution; the worst column
     # is reported.
-    found = [(mannwhitneyu(*two, alternative="less").pvalue, *two, j) for *two, j in parts if len(two[0]) >= FEWEST_RECORDS]
+    found = [
+        (mannwhitneyu(*two, alternative="less").pvalue, *two, j)
+        for *two, j in parts
+        if len(two[0]) >= FEWEST_RECORDS
+    ]
     if found:
         p, beside, theirs, j = min(found, key=lambda each: each[0])
         lead = f"{name}: cells of records that are not audited differ from the original by {beside.mean():.2g} of the variance (mean square"
-        yield f"{lead}, column {quoted(table.attributes[columns[j]])}), those audited by {theirs.mean():.2g}", p * len(found) < NEARER
+        yield (
+            f"{lead}, column {quoted(table.attributes[columns[j]])}), those audited by {theirs.mean():.2g}",
+            p * len(found) < NEARER,
+        )

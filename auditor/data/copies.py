@@ -86,7 +86,9 @@ def named_after(path: Path) -> Iterator[None]:
     try:
         yield
     except AuditorError as error:
-        raise AuditorError(str(error) if str(error).startswith(path.name) else f"{path.name}: {error}") from None
+        raise AuditorError(
+            str(error) if str(error).startswith(path.name) else f"{path.name}: {error}"
+        ) from None
 
 
 def check_rows_match(path: Path, found: int, rows: int, exact: bool, why: str) -> None:
@@ -111,13 +113,17 @@ def check_joined_by_row(asked: DataUse) -> None:
     """Refuse to match by row if the data are reordered or incomplete."""
     if asked.order is not None:
         alike = "sort all files alike, and leave `data.order` out"
-        raise AuditorError(f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}")
+        raise AuditorError(
+            f"published copies are in the original's own order: {alike}, or {JOIN_REMEDY}"
+        )
     if asked.missing == "drop" and asked.rows is not None:
         unknown = "with `rows` and `missing: drop` together nobody can tell which records the copies still match"
         raise AuditorError(f"{unknown}; {JOIN_REMEDY}")
 
 
-def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = "") -> Copy:
+def read_copy(
+    path: Path, table: Table, key: str | None = None, exact: bool = False, why: str = ""
+) -> Copy:
     """Return a copy read from a file.
 
     Parameters
@@ -144,9 +150,12 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
-        if key is None and table.dropped and len(values) > table.rows:  # `missing: drop` also applies to copies that kept their blanks
+        # `missing: drop` also applies to copies that kept their blanks
+        if key is None and table.dropped and len(values) > table.rows:
             values = values[~np.isnan(values).any(axis=1)]
-        places = np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
+        places = (
+            np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
+        )
     if key is None:
         check_rows_match(path, len(values), table.rows, exact, why)
     found = (places >= 0) & (places < table.rows)
@@ -154,7 +163,15 @@ def read_copy(path: Path, table: Table, key: str | None = None, exact: bool = Fa
     joined[places[found]], held[places[found]] = values[found], True
     others = tuple(name for name in known if name not in (*table.attributes, key, ""))
     beyond = 0 if key is None else int((~found).sum())
-    return Copy(path.name, joined, held, np.asarray(np.isfinite(values).any(axis=0)), others, beyond, _order(places[found], table.rows))
+    return Copy(
+        path.name,
+        joined,
+        held,
+        np.asarray(np.isfinite(values).any(axis=0)),
+        others,
+        beyond,
+        _order(places[found], table.rows),
+    )
 
 
 def _order(places: NDArray[np.intp], rows: int) -> Array | None:
@@ -170,11 +187,17 @@ def _numbers(path: Path, table: Table, known: Sequence[str]) -> Array:
     names = table.attributes
     there = [j for j, name in enumerate(names) if name in known]
     if not there:
-        raise DataError(f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}")
+        raise DataError(
+            f"has none of the original's columns, {listed(names)}; it has {listed(filter(None, known))}"
+        )
     had = tuple(names[j] for j in there)
     dates = {name: form for name, form in table.dates.items() if name in had}
     asked = Asked(None, "keep", True)
-    found = numbers_of_frame(_dated(path, had, dates), asked) if dates else numbers_of_pieces(pieces_of(path), had, asked)
+    found = (
+        numbers_of_frame(_dated(path, had, dates), asked)
+        if dates
+        else numbers_of_pieces(pieces_of(path), had, asked)
+    )
     values = np.full((found.shape[0], len(names)), np.nan)
     values[:, there] = found.read(0, found.shape[0]) if isinstance(found, FileRows) else found
     said = np.flatnonzero(~np.isnan(values).all(axis=0))
@@ -187,9 +210,13 @@ def _dated(path: Path, names: Sequence[str], dates: Mapping[str, str | None]) ->
     return in_days(whole_frame(pieces_of(path), names, None), dates)
 
 
-def places_by_key(path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]) -> NDArray[np.intp]:
+def places_by_key(
+    path: Path, keys: RecordKeys | None, key: str, known: Sequence[str]
+) -> NDArray[np.intp]:
     """Return each record's place in the original; −1 if absent."""
     assert keys is not None, "a scenario's data have the key of its schemes"
     if key not in known:
         raise DataError(f"there is no key column {quoted(key)}{nearest(key, filter(None, known))}")
-    return record_keys(key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)).places_in(keys)
+    return record_keys(
+        key, pd.Series(column_as_written(pieces_of(path), key), dtype=object)
+    ).places_in(keys)

@@ -103,7 +103,9 @@ def describe(source: str) -> Description:
     return replace(describe_frames(runs, rows, coded), unnamed=unnamed)
 
 
-def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded: Collection[str] = ()) -> Description:
+def describe_frames(
+    runs: Sequence[pd.DataFrame], rows: int | None = None, coded: Collection[str] = ()
+) -> Description:
     """Return the description of a table from runs of consecutive records.
 
     See ``column_of``.
@@ -121,21 +123,29 @@ def describe_frames(runs: Sequence[pd.DataFrame], rows: int | None = None, coded
     dependent = _dependent(runs, columns)
     order = None
     if seen == rows:  # a sample lacks neighbours in another order
-        for column in (column for column in columns if column.kind == "identifier" and not column.blank):
+        for column in (
+            column for column in columns if column.kind == "identifier" and not column.blank
+        ):
             there = _dependent([in_order_of(frame, column.name)], columns)
             if sum(there.values()) > sum(dependent.values()) + LEAST_CORRELATION:
                 order, dependent = column.name, there
-    varied_by = max((_varied_by(runs[0][column.name]) for column in columns if column.used), default=0.0)
+    varied_by = max(
+        (_varied_by(runs[0][column.name]) for column in columns if column.used), default=0.0
+    )
     return Description(columns, 0, rows, seen, order, dependent, varied_by)
 
 
 def _sampled(pieces: Sequence[Piece], names: Sequence[str]) -> tuple[list[pd.DataFrame], int]:
-    places = np.unique(np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int))
+    places = np.unique(
+        np.linspace(0, len(pieces) - 1, min(len(pieces), MOST_PIECES)).round().astype(int)
+    )
     taken = [pieces[place] for place in places]
     if all(piece.rows >= 0 for piece in pieces):
         most = max(FEWEST_ROWS, MOST_CELLS // (len(names) * len(taken)))
         taken = [replace(piece, rows=min(piece.rows, most)) for piece in taken]
-        return [whole_frame([piece], names, None) for piece in taken], sum(piece.rows for piece in pieces)
+        return [whole_frame([piece], names, None) for piece in taken], sum(
+            piece.rows for piece in pieces
+        )
     runs = [whole_frame([piece], names, None) for piece in taken]
     share = _bytes(taken) / _bytes(pieces)
     return runs, round(sum(map(len, runs)) / share)
@@ -162,7 +172,9 @@ def _dependent(runs: Sequence[pd.DataFrame], columns: Sequence[Column]) -> dict[
     numeric = [column for column in columns if column.used and column.numeric]
     found = {}
     for column in numeric:
-        r, pairs = follows_the_one_before([days_of(run[column.name], column.form).astype(float) for run in runs])
+        r, pairs = follows_the_one_before(
+            [days_of(run[column.name], column.form).astype(float) for run in runs]
+        )
         bound = -scipy.special.ndtri(FALSE_ALARM / (2 * len(numeric))) / sqrt(max(1, pairs))
         if abs(r) > max(bound, LEAST_CORRELATION):
             found[column.name] = r

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.clean import Asked, numbers_of_columns, numbers_of_frame, numbers_of_pieces, scanned_rows
+from auditor.data.clean import (
+    Asked,
+    numbers_of_columns,
+    numbers_of_frame,
+    numbers_of_pieces,
+    scanned_rows,
+)
 from auditor.data.columns import checks
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.category_rules import Categories
@@ -156,7 +162,8 @@ def load_table(
         names, pieces = _pieces(source, columns, rows, parameters or {}, base, order=order, key=key)
         if not chosen.columns and as_is:
             return _finished(_of_pieces(pieces, names, asked, source), standardize, varied=varied)
-        from auditor.data.streamed_table import categorize, held_if_small, is_large  # for start-up: only files with categories need it
+        # for start-up: only files with categories need it
+        from auditor.data.streamed_table import categorize, held_if_small, is_large
 
         if as_is and is_large(pieces, len(names)):
             found = categorize(pieces, names, asked.booleans, asked, chosen)
@@ -165,19 +172,27 @@ def load_table(
             return held_if_small(_finished(numbers, standardize, lambda: _stored(codes(numbers))))
         raw = _Raw(whole_frame(pieces, names, rows))
         if key not in (None, order):
-            raw = raw._replace(frame=raw.frame.assign(**{key: column_as_written(pieces, key)[: len(raw.frame)]}))
+            raw = raw._replace(
+                frame=raw.frame.assign(**{key: column_as_written(pieces, key)[: len(raw.frame)]})
+            )
     else:
         if as_is and not chosen.columns:
             drawn = _numbers_from_plugin(source, columns, parameters or {}, rng, asked)
             if drawn is not None:
-                return _finished(replace(drawn, population=None) if standardize else drawn, standardize)
+                return _finished(
+                    replace(drawn, population=None) if standardize else drawn, standardize
+                )
         raw = _from_plugin(source, columns, rows, parameters or {}, rng, order=order, key=key)
     check_rows(len(raw.frame), rows)
     raw = raw._replace(frame=in_days(raw.frame, dates))
     if order is not None:
         raw = raw._replace(frame=in_order_of(raw.frame, order))
     keys = None if key is None else record_keys(key, raw.frame[key])
-    raw = raw._replace(frame=raw.frame.drop(columns=[name for name in dict.fromkeys((order, key)) if name is not None]))
+    raw = raw._replace(
+        frame=raw.frame.drop(
+            columns=[name for name in dict.fromkeys((order, key)) if name is not None]
+        )
+    )
     raw = raw._replace(frame=coded(raw.frame, dict(hierarchies), missing))
     if columns is None and chosen.columns:
         raw = raw._replace(frame=chosen.usable(raw.frame))
@@ -188,9 +203,12 @@ def load_table(
     values = numbers_of_frame(frame, asked)
     if keys is not None and missing == "drop":
         keys = keys.some(raw.frame.notna().all(axis=1).to_numpy())
-    described = Table(names, values, source, raw.description, raw.licence, dropped=missing == "drop")
+    described = Table(
+        names, values, source, raw.description, raw.licence, dropped=missing == "drop"
+    )
     held = replace(described, hierarchies=dict(hierarchies), dates=dict(dates), keys=keys)
-    if raw.population is not None and not (hierarchies or dates or standardize):  # these change a column's unit
+    # these change a column's unit
+    if raw.population is not None and not (hierarchies or dates or standardize):
         held = replace(held, population=partial(raw.population.covariance, names))
     return _finished(held, standardize, lambda: chosen.table(whole, names, values))
 
@@ -198,7 +216,9 @@ def load_table(
 def _of_pieces(pieces: Sequence[Piece], names: tuple[str, ...], asked: Asked, source: str) -> Table:
     looked = scanned_rows(pieces, names, asked)
     if looked is None:
-        return Table(names, numbers_of_pieces(pieces, names, asked), source, dropped=asked.missing == "drop")
+        return Table(
+            names, numbers_of_pieces(pieces, names, asked), source, dropped=asked.missing == "drop"
+        )
     rows, found = looked
     return Table(names, rows, source, scanned=found)
 
@@ -208,7 +228,10 @@ def _stored(codes: FileCodes) -> CategoricalTable:
 
 
 def _finished(
-    table: Table, standardize: bool, categorical: Callable[[], CategoricalTable | None] = lambda: None, varied: bool = True
+    table: Table,
+    standardize: bool,
+    categorical: Callable[[], CategoricalTable | None] = lambda: None,
+    varied: bool = True,
 ) -> Table:
     checks.check_names(table.attributes)
     checks.check_width(table.width)
@@ -228,7 +251,9 @@ def _finished(
             scale.apply(content)
     if not isinstance(content, FileRows):
         content.setflags(write=False)
-    return replace(table, content=content, categorical=categories, scanned=found, standardized=standardize)
+    return replace(
+        table, content=content, categorical=categories, scanned=found, standardized=standardize
+    )
 
 
 def in_batches(table: Table, first: int | None) -> Table:
@@ -244,12 +269,18 @@ def in_batches(table: Table, first: int | None) -> Table:
     if first is None:
         return table
     if first > table.rows:
-        raise DataError(f"the first batch cannot have {first:,} records: the table has {table.rows:,}", ("first-batch",))
+        raise DataError(
+            f"the first batch cannot have {first:,} records: the table has {table.rows:,}",
+            ("first-batch",),
+        )
     found = table.head(first).scan
     still = found.low == found.high
     if still.any():
         column = quoted(table.attributes[int(still.argmax())])
-        raise DataError(f"column {column} is constant in the first batch, to which noise is scaled", ("first-batch",))
+        raise DataError(
+            f"column {column} is constant in the first batch, to which noise is scaled",
+            ("first-batch",),
+        )
     return replace(table, first_batch=first)
 
 
@@ -292,14 +323,20 @@ def load_target(
     def read(names: Sequence[str] | None) -> pd.DataFrame:
         rng.bit_generator.state = state  # a synthetic source must draw an equal table again
         given = parameters or {}
-        raw = find(source, names, rows, given, base, order=order) if find else _from_plugin(source, names, rows, given, rng, order=order)
+        raw = (
+            find(source, names, rows, given, base, order=order)
+            if find
+            else _from_plugin(source, names, rows, given, rng, order=order)
+        )
         return raw.frame if order is None else in_order_of(raw.frame, order)
 
     label = read([target])[target]
     if missing == "drop":
         label = label[~read(columns).isna().any(axis=1).to_numpy()]
     if label.isna().any():
-        raise DataError(f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it")
+        raise DataError(
+            f"column {quoted(target)} cannot be predicted: {counted(int(label.isna().sum()), 'record')} miss it"
+        )
     if checks.kind_of(label) == "numbers":
         return label.to_numpy(dtype=np.float64)
     return label.astype(str).to_numpy(dtype=np.str_)
@@ -316,7 +353,9 @@ def read_columns(path: str, columns: Sequence[str]) -> pd.DataFrame:
     return _from_file(path, columns, None, {}, None).frame
 
 
-def file_pieces(path: str, columns: Sequence[str] | None, rows: int | None) -> tuple[tuple[str, ...], list[Piece]]:
+def file_pieces(
+    path: str, columns: Sequence[str] | None, rows: int | None
+) -> tuple[tuple[str, ...], list[Piece]]:
     """Return the selected columns and pieces of the first ``rows`` records.
 
     Of a file or a folder of parts.
@@ -353,7 +392,10 @@ def source_pieces(source: str) -> tuple[tuple[str, ...], int, list[Piece]]:
 
 
 def source_frame(
-    name: str, columns: Sequence[str] | None = None, rows: int | None = None, rng: np.random.Generator | None = None
+    name: str,
+    columns: Sequence[str] | None = None,
+    rows: int | None = None,
+    rng: np.random.Generator | None = None,
 ) -> pd.DataFrame:
     """Return the records of a source with default parameters.
 
@@ -371,25 +413,40 @@ def _check_options(columns: Sequence[str] | None, rows: int | None, missing: str
     if columns is not None and (isinstance(columns, str) or not columns):
         raise DataError("columns must be a list of at least one column name")
     if columns is not None and not all(isinstance(name, str) for name in columns):
-        raise DataError("columns must be a list of names; put a name that looks like a number in quotation marks")
+        raise DataError(
+            "columns must be a list of names; put a name that looks like a number in quotation marks"
+        )
     if rows is not None and not is_whole(rows, 2):
         raise DataError(f"rows must be an integer of at least 2; got {rows!r}")
     if missing not in get_args(Missing):
-        raise DataError(f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}")
+        raise DataError(
+            f"missing must be one of {listed(get_args(Missing))}; got {quoted(missing)}"
+        )
 
 
-# -- files -------------------------------------------------------------------------------------------------------------
+# -- files
+# -------------------------------------------------------------------------------------------------------------
 
 
 def _from_file(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
+    source: str,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    parameters: Mapping[str, Any],
+    base: Path | None,
+    **beside: str | None,
 ) -> _Raw:
     names, pieces = _pieces(source, columns, rows, parameters, base, **beside)
     return _Raw(whole_frame(pieces, names, rows))
 
 
 def _pieces(
-    source: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], base: Path | None, **beside: str | None
+    source: str,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    parameters: Mapping[str, Any],
+    base: Path | None,
+    **beside: str | None,
 ) -> tuple[tuple[str, ...], list[Piece]]:
     paths = _found(source, parameters, base)
     names = _chosen_names(paths[0], columns, **beside)
@@ -417,7 +474,9 @@ def _chosen_names(path: Path, columns: Sequence[str] | None, **beside: str | Non
     names = select(known, columns, (), **beside)
     if "" in names:
         where = f"{path.name}: column {names.index('') + 1}"
-        raise DataError(f"{where} has no name (is it the index of a data frame?); name those to audit with `columns:`")
+        raise DataError(
+            f"{where} has no name (is it the index of a data frame?); name those to audit with `columns:`"
+        )
     return names
 
 
@@ -427,33 +486,55 @@ def _find(source: str, base: Path | None) -> Path:
     if not source.lower().endswith(file_kinds.SUFFIXES):
         if folders:
             return folders[0]
-        raise DataError(f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts")
+        raise DataError(
+            f"source {quoted(source)} is neither a registered source nor {file_kinds.SAID}, nor a folder of parts"
+        )
     if there:
         return there[0]
     where = "the scenario's folder or the current one" if base is not None else "the current folder"
-    raise DataError(f"there is no file {quoted(source)}" + ("" if Path(source).is_absolute() else f" in {where}"))
+    raise DataError(
+        f"there is no file {quoted(source)}"
+        + ("" if Path(source).is_absolute() else f" in {where}")
+    )
 
 
-# -- registered sources ------------------------------------------------------------------------------------------------
+# -- registered sources
+# ------------------------------------------------------------------------------------------------
 
 
 def _from_plugin(
-    name: str, columns: Sequence[str] | None, rows: int | None, parameters: Mapping[str, Any], rng: np.random.Generator,
+    name: str,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    parameters: Mapping[str, Any],
+    rng: np.random.Generator,
     **beside: str | None,
-) -> _Raw:  # fmt: skip
+) -> _Raw:
     with asked_source(name, parameters, rows) as made:
         begun = deepcopy(rng)
         frame, domains = made.frame(rows, rng), made.domains()
-        if not isinstance(frame, pd.DataFrame) or not frame.columns.is_unique or len(frame.columns) == 0:
-            raise PluginError(f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns")
+        if (
+            not isinstance(frame, pd.DataFrame)
+            or not frame.columns.is_unique
+            or len(frame.columns) == 0
+        ):
+            raise PluginError(
+                f"source {name!r} broke its contract: `frame` must return a DataFrame with unique columns"
+            )
         frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
         population = _Population(made, list(frame.columns), begun)
-        frame = frame[select(list(frame.columns), columns, made.labels, **beside)].head(len(frame) if rows is None else rows)
+        frame = frame[select(list(frame.columns), columns, made.labels, **beside)].head(
+            len(frame) if rows is None else rows
+        )
         return _Raw(frame, made.description, made.licence, domains, population)
 
 
 def _numbers_from_plugin(
-    name: str, columns: Sequence[str] | None, parameters: Mapping[str, Any], rng: np.random.Generator, asked: Asked
+    name: str,
+    columns: Sequence[str] | None,
+    parameters: Mapping[str, Any],
+    rng: np.random.Generator,
+    asked: Asked,
 ) -> Table | None:
     """Return the table of a numeric source without a frame, else None."""
     with asked_source(name, parameters, asked.rows) as made:
@@ -463,10 +544,23 @@ def _numbers_from_plugin(
         given = made.numbers(asked.rows, rng)
         every = {str(column): column for column in given}
         names = tuple(select(list(every), columns, made.labels)) if every else ()
-        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}  # other columns may never be read
-        if len({values.shape for values in found.values()}) != 1 or any(v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()):
-            raise PluginError(f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length")
+        # other columns may never be read
+        found = {column: np.asarray(given[every[column]])[: asked.rows] for column in names}
+        if len({values.shape for values in found.values()}) != 1 or any(
+            v.ndim != 1 or v.dtype.kind not in "iuf" for v in found.values()
+        ):
+            raise PluginError(
+                f"source {name!r} broke its contract: `numbers` must return integers or floats by column, all of one length"
+            )
         covariance = partial(_Population(made, list(every), begun).covariance, names)
     check_rows(len(found[names[0]]), asked.rows)
     values = numbers_of_columns(found, asked)
-    return Table(names, values, name, made.description, made.licence, dropped=asked.missing == "drop", population=covariance)
+    return Table(
+        names,
+        values,
+        name,
+        made.description,
+        made.licence,
+        dropped=asked.missing == "drop",
+        population=covariance,
+    )

@@ -36,11 +36,15 @@ def as_table(X: Microdata, varied: bool = True) -> Table:
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(f"a table must have rows and columns; got an array of shape {np.shape(X)}")
     if len(values) < (fewest := 2 if varied else 1):
-        raise DataError(f"a table needs at least {fewest} row{'s' * (fewest > 1)}; got {len(values)}")
+        raise DataError(
+            f"a table needs at least {fewest} row{'s' * (fewest > 1)}; got {len(values)}"
+        )
     names = names or tuple(f"x{column}" for column in range(1, values.shape[1] + 1))
     check_names(names)
     if np.isnan(values).any():
-        raise DataError(f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}")
+        raise DataError(
+            f"missing values in column {names[int(np.isnan(values).any(axis=0).argmax())]!r}"
+        )
     check_finite(names, values)
     table = Table(names, np.ascontiguousarray(values), source="array")
     table = replace(table, scanned=table.scan)  # kept if part of the table is replaced
@@ -66,7 +70,9 @@ def _numbers(X: Microdata) -> tuple[Array, tuple[str, ...]]:
     if isinstance(X, pd.DataFrame):
         text = [str(name) for name, kind in X.dtypes.items() if not _real(kind)]
         if text:
-            raise DataError(f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others")
+            raise DataError(
+                f"columns must hold numbers; {', '.join(map(repr, text))} do not: select the others"
+            )
         names = tuple(map(str, X.columns))
         if len(set(names)) != len(names):
             raise DataError("two columns have the same name")
@@ -103,15 +109,27 @@ def like(X: Microdata, values: Array, whole: NDArray[np.bool_] | None = None) ->
     original's, only the index is kept, and a DataFrame's columns are ``y1, y2, …``.
     """
     if isinstance(X, (pd.DataFrame, pd.Series)) and values.size != X.size:
-        return pd.DataFrame(values, index=X.index, columns=[f"y{column}" for column in range(1, values.shape[1] + 1)])
+        return pd.DataFrame(
+            values,
+            index=X.index,
+            columns=[f"y{column}" for column in range(1, values.shape[1] + 1)],
+        )
     if values.size != np.size(X):
         return values
 
     if isinstance(X, pd.DataFrame):
         frame = pd.DataFrame(values, index=X.index, columns=X.columns)
-        kept = [place for place, kind in enumerate(X.dtypes) if _integer(kind) and whole is not None and whole[place]]
+        kept = [
+            place
+            for place, kind in enumerate(X.dtypes)
+            if _integer(kind) and whole is not None and whole[place]
+        ]
         return frame.astype({X.columns[place]: np.int64 for place in kept}) if kept else frame
-    if whole is not None and whole.all() and _integer(X.dtype if hasattr(X, "dtype") else np.asarray(X).dtype):
+    if (
+        whole is not None
+        and whole.all()
+        and _integer(X.dtype if hasattr(X, "dtype") else np.asarray(X).dtype)
+    ):
         values = values.astype(np.int64)
     if isinstance(X, pd.Series):
         return pd.Series(values[:, 0], index=X.index, name=X.name)
@@ -129,11 +147,18 @@ def in_order(original: Microdata, released: Microdata) -> Microdata:
         Column names differ, or record labels are in another order, so that errors would compare
         different records.
     """
-    if not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame)) or original.shape != released.shape:
+    if (
+        not (isinstance(original, pd.DataFrame) and isinstance(released, pd.DataFrame))
+        or original.shape != released.shape
+    ):
         return original
     if set(original.columns) != set(released.columns):
-        raise DataError(f"the original must have the columns that were released: {listed(list(map(str, released.columns)))}")
+        raise DataError(
+            f"the original must have the columns that were released: {listed(list(map(str, released.columns)))}"
+        )
     mine, theirs = original.index, released.index
     if mine.is_unique and theirs.is_unique and not mine.equals(theirs) and mine.isin(theirs).all():
-        raise DataError("the original's records are in another order than those released, by their index; sort them alike")
+        raise DataError(
+            "the original's records are in another order than those released, by their index; sort them alike"
+        )
     return original[list(released.columns)]

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import Attribute, CategoricalTable, looked_up, of_column, product, split
+from auditor.data.columns.categorical_table import (
+    Attribute,
+    CategoricalTable,
+    looked_up,
+    of_column,
+    product,
+    split,
+)
 from auditor.errors import DataError
 from auditor.process.deferred import pd
 from auditor.types import Codes, Microdata
@@ -39,9 +46,13 @@ def as_categories(X: Microdata) -> CategoricalTable:
     else:
         values = np.asarray(X)
         if values.ndim not in (1, 2):
-            raise DataError(f"categories must be a column or a table; got an array of shape {values.shape}")
+            raise DataError(
+                f"categories must be a column or a table; got an array of shape {values.shape}"
+            )
         values = values[:, None] if values.ndim == 1 else values
-        columns = [(f"x{k + 1}", pd.Series(values[:, k], copy=False)) for k in range(values.shape[1])]
+        columns = [
+            (f"x{k + 1}", pd.Series(values[:, k], copy=False)) for k in range(values.shape[1])
+        ]
     if not columns or len(columns[0][1]) == 0:
         raise DataError("a table needs at least one record and one column")
     parts = [of_column(column, name) for name, column in columns]
@@ -55,7 +66,10 @@ def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
     """
     parts = list(zip(table.attributes, split(table, codes), strict=True))
     if isinstance(X, pd.DataFrame):
-        new = {name: pd.Series(_typed(*part, X[name].dtype), index=X.index) for name, part in zip(sensitive_columns(X), parts, strict=True)}
+        new = {
+            name: pd.Series(_typed(*part, X[name].dtype), index=X.index)
+            for name, part in zip(sensitive_columns(X), parts, strict=True)
+        }
         return _with_columns(X, new)
     if isinstance(X, pd.Series):
         return pd.Series(_typed(*parts[0], X.dtype), index=X.index, name=X.name)
@@ -67,7 +81,11 @@ def like(X: Microdata, table: CategoricalTable, codes: Codes) -> Microdata:
 def _typed(attribute: Attribute, codes: NDArray[np.integer[Any]], kind: Any) -> Any:
     if isinstance(kind, pd.CategoricalDtype) and attribute.labels == tuple(kind.categories):
         return pd.Categorical.from_codes(codes, dtype=kind)
-    return pd.Series(pd.Index(attribute.labels, tupleize_cols=False).take(codes).array).astype(kind).array
+    return (
+        pd.Series(pd.Index(attribute.labels, tupleize_cols=False).take(codes).array)
+        .astype(kind)
+        .array
+    )
 
 
 def _with_columns(X: pd.DataFrame, new: dict[Any, pd.Series[Any]]) -> pd.DataFrame:

@@ -38,7 +38,16 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
     DataError
         The source refuses the request.
     """
-    looked_at = (use.bins, use.categorical, use.dates, use.hierarchies, use.order, use.key, use.bounds, use.first_batch)
+    looked_at = (
+        use.bins,
+        use.categorical,
+        use.dates,
+        use.hierarchies,
+        use.order,
+        use.key,
+        use.bounds,
+        use.first_batch,
+    )
     if is_file(use.source) or any(looked_at):
         return None
     with asked_source(use.source, use.parameters, use.rows) as made:
@@ -46,14 +55,28 @@ def outlined_table(use: DataUse, make: Callable[[], Table]) -> Table | None:
         if known is None:
             return None
         N, (mean, K) = len(known.columns), map(np.asarray, (known.mean, known.covariance))
-        if mean.shape != (N,) or K.shape != (N, N) or not np.isfinite([mean @ mean, np.abs(K).sum()]).all():
-            raise PluginError(f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None")
+        if (
+            mean.shape != (N,)
+            or K.shape != (N, N)
+            or not np.isfinite([mean @ mean, np.abs(K).sum()]).all()
+        ):
+            raise PluginError(
+                f"source {use.source!r} broke its contract: `outline` must return finite moments of its columns, or None"
+            )
         names = tuple(select(known.columns, use.columns, made.labels))
         places = [known.columns.index(name) for name in names]
         moments = mean[places], K[np.ix_(places, places)]
     check_rows(known.rows, use.rows)
     content, dropped = Promised((known.rows, len(names)), moments, make), use.missing == "drop"
-    return Table(names, content, use.source, made.description, made.licence, standardized=use.standardize, dropped=dropped)
+    return Table(
+        names,
+        content,
+        use.source,
+        made.description,
+        made.licence,
+        standardized=use.standardize,
+        dropped=dropped,
+    )
 
 
 def law_of(use: DataUse) -> RecordLaw | None:
@@ -71,11 +94,15 @@ def law_of(use: DataUse) -> RecordLaw | None:
     cls: type[Source] = get("source", use.source)
     found = cls(_parameters(cls, use.parameters)).law()
     if found is not None and not isinstance(found, RecordLaw):
-        raise PluginError(f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None")
+        raise PluginError(
+            f"source {use.source!r} broke its contract: `law` must return a RecordLaw, or None"
+        )
     return found
 
 
-def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None) -> list[str]:
+def select(
+    known: Sequence[str], columns: Sequence[str] | None, labels: Sequence[str], **beside: str | None
+) -> list[str]:
     """Return the selected names, in order; "" denotes an unnamed column.
 
     An unnamed column cannot be requested. ``beside`` are the columns ``order`` and ``key``, always
@@ -84,16 +111,25 @@ def select(known: Sequence[str], columns: Sequence[str] | None, labels: Sequence
     others = {use: name for use, name in beside.items() if name is not None}
     for use, name in others.items():
         if not name or name not in known:
-            raise DataError(f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,))
+            raise DataError(
+                f"there is no column {quoted(name)}{nearest(name, filter(None, known))}", (use,)
+            )
     if columns is None:
         return [name for name in known if name not in labels or name in others.values()]
     named = [name for name in known if name]
     twice = sorted({name for name in columns if list(columns).count(name) > 1})
     if twice:
         raise DataError(f"`columns` names {listed(twice)} more than once")
-    unknown = [f"there is no column {quoted(name)}{nearest(name, named)}" for name in columns if name not in named]
+    unknown = [
+        f"there is no column {quoted(name)}{nearest(name, named)}"
+        for name in columns
+        if name not in named
+    ]
     if unknown:
-        raise DataError("; ".join(unknown), ("columns", next(at for at, name in enumerate(columns) if name not in named)))
+        raise DataError(
+            "; ".join(unknown),
+            ("columns", next(at for at, name in enumerate(columns) if name not in named)),
+        )
     return list(dict.fromkeys([*columns, *others.values()]))
 
 
@@ -120,7 +156,10 @@ def _parameters(cls: type[Source], values: Mapping[str, Any]) -> PluginParameter
         return cls.Parameters.model_validate(dict(values), by_name=True, by_alias=True)
     except ValidationError as error:
         known = [field.alias or name for name, field in cls.Parameters.model_fields.items()]
-        problems = [_problem(detail, known) for detail in error.errors(include_url=False, include_input=False)]
+        problems = [
+            _problem(detail, known)
+            for detail in error.errors(include_url=False, include_input=False)
+        ]
         raise DataError(f"source {cls.name!r}: " + "; ".join(problems)) from None
 
 

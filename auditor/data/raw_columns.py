@@ -21,7 +21,9 @@ Stored = Literal["date", "time", "integer", "float", ""]
 """Kind stored in a file: dates, times, integers or floats; "" in a text file."""
 
 
-def raw_frames(data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator) -> Iterator[pd.DataFrame]:
+def raw_frames(
+    data: str, columns: Sequence[str] | None, rows: int | None, rng: np.random.Generator
+) -> Iterator[pd.DataFrame]:
     """Yield the first ``rows`` records of some columns, batch by batch."""
     if not is_file(data):
         yield source_frame(data, columns, rows, rng)
@@ -55,7 +57,10 @@ class Blanks(NamedTuple):
         for frame in frames:
             blank = frame.isna()
             records, incomplete = records + len(frame), incomplete + int(blank.any(axis=1).sum())
-            cells = {str(name): cells.get(str(name), 0) + int(number) for name, number in blank.sum().items()}
+            cells = {
+                str(name): cells.get(str(name), 0) + int(number)
+                for name, number in blank.sum().items()
+            }
         return cls(records, incomplete, cells)
 
     @property
@@ -65,7 +70,10 @@ class Blanks(NamedTuple):
 
 
 def stored_kinds(
-    data: str, columns: Sequence[str], frames: Iterable[pd.DataFrame], forms: Mapping[str, str] = MappingProxyType({})
+    data: str,
+    columns: Sequence[str],
+    frames: Iterable[pd.DataFrame],
+    forms: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Stored]:
     """Return each column's kind, by its first values.
 
@@ -96,11 +104,16 @@ def stored_kinds(
 
 
 def _kind(column: pd.Series[Any], typed: bool, form: str | None) -> Stored:
-    cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column  # pandas treats Arrow's dates as times
+    # pandas treats Arrow's dates as times
+    cells = column.astype(object) if isinstance(column.dtype, pd.ArrowDtype) else column
     days = plain_days(cells) if form is None else days_of(cells, form)
     if days is not None:
         whole = bool((days.dropna() % 1 == 0).all())
-        return "date" if whole and pd.api.types.infer_dtype(cells, skipna=True) in ("date", "string") else "time"
+        return (
+            "date"
+            if whole and pd.api.types.infer_dtype(cells, skipna=True) in ("date", "string")
+            else "time"
+        )
     if not typed:
         return ""
     return "integer" if pd.api.types.is_integer_dtype(column.dtype) else "float"
@@ -133,7 +146,9 @@ class InStep:
         while sum(map(len, held)) < rows:
             frame = next(self._frames, None)
             if frame is None:
-                raise DataError(f"{self._what} have fewer records than those perturbed; rows must match one to one")
+                raise DataError(
+                    f"{self._what} have fewer records than those perturbed; rows must match one to one"
+                )
             held.append(frame)
         whole = pd.concat(held, ignore_index=True) if len(held) > 1 else held[0]
         self._left = whole.iloc[rows:].reset_index(drop=True)
@@ -148,7 +163,9 @@ class InStep:
             One is left: both inputs were read differently.
         """
         if len(self._left) or any(len(frame) for frame in self._frames):
-            raise DataError(f"{self._what} have more records than those perturbed; rows must match one to one")
+            raise DataError(
+                f"{self._what} have more records than those perturbed; rows must match one to one"
+            )
 
 
 def blank_cells(frames: Iterable[pd.DataFrame]) -> InStep:

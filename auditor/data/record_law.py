@@ -1,7 +1,7 @@
 """Law of a synthetic source's records; the basis of bounds on all attacks.
 
-Without means and covariances: the table's own values are used, as in the whole audit. The difference
-is of order 1/n in an error.
+Without means and covariances: the table's own values are used, as in the whole audit. The
+difference is of order 1/n in an error.
 """
 
 from __future__ import annotations

@@ -69,7 +69,11 @@ class DataUse:
         categories |= {"categorical": self.categorical} if self.categorical else {}
         categories |= {"hierarchies": self.hierarchies} if self.hierarchies else {}
         categories |= {"dates": self.dates} if self.dates else {}
-        categories |= {"bounds": {name: list(ends) for name, ends in self.bounds.items()}} if self.bounds else {}
+        categories |= (
+            {"bounds": {name: list(ends) for name, ends in self.bounds.items()}}
+            if self.bounds
+            else {}
+        )
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),

@@ -114,4 +114,8 @@ def noise_seed(source: str, seed: int, fingerprint: str) -> int:
     public. If the noise could be reproduced, every figure would be an equation for the records, and
     enough figures would determine them. So only a holder of the table can reproduce it.
     """
-    return seed if is_public(source) else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")
+    return (
+        seed
+        if is_public(source)
+        else int.from_bytes(hashlib.sha256(f"{seed} {fingerprint}".encode()).digest(), "little")
+    )

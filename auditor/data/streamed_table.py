@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from auditor.data.clean import Asked, numbers_of_pieces
-from auditor.data.columns.categorical_table import CategoricalTable, bins_between, check_size, edges_of
+from auditor.data.columns.categorical_table import (
+    CategoricalTable,
+    bins_between,
+    check_size,
+    edges_of,
+)
 from auditor.data.columns.category_rules import Categories
 from auditor.data.columns.checks import check_rows
 from auditor.data.columns.quantiles import quantiles
@@ -35,7 +40,12 @@ CSV_FACTOR = 32
 
 def is_large(pieces: Sequence[Piece], columns: int) -> bool:
     """Whether columns of any kind are too many to be read whole."""
-    sizes = (piece.rows * columns * CELL_BYTES if piece.rows >= 0 else (piece.stop - piece.place) * CSV_FACTOR for piece in pieces)
+    sizes = (
+        piece.rows * columns * CELL_BYTES
+        if piece.rows >= 0
+        else (piece.stop - piece.place) * CSV_FACTOR
+        for piece in pieces
+    )
     return sum(sizes) > streamed.HELD_BYTES
 
 
@@ -74,17 +84,29 @@ class Categorized:
             coders.append(Coder(self.findings.columns[name].domain(name, domain)))
         check_size([coder.attribute for coder in coders])
         columns = self.names if self.drop else tuple(coder.attribute.name for coder in coders)
-        return FileCodes(columns, tuple(coders), tuple(self.findings.pieces), tuple(self.findings.counts), self.drop)
+        return FileCodes(
+            columns,
+            tuple(coders),
+            tuple(self.findings.pieces),
+            tuple(self.findings.counts),
+            self.drop,
+        )
 
     def _bins(self, name: str, rule: Mapping[str, Any], table: Table) -> Coder:
         column = self.numeric.index(name)
         kind, argument = next(iter(rule.items()))
         if kind == "quantile":
-            edges = np.unique(quantiles(lambda: _values(table, column), table.rows, np.linspace(0, 1, argument + 1)))
+            edges = np.unique(
+                quantiles(
+                    lambda: _values(table, column), table.rows, np.linspace(0, 1, argument + 1)
+                )
+            )
         else:
             edges = edges_of(rule, float(table.scan.low[column]), float(table.scan.high[column]))
         fill = table.content.fill if isinstance(table.content, FileRows) else None
-        return Coder(bins_between(name, edges), edges, np.nan if fill is None else float(fill[column]))
+        return Coder(
+            bins_between(name, edges), edges, np.nan if fill is None else float(fill[column])
+        )
 
 
 def _values(table: Table, column: int) -> Iterator[Array]:
@@ -92,7 +114,9 @@ def _values(table: Table, column: int) -> Iterator[Array]:
         yield table.read(start, stop)[:, column]
 
 
-def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked: Asked, chosen: Categories) -> Categorized:
+def categorize(
+    pieces: Sequence[Piece], names: Sequence[str], given: bool, asked: Asked, chosen: Categories
+) -> Categorized:
     """Survey columns of files.
 
     Parameters
@@ -121,10 +145,14 @@ def categorize(pieces: Sequence[Piece], names: Sequence[str], given: bool, asked
             findings = survey(findings.pieces, kept, asked.rows, drop, chosen.domains)
         names = kept
     if drop and sum(findings.counts) < 2:
-        raise DataError(f"an audit needs at least 2 records; `missing: drop` leaves {counted(sum(findings.counts), 'record')}")
+        raise DataError(
+            f"an audit needs at least 2 records; `missing: drop` leaves {counted(sum(findings.counts), 'record')}"
+        )
     chosen.check_complete([name for name in chosen.domains if findings.columns[name].missing])
     numbers = [name for name in names if name not in chosen.beside]
-    numeric = tuple(name for name in numbers if name not in chosen.domains or findings.columns[name].varied)
+    numeric = tuple(
+        name for name in numbers if name not in chosen.domains or findings.columns[name].varied
+    )
     content: Array | FileRows = np.empty((sum(findings.counts), 0))
     if numeric:
         beside = tuple(name for name in names if name not in numeric)

@@ -129,7 +129,9 @@ class Table:
     @property
     def streamed(self) -> bool:
         """Whether the records stay in their file."""
-        return not isinstance(self.content, (np.ndarray, Promised)) or (self.categorical is not None and self.categorical.streamed)
+        return not isinstance(self.content, (np.ndarray, Promised)) or (
+            self.categorical is not None and self.categorical.streamed
+        )
 
     @property
     def records(self) -> NDArray[np.float64] | FileRows:
@@ -160,10 +162,18 @@ class Table:
         data, content = self.categorical, self.values[np.ix_(rows, columns)]
         seal(content)
         return replace(
-            self, attributes=tuple(self.attributes[j] for j in columns), content=content, scanned=None,
-            categorical=None if data is None else CategoricalTable(data.attributes, data.codes[rows]),
-            keys=None, cut=Cut(self, rows, columns), first_batch=None, population=None,
-        )  # fmt: skip
+            self,
+            attributes=tuple(self.attributes[j] for j in columns),
+            content=content,
+            scanned=None,
+            categorical=None
+            if data is None
+            else CategoricalTable(data.attributes, data.codes[rows]),
+            keys=None,
+            cut=Cut(self, rows, columns),
+            first_batch=None,
+            population=None,
+        )
 
     def cut_out(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the whole table's values restricted to this part.
@@ -172,7 +182,11 @@ class Table:
         """
         if self.cut is None:
             return values
-        return values[self.cut.rows] if values.ndim == 1 else values[np.ix_(self.cut.rows, self.cut.columns)]
+        return (
+            values[self.cut.rows]
+            if values.ndim == 1
+            else values[np.ix_(self.cut.rows, self.cut.columns)]
+        )
 
     def read(self, start: int, stop: int) -> NDArray[np.float64]:
         """Return rows ``start`` to ``stop`` (exclusive), shape (stop − start, N).
@@ -185,7 +199,10 @@ class Table:
     def shares(self, column: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a column's distinct values, ascending, and their shares."""
         blocks = row_blocks(self.rows, self.width)
-        found = [np.unique(self.read(start, stop)[:, column], return_counts=True) for start, stop in blocks]
+        found = [
+            np.unique(self.read(start, stop)[:, column], return_counts=True)
+            for start, stop in blocks
+        ]
         values, place = np.unique(np.concatenate([each for each, _ in found]), return_inverse=True)
         counts = np.bincount(place, np.concatenate([count for _, count in found]))
         return values, counts / self.rows
@@ -195,7 +212,9 @@ class Table:
         """Result of a pass over the records, before standardisation."""
         if isinstance(self.content, Promised):
             return self.content.table.scan
-        return self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
+        return (
+            self.scanned if self.scanned is not None else scan(self._reader, self.rows, self.width)
+        )
 
     @cached_property
     def resolution(self) -> Resolution:
@@ -204,7 +223,11 @@ class Table:
         In standard deviations for a standardised table.
         """
         found = resolution(self._unscaled, self.rows, self.width)
-        return replace(found, steps=found.steps / Scale.of(self.scan).std) if self.standardized else found
+        return (
+            replace(found, steps=found.steps / Scale.of(self.scan).std)
+            if self.standardized
+            else found
+        )
 
     def _unscaled(self) -> Iterator[NDArray[np.float64]]:
         """Yield the records block by block in their original units."""
@@ -217,7 +240,11 @@ class Table:
 
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the exact mean, (N,), and covariance with divisor n, (N, N)."""
-        mean, K = self.content.moments if isinstance(self.content, Promised) else (self.scan.mean, self.scan.covariance)
+        mean, K = (
+            self.content.moments
+            if isinstance(self.content, Promised)
+            else (self.scan.mean, self.scan.covariance)
+        )
         if not self.standardized:
             return mean, K
         std = np.sqrt(np.diag(K))
@@ -226,14 +253,23 @@ class Table:
     def head(self, rows: int) -> Table:
         """Return the first ``rows`` records as a table in memory."""
         return replace(
-            self, content=self.read(0, rows), categorical=None, scanned=None, standardized=False, keys=None, cut=None, first_batch=None,
+            self,
+            content=self.read(0, rows),
+            categorical=None,
+            scanned=None,
+            standardized=False,
+            keys=None,
+            cut=None,
+            first_batch=None,
             population=None,
         )
 
     def fingerprint(self) -> str:
         """Return a SHA-256 over names, shape and values."""
         shape = (self.rows, self.width)
-        digest = hashlib.sha256(repr((self.attributes, shape, self.standardized, self.scan.digest)).encode())
+        digest = hashlib.sha256(
+            repr((self.attributes, shape, self.standardized, self.scan.digest)).encode()
+        )
         if self.categorical is not None:
             digest.update(self.categorical.fingerprint().encode())
         if self.keys is not None:

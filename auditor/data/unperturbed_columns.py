@@ -39,14 +39,24 @@ class Kept(InStep):
         ``data`` is no file, or lacks a column.
     """
 
-    def __init__(self, data: str, columns: Sequence[str], rows: int | None = None, blanks: InStep | None = None) -> None:
+    def __init__(
+        self,
+        data: str,
+        columns: Sequence[str],
+        rows: int | None = None,
+        blanks: InStep | None = None,
+    ) -> None:
         names = column_names(data)
         for column in columns:
             if column not in names:
-                raise DataError(f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}")
+                raise DataError(
+                    f"{quoted(Path(data).name)} has no column {quoted(column)} to keep{nearest(column, names)}"
+                )
         self.columns = list(columns)
         frames = first(frames_as_written(_files(data), self.columns), rows)
-        super().__init__(frames if blanks is None else complete(frames, blanks), "the columns to keep")
+        super().__init__(
+            frames if blanks is None else complete(frames, blanks), "the columns to keep"
+        )
 
 
 def column_names(data: str) -> list[str]:

@@ -5,14 +5,16 @@
 | the least that copies leave possible | every attack that was told no true values | the cell's error bar, and chance |
 | what a theorem says an attack's error is at least, and at most | that attack | rounding alone: it is sure |
 
-The first holds on average over tables drawn from the declared law. In one table of n records even the best attack's mean squared error,
-of errors that are normal, has a standard error of √(2/n) of itself; so much is added to the cell's own, which is of the noise alone.
+The first holds on average over tables drawn from the declared law. In one table of n records even
+the best attack's mean squared error, of errors that are normal, has a standard error of √(2/n) of
+itself; so much is added to the cell's own, which is of the noise alone.
 
-Who was told true values of some attributes, or which values the table has (the table's distribution, which ``perfect`` knowledge gives to
-those who ask for it), knows more than copies tell, and is left out: of 200 records under weak noise such an attack errs by a third.
+Who was told true values of some attributes, or which values the table has (the table's
+distribution, which ``perfect`` knowledge gives to those who ask for it), knows more than copies
+tell, and is left out: of 200 records under weak noise such an attack errs by a third.
 
-A cell below its bound says that somebody sees more than records of the declared law through noise of the stated one: that copies, or
-records, are not what is said of them.
+A cell below its bound says that somebody sees more than records of the declared law through noise
+of the stated one: that copies, or records, are not what is said of them.
 """
 
 from __future__ import annotations
@@ -44,14 +46,26 @@ class AboveBound(Expectation):
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell that has a bound."""
-        bounds = {_key(group[0]): pooled(group)[0] for metric in (FLOOR, CEILING) for group in
-                  cells(r for r in evidence.measurements if r.metric == metric and r.status == "ok").values()}  # fmt: skip
+        bounds = {
+            _key(group[0]): pooled(group)[0]
+            for metric in (FLOOR, CEILING)
+            for group in cells(
+                r for r in evidence.measurements if r.metric == metric and r.status == "ok"
+            ).values()
+        }
         rows = {(str(release.sweep), release.scheme): release.rows for release in evidence.releases}
-        told = {(str(release.sweep), release.scheme, *who) for release in evidence.releases for who in release.facts.get("told", ())}
+        told = {
+            (str(release.sweep), release.scheme, *who)
+            for release in evidence.releases
+            for who in release.facts.get("told", ())
+        }
         found = list[Side]()
         for group in measured(evidence, self.parameters, ERROR):
             first, where = group[0], (str(group[0].sweep), group[0].scheme)
-            copies_alone = not in_clear(first.knowledge) and (*where, first.attack, first.knowledge) not in told
+            copies_alone = (
+                not in_clear(first.knowledge)
+                and (*where, first.attack, first.knowledge) not in told
+            )
             found += _sides(group, bounds, rows[where], copies_alone)
         return _judged(found)
 
@@ -76,14 +90,24 @@ class Side(NamedTuple):
         return self.slack < Z_95 * self.error and Z_95 * self.error > COARSE * self.bound + ROUNDING
 
 
-def _sides(cell: Sequence[Measurement], bounds: dict[tuple[object, ...], float], rows: int, copies_alone: bool) -> list[Side]:
+def _sides(
+    cell: Sequence[Measurement],
+    bounds: dict[tuple[object, ...], float],
+    rows: int,
+    copies_alone: bool,
+) -> list[Side]:
     """Return a cell beside each of its bounds; ``copies_alone``: whether its attack was told no true values."""
     first, found = cell[0], list[Side]()
     floor = bounds.get(_key(first._replace(metric=FLOOR, attack=None, knowledge=None)))
     if floor is not None and copies_alone:
         error = math.hypot(uncertainty(cell), floor * math.sqrt(2.0 / rows))
-        found.append(Side(cell, floor, 1.0, error, "from copies alone no attack can leave less than"))
-    for metric, sign, what in ((FLOOR, 1.0, "a theorem says at least"), (CEILING, -1.0, "a theorem says at most")):
+        found.append(
+            Side(cell, floor, 1.0, error, "from copies alone no attack can leave less than")
+        )
+    for metric, sign, what in (
+        (FLOOR, 1.0, "a theorem says at least"),
+        (CEILING, -1.0, "a theorem says at most"),
+    ):
         bound = bounds.get(_key(first._replace(metric=metric)))
         if bound is not None:
             found.append(Side(cell, bound, sign, 0.0, what))
@@ -100,14 +124,21 @@ def _judged(found: Sequence[Side]) -> Judgement:
     p = holm([one_sided(side.slack, -ROUNDING, side.error) for side in found])
     wrong = sum(each <= LEVEL for each in p)
     coarse = [side for side in found if side.coarse]
-    place = min(range(len(found)), key=lambda k: (p[k], found[k].slack / (found[k].error or ROUNDING)))
+    place = min(
+        range(len(found)), key=lambda k: (p[k], found[k].slack / (found[k].error or ROUNDING))
+    )
     side = found[place]
     value, bound = pooled(side.cell)[0], side.bound
     bar = f" ± {Z_95 * side.error:.2g}" if side.error else ""
     where = f"{value:.4g}{bar} where {side.what} {bound:.4g} ({measured_at(side.cell[0])})"
     counted = f"{len(found)} {'bound' if len(found) == 1 else 'bounds'} on errors"
     if wrong:
-        return Judgement("fails", f"{wrong} of {counted} {'is' if wrong == 1 else 'are'} broken; the worst: {where}", value, bound)
+        return Judgement(
+            "fails",
+            f"{wrong} of {counted} {'is' if wrong == 1 else 'are'} broken; the worst: {where}",
+            value,
+            bound,
+        )
     if coarse:
         why = f"{len(coarse)} of {counted} are of cells measured too coarsely to tell; add rows or replicates"
         return Judgement("undecided", why, value, bound)

@@ -24,7 +24,9 @@ class Filter(PluginParameters):
 
     scheme: Names | None = Field(None, description="scheme ids")
     attack: Names | None = Field(None, description="attack ids")
-    knowledge: Any = Field(None, description="a state of knowledge, its label or its name, or a list of them")
+    knowledge: Any = Field(
+        None, description="a state of knowledge, its label or its name, or a list of them"
+    )
     coalition: Any = Field(None, description="all, singles, pairs, prefixes, [1, 3] or {first: m}")
     attribute: Names | None = Field(None, description="columns; '*' is all together, the default")
     sweep: dict[str, Any] | None = Field(None, description="values of swept paths")
@@ -60,7 +62,12 @@ class Expectation(Plugin):
         if not isinstance(judged, Judgement) or type(judged.why) is not str:
             raise PluginError("the expectation returned no judgement with a reason")
         return ExpectationRecord(
-            expectation=name, where=where, status=judged.status, observed=judged.observed, bound=judged.bound, why=judged.why
+            expectation=name,
+            where=where,
+            status=judged.status,
+            observed=judged.observed,
+            bound=judged.bound,
+            why=judged.why,
         )
 
 
@@ -103,7 +110,11 @@ Selector = Callable[[Measurement], bool]
 
 
 def selector(
-    filters: Any, metric: str | None, copies: dict[tuple[str, str], int], pooled_only: bool = False, each_attribute: bool = False
+    filters: Any,
+    metric: str | None,
+    copies: dict[tuple[str, str], int],
+    pooled_only: bool = False,
+    each_attribute: bool = False,
 ) -> Selector:
     """Return the predicate that a filter stands for.
 
@@ -121,7 +132,9 @@ def selector(
         Every attribute beside all together, unless the filter names attributes itself.
     """
     coalition = None if filters.coalition is None else parse_coalitions(filters.coalition)
-    knowledge = None if filters.knowledge is None else [str(item) for item in listed(filters.knowledge)]
+    knowledge = (
+        None if filters.knowledge is None else [str(item) for item in listed(filters.knowledge)]
+    )
     attributes = listed(filters.attribute) or (None if each_attribute else ["*"])
 
     def selected(record: Measurement) -> bool:
@@ -131,29 +144,44 @@ def selector(
             and _among(record.scheme, filters.scheme)
             and _among(record.attack, filters.attack)
             and (knowledge is None or _knows(record.knowledge, knowledge))
-            and (filters.sweep is None or all(record.sweep.get(path) == value for path, value in filters.sweep.items()))
+            and (
+                filters.sweep is None
+                or all(record.sweep.get(path) == value for path, value in filters.sweep.items())
+            )
             and _coalition_matches(record, coalition, copies, pooled_only)
         )
 
     return selected
 
 
-def measured(evidence: Evidence, filters: Filter, metric: str, pooled_only: bool = False) -> list[list[Measurement]]:
+def measured(
+    evidence: Evidence, filters: Filter, metric: str, pooled_only: bool = False
+) -> list[list[Measurement]]:
     """Return the cells that a filter selects and that were measured, each the records of its replicates; as for ``selector``."""
     selected = selector(filters, metric, copies_released(evidence), pooled_only)
-    return list(cells(record for record in evidence.measurements if selected(record) and record.status == "ok").values())
+    return list(
+        cells(
+            record for record in evidence.measurements if selected(record) and record.status == "ok"
+        ).values()
+    )
 
 
 def covers(filters: Any, scheme: str, point: Mapping[str, Any]) -> bool:
     """Return whether a filter by ``scheme`` and ``sweep`` covers the releases of a scheme at a sweep point; without such fields it does."""
     sweep = getattr(filters, "sweep", None) or {}
-    return _among(scheme, getattr(filters, "scheme", None)) and all(point.get(path) == value for path, value in sweep.items())
+    return _among(scheme, getattr(filters, "scheme", None)) and all(
+        point.get(path) == value for path, value in sweep.items()
+    )
 
 
-def _coalition_matches(record: Measurement, coalition: Any, copies: dict[tuple[str, str], int], pooled_only: bool) -> bool:
+def _coalition_matches(
+    record: Measurement, coalition: Any, copies: dict[tuple[str, str], int], pooled_only: bool
+) -> bool:
     if coalition is None:
         return len(record.coalition) > 1 or not pooled_only
-    return bool(coalition.matches(record.coalition, copies.get((str(record.sweep), record.scheme), 0)))
+    return bool(
+        coalition.matches(record.coalition, copies.get((str(record.sweep), record.scheme), 0))
+    )
 
 
 def copies_released(evidence: Evidence) -> dict[tuple[str, str], int]:

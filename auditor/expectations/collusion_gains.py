@@ -1,9 +1,10 @@
 """The gains that a claim of no collusion gain is tested by: of attacks, of measured noise, and of the best attack there can be.
 
-A gain is the share of its best copy's error that a coalition takes off. Each comes with an error bar of its own kind, so each knows
-its own test against a margin, and how many rows would settle it.
+A gain is the share of its best copy's error that a coalition takes off. Each comes with an error
+bar of its own kind, so each knows its own test against a margin, and how many rows would settle it.
 
-Sources: two one-sided tests (Schuirmann 1987); shares of noise by their exact law (``auditor.numerics.statistics.share_tests``).
+Sources: two one-sided tests (Schuirmann 1987); shares of noise by their exact law
+(``auditor.numerics.statistics.share_tests``).
 """
 
 from __future__ import annotations
@@ -14,9 +15,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from auditor.numerics.statistics import Z_95, observations_needed, one_sided, quantile, rows_needed, share_tests
-from auditor.results.evidence import ROW_REDRAWS, InsiderGain, MatchingGain, NoiseGain, PairedGain, Pooling, ReleaseEvidence, averaged
-from auditor.results.records import FEWEST_REPLICATES, Measurement, cells, describe, grouped, pooled, uncertainty
+from auditor.numerics.statistics import (
+    Z_95,
+    observations_needed,
+    one_sided,
+    quantile,
+    rows_needed,
+    share_tests,
+)
+from auditor.results.evidence import (
+    ROW_REDRAWS,
+    InsiderGain,
+    MatchingGain,
+    NoiseGain,
+    PairedGain,
+    Pooling,
+    ReleaseEvidence,
+    averaged,
+)
+from auditor.results.records import (
+    FEWEST_REPLICATES,
+    Measurement,
+    cells,
+    describe,
+    grouped,
+    pooled,
+    uncertainty,
+)
 from auditor.types import Coalition
 
 POWER = 0.8
@@ -43,21 +68,26 @@ class Gain(NamedTuple):
     degrees: float
     rows: int
     guard: bool = False
-    """Whether it can only refute: the best linear attack where the noise itself can be measured, which is the finer test."""
+    """Whether it can only refute: the best linear attack where the noise itself can be measured,
+    which is the finer test."""
     noise: tuple[NoiseGain, ...] = ()
     """Measured shares of noise taken off, one a replicate; they are tested exactly."""
     matching: tuple[MatchingGain, ...] = ()
-    """What records that look alike say: all that may decide must show no gain, and any one may refute."""
+    """What records that look alike say: all that may decide must show no gain, and any one may
+    refute."""
     estimated: bool = False
-    """Whether it is of the best linear attack or of the insider learner, which are fitted to the originals."""
+    """Whether it is of the best linear attack or of the insider learner, which are fitted to the
+    originals."""
     insider: InsiderGain | None = None
     """Gains of the insider learner, all attributes together."""
     flattered: float = 0.0
-    """By how much the gain may be too large, of an attack whose law was learnt from the very copies: so much of it refutes nothing."""
+    """By how much the gain may be too large, of an attack whose law was learnt from the very
+    copies: so much of it refutes nothing."""
     from_files: bool = False
     """Whether the copies come from files: of these there is one release, and no law is proof."""
     covered: bool = True
-    """Whether the claim speaks of these very copies, and not only of some of them: else the gain refutes nothing."""
+    """Whether the claim speaks of these very copies, and not only of some of them: else the gain
+    refutes nothing."""
 
     def p_values(self, margin: float) -> tuple[float, float]:
         """Return p-values against «the gain is at least the margin» and «the gain is at most the margin»."""
@@ -66,23 +96,36 @@ class Gain(NamedTuple):
         if self.matching:
             return matching_tests(self.matching, margin)
         if self.insider:
-            tests = [self.insider.p_values(place, margin) for place in range(len(self.insider.gain))]
+            tests = [
+                self.insider.p_values(place, margin) for place in range(len(self.insider.gain))
+            ]
             above = min(1.0, len(tests) * min(above for _, above in tests)) if self.covered else 1.0
             return 0.0 if self.guard else max(below for below, _ in tests), above
         above = one_sided(self.flattered - self.gain, -margin, self.std_error, self.degrees)
-        return 0.0 if self.guard else one_sided(self.gain, margin, self.std_error, self.degrees), above
+        return 0.0 if self.guard else one_sided(
+            self.gain, margin, self.std_error, self.degrees
+        ), above
 
     def rows_to_decide(self, margin: float, level: float) -> int | None:
         """Return how many rows would rule the margin out, if there is no gain."""
         if self.noise:
             regressors = sum(part.regressors for part in self.noise)
             observations = sum(part.observations for part in self.noise)
-            return math.ceil(self.rows * observations_needed(regressors, margin, level, POWER) / observations)
+            return math.ceil(
+                self.rows * observations_needed(regressors, margin, level, POWER) / observations
+            )
         if self.matching:
             blind = max(one.blind for one in deciding(self.matching))
-            # half the margin for either; the share of records like no other falls as fast as their number grows
+            # half the margin for either; the share of records like no other falls as fast as their
+            # number grows
             distinct = math.ceil(2.0 * self.rows * blind / margin)
-            return max(distinct, rows_needed(self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)) or 0)
+            return max(
+                distinct,
+                rows_needed(
+                    self.rows, self.std_error, margin / 2.0, quantile(1 - level) + quantile(POWER)
+                )
+                or 0,
+            )
         distance = math.sqrt(margin) if self.insider else margin
         error = max(self.insider.std_error) if self.insider else self.std_error
         return rows_needed(self.rows, error, distance, quantile(1 - level) + quantile(POWER))
@@ -91,7 +134,10 @@ class Gain(NamedTuple):
     def beyond(self) -> float:
         """Gain that is ruled out, with 97.5 % confidence."""
         if self.insider:
-            return max((max(r, 0.0) + Z_95 * e) ** 2 for r, e in zip(self.insider.correlation, self.insider.std_error, strict=True))
+            return max(
+                (max(r, 0.0) + Z_95 * e) ** 2
+                for r, e in zip(self.insider.correlation, self.insider.std_error, strict=True)
+            )
         return max(self.gain, 0.0) + Z_95 * self.std_error
 
     @property
@@ -105,16 +151,24 @@ class Gain(NamedTuple):
         return math.isfinite(self.gain) and not math.isnan(self.std_error)
 
 
-DEGREES = {"closed-form": math.inf, "redraws": ROW_REDRAWS - 1, "jackknife": 31, "replicates-needed": math.inf}
+DEGREES = {
+    "closed-form": math.inf,
+    "redraws": ROW_REDRAWS - 1,
+    "jackknife": 31,
+    "replicates-needed": math.inf,
+}
 """Degrees of freedom by where an error bar comes from; at least, for redraws."""
 
 
 def averaged_pairs(paired: Sequence[PairedGain]) -> tuple[float, float, float]:
     """Return mean, standard error and degrees of freedom of the same gain in several replicates.
 
-    By each one's own error or, where one release does not tell, by the spread between replicates; infinite when they are too few for that.
+    By each one's own error or, where one release does not tell, by the spread between replicates;
+    infinite when they are too few for that.
     """
-    gains, errors, degrees = (np.array(part, dtype=np.float64) for part in zip(*paired, strict=True))
+    gains, errors, degrees = (
+        np.array(part, dtype=np.float64) for part in zip(*paired, strict=True)
+    )
     R = gains.size
     if not np.isnan(errors).any():
         return float(gains.mean()), float(np.sqrt((errors**2).sum())) / R, float(degrees.sum())
@@ -131,17 +185,25 @@ def deciding(matching: Sequence[MatchingGain]) -> list[MatchingGain]:
 def matching_tests(matching: Sequence[MatchingGain], margin: float) -> tuple[float, float]:
     """Return p-values against «some gain is at least the margin» and «every gain is at most the margin».
 
-    The first is the largest of those looks that may decide, records like no other counted as given away (an intersection of claims needs
-    no correction); the second Bonferroni's over all of them.
+    The first is the largest of those looks that may decide, records like no other counted as given
+    away (an intersection of claims needs no correction); the second Bonferroni's over all of them.
     """
-    below = [one_sided(one.gain + one.blind, margin, one.std_error, one.degrees) for one in matching if not one.guard]
+    below = [
+        one_sided(one.gain + one.blind, margin, one.std_error, one.degrees)
+        for one in matching
+        if not one.guard
+    ]
     above = [one_sided(-one.gain, -margin, one.std_error, one.degrees) for one in matching]
     return max(below, default=1.0), min(1.0, len(above) * min(above))
 
 
-def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]) -> Iterator[Gain]:
+def attack_gains(
+    records: Sequence[Measurement], releases: Iterable[ReleaseEvidence]
+) -> Iterator[Gain]:
     """Gains over the copy with least noise by law, replicates pooled; over the best measured one where there is no law."""
-    by_place = {(str(release.sweep), release.scheme, release.replicate): release for release in releases}
+    by_place = {
+        (str(release.sweep), release.scheme, release.replicate): release for release in releases
+    }
     for group in cells(records).values():
         first = group[0]
         cell = (first.knowledge or "", first.attack or "", first.coalition, first.attribute)
@@ -149,16 +211,36 @@ def attack_gains(records: Sequence[Measurement], releases: Iterable[ReleaseEvide
         paired = [release.paired[cell] for release in here if cell in release.paired]
         rows = sum(release.rows for release in here)
         who = f"{first.attack} ({first.knowledge}, {first.attribute}) on {first.scheme}"
-        mean, error, degrees = averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
-        flattered, from_files = max(release.facts.get("fitted", 0.0) for release in here), any(release.from_files for release in here)
-        yield Gain(who, first.coalition, mean, error, degrees, rows, flattered=flattered, from_files=from_files)
+        mean, error, degrees = (
+            averaged_pairs(paired) if len(paired) == len(group) else unpaired(group)
+        )
+        flattered, from_files = (
+            max(release.facts.get("fitted", 0.0) for release in here),
+            any(release.from_files for release in here),
+        )
+        yield Gain(
+            who,
+            first.coalition,
+            mean,
+            error,
+            degrees,
+            rows,
+            flattered=flattered,
+            from_files=from_files,
+        )
 
 
 def unpaired(group: Sequence[Measurement]) -> tuple[float, float, float]:
     """Return mean, standard error and degrees of freedom of one cell's gains as they were measured."""
     mean, pooled_error = pooled(group)
     bar = group[0].error_bar
-    error = uncertainty(group) if bar == "replicates-needed" else math.nan if pooled_error is None else pooled_error
+    error = (
+        uncertainty(group)
+        if bar == "replicates-needed"
+        else math.nan
+        if pooled_error is None
+        else pooled_error
+    )
     return mean, error, DEGREES.get(bar, len(group) - 1)
 
 
@@ -173,13 +255,16 @@ def noise_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
             # What chance alone takes off is no gain.
             gain = share - regressors / observations
             error = math.sqrt(2.0 * regressors + 4.0 * observations * max(gain, 0.0)) / observations
-            yield Gain(f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise)
+            yield Gain(
+                f"the noise drawn in {scheme}", coalition, gain, error, math.inf, rows, noise=noise
+            )
 
 
 def best_linear_gains(pooling: Iterable[PooledCopies]) -> Iterator[Gain]:
     """Gains of the best linear attack; replicates are separate noise, so their evidence is averaged.
 
-    They are a guard where the noise is measured, which is finer, and where the insider learner is, which is linear at first.
+    They are a guard where the noise is measured, which is finer, and where the insider learner is,
+    which is linear at first.
     """
     for scheme, coalition, parts, rows in together(pooling):
         who = f"the best linear attack, learnt from the originals, on {scheme}"
@@ -198,17 +283,37 @@ def insider_gains(pooling: Sequence[PooledCopies]) -> Iterator[Gain]:
     for copies in pooling:
         found, guard = copies.pooling.insider, copies.pooling.proof
         cell = copies.point, copies.scheme, copies.coalition if found is None else found.copies
-        if not copies.pooling.gain or copies.replicate > 1 or cell in seen or (guard and found is None):
+        if (
+            not copies.pooling.gain
+            or copies.replicate > 1
+            or cell in seen
+            or (guard and found is None)
+        ):
             continue
         seen.add(cell)
         who = f"the insider learner, fitted to the originals, on {copies.scheme}"
         if found is None:
-            yield Gain(who, cell[2], math.nan, math.nan, math.inf, copies.rows, guard, estimated=True)
+            yield Gain(
+                who, cell[2], math.nan, math.nan, math.inf, copies.rows, guard, estimated=True
+            )
         else:
-            reach = [max(r, 0.0) + e for r, e in zip(found.correlation, found.std_error, strict=True)]
+            reach = [
+                max(r, 0.0) + e for r, e in zip(found.correlation, found.std_error, strict=True)
+            ]
             largest = reach.index(max(reach))
             gain, error = found.gain[largest], reach[largest] ** 2 - found.gain[largest]
-            yield Gain(who, cell[2], gain, error, math.inf, found.rows, guard, estimated=True, insider=found, covered=cell in named)
+            yield Gain(
+                who,
+                cell[2],
+                gain,
+                error,
+                math.inf,
+                found.rows,
+                guard,
+                estimated=True,
+                insider=found,
+                covered=cell in named,
+            )
 
 
 def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]:
@@ -217,14 +322,28 @@ def best_gains(pooling: Iterable[PooledCopies], margin: float) -> Iterator[Gain]
         if same := grouped(((one.how, one.copies), one) for part in parts for one in part.matching):
             matching = tuple(averaged(group) for group in same.values())
             surest = max(matching, key=lambda one: one.gain - 3.0 * one.std_error)
-            largest = max(deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error)
+            largest = max(
+                deciding(matching), key=lambda one: one.gain + one.blind + 2.0 * one.std_error
+            )
             reported = surest if surest.gain - 3.0 * surest.std_error > margin else largest
             who = f"the best attack of any kind, learnt from the originals, on {scheme}"
-            yield Gain(who, coalition, reported.gain, reported.std_error, reported.degrees, rows, matching=matching)
+            yield Gain(
+                who,
+                coalition,
+                reported.gain,
+                reported.std_error,
+                reported.degrees,
+                rows,
+                matching=matching,
+            )
 
 
-def together(pooling: Iterable[PooledCopies]) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
+def together(
+    pooling: Iterable[PooledCopies],
+) -> Iterator[tuple[str, Coalition, list[Pooling], int]]:
     """Yield scheme, coalition, what pooling buys it in every replicate, and rows in all, for each sweep point."""
-    groups = grouped(((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling)
+    groups = grouped(
+        ((copies.point, copies.scheme, copies.coalition), copies) for copies in pooling
+    )
     for (_, scheme, coalition), parts in groups.items():
         yield scheme, coalition, [part.pooling for part in parts], sum(part.rows for part in parts)

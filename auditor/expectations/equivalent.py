@@ -1,10 +1,11 @@
 """Two schemes are equally good at equal levels, within a margin: two one-sided tests (TOST).
 
-«Not significantly different» is no evidence of being the same: with little data nothing differs. Here the *difference* must be shown to
-lie within ± margin: both «it is at least +margin» and «it is at most −margin» are rejected at 5 %. Every level must pass, and since all
-must, none needs a correction for their number (intersection–union). A refutation, which one level suffices for, is held to 5 % in all
-(Holm). Differences are paired by replicate, which shares the folds; with fewer than five replicates the figures' own errors are used, as if
-the two were independent.
+«Not significantly different» is no evidence of being the same: with little data nothing differs.
+Here the *difference* must be shown to lie within ± margin: both «it is at least +margin» and «it is
+at most −margin» are rejected at 5 %. Every level must pass, and since all must, none needs a
+correction for their number (intersection–union). A refutation, which one level suffices for, is
+held to 5 % in all (Holm). Differences are paired by replicate, which shares the folds; with fewer
+than five replicates the figures' own errors are used, as if the two were independent.
 """
 
 from __future__ import annotations
@@ -40,26 +41,45 @@ class Equivalent(Expectation):
 
         schemes: list[str] = Field(description="ids of the two schemes", min_length=2, max_length=2)
         metric: str = Field(description="metric to compare")
-        margin: float = Field(gt=0, description="largest difference that counts as none, in the metric's unit")
-        together: bool = Field(False, description="test the mean over all levels, and not each level by itself")
+        margin: float = Field(
+            gt=0, description="largest difference that counts as none, in the metric's unit"
+        )
+        together: bool = Field(
+            False, description="test the mean over all levels, and not each level by itself"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every pair of cells at equal levels."""
         p = self.parameters
         groups = measured(evidence, p, p.metric)
-        first, second = ({_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes)
+        first, second = (
+            {_rest(g[0]): g for g in groups if g[0].scheme == name} for name in p.schemes
+        )
         pairs = [(first[key], second[key]) for key in first if key in second]
         if not pairs:
-            return Judgement("undecided", f"no level of {p.metric} was measured under both schemes", None, p.margin)
-        found = [_all_together(pairs)] if p.together else [_difference(*pair, p.margin) for pair in pairs]
+            return Judgement(
+                "undecided",
+                f"no level of {p.metric} was measured under both schemes",
+                None,
+                p.margin,
+            )
+        found = (
+            [_all_together(pairs)]
+            if p.together
+            else [_difference(*pair, p.margin) for pair in pairs]
+        )
         return judge_differences(found, [_level(pair[0][0]) for pair in pairs], p.margin, p.metric)
 
 
-def judge_differences(found: Sequence[tuple[float, float, float]], levels: Sequence[str], margin: float, metric: str) -> Judgement:
+def judge_differences(
+    found: Sequence[tuple[float, float, float]], levels: Sequence[str], margin: float, metric: str
+) -> Judgement:
     """Return the verdict on differences, each with its standard error and degrees of freedom (NaN error: none known)."""
     if any(math.isnan(error) for _, error, _ in found):
         return Judgement("undecided", f"{metric} has no error bar; add replicates", None, margin)
-    inside = [max(one_sided(d, margin, se, df), one_sided(-d, margin, se, df)) for d, se, df in found]
+    inside = [
+        max(one_sided(d, margin, se, df), one_sided(-d, margin, se, df)) for d, se, df in found
+    ]
     outside = holm([one_sided(margin, abs(d), se, df) for d, se, df in found])
     place = int(np.argmax(inside))
     difference, error, degrees = found[place]
@@ -67,12 +87,26 @@ def judge_differences(found: Sequence[tuple[float, float, float]], levels: Seque
     most = f"largest: {difference:+.3g} ± {quantile(1 - LEVEL, degrees) * error:.2g} {where}, margin ± {margin:g}"
     if min(outside) <= LEVEL:
         worst = int(np.argmin(outside))
-        return Judgement("fails", f"{metric} differs by {found[worst][0]:+.3g}, more than the margin ± {margin:g}", found[worst][0], margin)
+        return Judgement(
+            "fails",
+            f"{metric} differs by {found[worst][0]:+.3g}, more than the margin ± {margin:g}",
+            found[worst][0],
+            margin,
+        )
     if max(inside) <= LEVEL:
-        return Judgement("holds", f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {most}", difference, margin)
+        return Judgement(
+            "holds",
+            f"{len(found)} of {len(found)} differences of {metric} lie within the margin; {most}",
+            difference,
+            margin,
+        )
     short = sum(q > LEVEL for q in inside)
-    return Judgement("undecided", f"{short} of {len(found)} differences are not shown to lie within; {most}{_more(found[place], margin)}",
-                     difference, margin)  # fmt: skip
+    return Judgement(
+        "undecided",
+        f"{short} of {len(found)} differences are not shown to lie within; {most}{_more(found[place], margin)}",
+        difference,
+        margin,
+    )
 
 
 def _more(found: tuple[float, float, float], margin: float) -> str:
@@ -87,20 +121,40 @@ def _more(found: tuple[float, float, float], margin: float) -> str:
 
 def _rest(record: Measurement) -> tuple[Any, ...]:
     """Everything of a cell but its scheme."""
-    return (str(record.sweep), record.knowledge, record.attack, record.coalition, record.levels, record.attribute)
+    return (
+        str(record.sweep),
+        record.knowledge,
+        record.attack,
+        record.coalition,
+        record.levels,
+        record.attribute,
+    )
 
 
 def _level(record: Measurement) -> str:
-    return ", ".join(f"{level:g}" for level in record.levels) or f"of copies {describe(record.coalition)}"
+    return (
+        ", ".join(f"{level:g}" for level in record.levels)
+        or f"of copies {describe(record.coalition)}"
+    )
 
 
-def _paired(first: Sequence[Measurement], second: Sequence[Measurement]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _paired(
+    first: Sequence[Measurement], second: Sequence[Measurement]
+) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return differences by replicate, of the replicates that both have."""
-    ours, theirs = ({record.replicate: record.value for record in group if record.value is not None} for group in (first, second))
-    return np.array([value - theirs[replicate] for replicate, value in ours.items() if replicate in theirs], dtype=np.float64)
+    ours, theirs = (
+        {record.replicate: record.value for record in group if record.value is not None}
+        for group in (first, second)
+    )
+    return np.array(
+        [value - theirs[replicate] for replicate, value in ours.items() if replicate in theirs],
+        dtype=np.float64,
+    )
 
 
-def _difference(first: Sequence[Measurement], second: Sequence[Measurement], margin: float) -> tuple[float, float, float]:
+def _difference(
+    first: Sequence[Measurement], second: Sequence[Measurement], margin: float
+) -> tuple[float, float, float]:
     differences = _paired(first, second)
     if len(differences) >= FEWEST_REPLICATES:
         return _mean_of(differences)
@@ -113,7 +167,9 @@ def _difference(first: Sequence[Measurement], second: Sequence[Measurement], mar
     return float(differences.mean()), spread, math.inf
 
 
-def _all_together(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]]) -> tuple[float, float, float]:
+def _all_together(
+    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]],
+) -> tuple[float, float, float]:
     """A replicate's mean difference over levels: copies of one release depend on each other, replicates do not."""
     by_level = [_paired(*pair) for pair in pairs]
     count = min(len(differences) for differences in by_level)

@@ -1,19 +1,24 @@
 """How much stays unknown: a bound on what the strongest adversary knows of the worst attribute, from whatever copies it may hold.
 
-``unknown`` is the normalized error of one attribute, the share of its variance that a reconstruction leaves; 1 less what is exposed. It
-is bounded in every attribute, for every attack and coalition measured (or those that the filter names): a mean over attributes would hide
-the one that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those are nobody's work.
+``unknown`` is the normalized error of one attribute, the share of its variance that a
+reconstruction leaves; 1 less what is exposed. It is bounded in every attribute, for every attack
+and coalition measured (or those that the filter names): a mean over attributes would hide the one
+that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those
+are nobody's work.
 
-Of classes of records ``unknown`` is also the share of sensitive values that no attack claims rightly, beyond what naming them by their
-shares in the table is right of: who names a class's commonest value is right for most and far off for the others, so that a squared error
-alone would acquit it; and where nearly all have one value, being right is no news.
+Of classes of records ``unknown`` is also the share of sensitive values that no attack claims
+rightly, beyond what naming them by their shares in the table is right of: who names a class's
+commonest value is right for most and far off for the others, so that a squared error alone would
+acquit it; and where nearly all have one value, being right is no news.
 
-Of copies that nobody states a law of it is the share of values that no copy shows as they are, too: a few large ones make most of a
-long tail's variance. Where records stand as they were among others that are perturbed a bound is not met, and undecided: whoever knows
-which they are knows these. Of several columns of categories it is the doubt left of the value that is given away most, too.
+Of copies that nobody states a law of it is the share of values that no copy shows as they are, too:
+a few large ones make most of a long tail's variance. Where records stand as they were among others
+that are perturbed a bound is not met, and undecided: whoever knows which they are knows these. Of
+several columns of categories it is the doubt left of the value that is given away most, too.
 
-It holds against the attacks that were tried, and says how many these are; no figure bounds what another attack would do. Of copies from
-files that lack records, cells or columns the rest is audited; a lower bound is undecided where what was left out is less perturbed.
+It holds against the attacks that were tried, and says how many these are; no figure bounds what
+another attack would do. Of copies from files that lack records, cells or columns the rest is
+audited; a lower bound is undecided where what was left out is less perturbed.
 """
 
 from __future__ import annotations
@@ -38,7 +43,9 @@ class Unknown(PluginParameters):
     """Bounds on the share of an attribute's variance that stays unknown."""
 
     at_least: float | None = Field(None, ge=0, description="smallest share allowed: 0.5 is half")
-    at_most: float | None = Field(None, ge=0, description="largest share allowed, for what a scenario expects to break")
+    at_most: float | None = Field(
+        None, ge=0, description="largest share allowed, for what a scenario expects to break"
+    )
 
     @model_validator(mode="after")
     def _some_bound(self) -> Unknown:
@@ -60,24 +67,46 @@ class Exposure(Expectation):
     class Parameters(Filter):
         """The bound, and the filter; without `attribute` every attribute by itself."""
 
-        unknown: Unknown = Field(description="{at-least: share} of an attribute's variance that stays unknown")
+        unknown: Unknown = Field(
+            description="{at-least: share} of an attribute's variance that stays unknown"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every attribute, attack and coalition that the filter selects."""
-        found, asked = shares_unknown(evidence.measurements, self.parameters, copies_released(evidence)), self.parameters.unknown
+        found, asked = (
+            shares_unknown(evidence.measurements, self.parameters, copies_released(evidence)),
+            self.parameters.unknown,
+        )
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
-            return Judgement("undecided", "no attack that the filter admits gave an error of an attribute", None, bound)
-        judged = judge_bounds(list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown")
+            return Judgement(
+                "undecided",
+                "no attack that the filter admits gave an error of an attribute",
+                None,
+                bound,
+            )
+        judged = judge_bounds(
+            list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown"
+        )
         attacks = len({record.attack for record in found if record.attack})
-        why, barer = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried", _barer(evidence, found)
-        explained = [record for record in found if record.reason and record.value is not None and record.value < (asked.at_least or 0.0)]
+        why, barer = (
+            f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried",
+            _barer(evidence, found),
+        )
+        explained = [
+            record
+            for record in found
+            if record.reason and record.value is not None and record.value < (asked.at_least or 0.0)
+        ]
         if judged.status == "fails" and explained:
             why = f"{why}; {min(explained, key=lambda record: (round(record.value or 0.0, 6), len(record.coalition))).reason}"
         if judged.status == "holds" and asked.at_least is not None and barer:
             why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
             return Judgement("undecided", why, judged.observed, judged.bound)
-        apart = filter(selector(self.parameters, KEPT, copies_released(evidence), each_attribute=True), evidence.measurements)
+        apart = filter(
+            selector(self.parameters, KEPT, copies_released(evidence), each_attribute=True),
+            evidence.measurements,
+        )
         bare = max(apart, key=lambda record: record.value or 0.0, default=None)
         if judged.status == "holds" and asked.at_least is not None and bare is not None:
             why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} stand as they were, more than by chance"
@@ -86,18 +115,30 @@ class Exposure(Expectation):
 
 
 def shares_unknown(
-    measurements: Sequence[Measurement], filters: Exposure.Parameters, copies: dict[tuple[str, str], int]
+    measurements: Sequence[Measurement],
+    filters: Exposure.Parameters,
+    copies: dict[tuple[str, str], int],
 ) -> list[Measurement]:
     """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
-    whole = filters.attribute is not None  # all attributes together are judged where they are asked for
+    # all attributes together are judged where they are asked for
+    whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
-    errors, away, *clear = (selector(filters, metric, copies, each_attribute=True) for metric in metrics)
-    found = [r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))]
+    errors, away, *clear = (
+        selector(filters, metric, copies, each_attribute=True) for metric in metrics
+    )
+    found = [
+        r for r in measurements if r.status == "ok" and (r.attack or r.metric in (SHOWN, KEPT))
+    ]
     apart = {_who(r) for r in found if r.metric == METRIC and r.attribute != "*"}
-    measured = [r for r in found if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart]
+    measured = [
+        r
+        for r in found
+        if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart
+    ]
     measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
-    if filters.unknown.at_least is not None and judged:  # of the value that is given away most, or shown: others are given away less
+    # of the value that is given away most, or shown: others are given away less
+    if filters.unknown.at_least is not None and judged:
         judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
     return judged
 
@@ -110,11 +151,18 @@ def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:
 def _barer(evidence: Evidence, found: Sequence[Measurement]) -> list[str]:
     """Return the schemes that some records are of, and whose records or columns beyond those audited are more exposed."""
     judged = {(str(record.sweep), record.scheme) for record in found}
-    worse = [release for release in evidence.releases if release.understated and (str(release.sweep), release.scheme) in judged]
+    worse = [
+        release
+        for release in evidence.releases
+        if release.understated and (str(release.sweep), release.scheme) in judged
+    ]
     return list(dict.fromkeys(release.scheme for release in worse))
 
 
 def _kept(record: Measurement) -> Measurement:
     """Return the share of records whose value is not given away, or shown."""
-    value, low, high, theory = (None if each is None else 1 - each for each in (record.value, record.ci_high, record.ci_low, record.theory))
+    value, low, high, theory = (
+        None if each is None else 1 - each
+        for each in (record.value, record.ci_high, record.ci_low, record.theory)
+    )
     return record._replace(value=value, ci_low=low, ci_high=high, theory=theory)

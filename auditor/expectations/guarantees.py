@@ -17,14 +17,21 @@ ROUNDING = 1e-9
 BY_GUARANTEE = "by guarantee: "
 
 
-def as_drawn(judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence) -> Judgement:
+def as_drawn(
+    judged: Judgement, metric: str, high: float | None, filters: Filter, evidence: Evidence
+) -> Judgement:
     """Return a verdict that holds by law as it stands once the noise that was drawn is looked at.
 
-    A guarantee is one of the law that a scheme states. It is refuted where an audited lower bound lies above what is allowed, and nothing
-    follows from it where the noise drawn is found not to follow that law (``noise-follows-law``).
+    A guarantee is one of the law that a scheme states. It is refuted where an audited lower bound
+    lies above what is allowed, and nothing follows from it where the noise drawn is found not to
+    follow that law (``noise-follows-law``).
     """
     selected = selector(filters, f"empirical_{metric}", copies_released(evidence))
-    beyond = [r for r in evidence.measurements if selected(r) and r.value is not None and high is not None and r.value > high]
+    beyond = [
+        r
+        for r in evidence.measurements
+        if selected(r) and r.value is not None and high is not None and r.value > high
+    ]
     if beyond:
         most = max(beyond, key=lambda record: record.value or 0.0)
         why = f"the law states less, but copies that were drawn tell records apart: {most.metric} {most.value:.4g} ({most.scheme})"
@@ -39,14 +46,25 @@ def as_drawn(judged: Judgement, metric: str, high: float | None, filters: Filter
 def by_guarantees(records: Iterable[Measurement]) -> Judgement | None:
     """Return the verdict on records of ``COMPARED``; None where no coalition can be compared with all its copies alone.
 
-    A figure that is but an upper bound (its record says so in ``reason``) is compared with none: bounds of a coalition may be looser than
-    those of one copy. Nor is one where a single copy guarantees nothing, to which pooling adds nothing.
+    A figure that is but an upper bound (its record says so in ``reason``) is compared with none:
+    bounds of a coalition may be looser than those of one copy. Nor is one where a single copy
+    guarantees nothing, to which pooling adds nothing.
     """
-    found = {(str(r.sweep), r.scheme, r.replicate, r.metric, r.coalition): r for r in records if r.status == "ok" and r.value is not None}
+    found = {
+        (str(r.sweep), r.scheme, r.replicate, r.metric, r.coalition): r
+        for r in records
+        if r.status == "ok" and r.value is not None
+    }
     pairs: dict[tuple[object, ...], tuple[Measurement, Measurement]] = {}
-    for (point, scheme, replicate, metric, coalition), pooled in sorted(found.items(), key=lambda item: COMPARED.index(item[0][3])):
+    for (point, scheme, replicate, metric, coalition), pooled in sorted(
+        found.items(), key=lambda item: COMPARED.index(item[0][3])
+    ):
         alone = [found.get((point, scheme, replicate, metric, (copy,))) for copy in coalition]
-        if len(coalition) > 1 and not _bound(pooled) and all(one is not None and not _bound(one) for one in alone):
+        if (
+            len(coalition) > 1
+            and not _bound(pooled)
+            and all(one is not None and not _bound(one) for one in alone)
+        ):
             best = max((one for one in alone if one is not None), key=lambda one: one.value or 0.0)
             if math.isfinite(best.value or 0.0):
                 pairs.setdefault((point, scheme, replicate, coalition), (pooled, best))
@@ -59,14 +77,30 @@ def _bound(record: Measurement) -> bool:
 
 def _judged(pairs: Sequence[tuple[Measurement, Measurement]]) -> Judgement:
     """Return the verdict on coalitions, each beside its best copy alone; infinite ones are worst."""
-    worse = [(pooled, best) for pooled, best in pairs if (pooled.value or 0.0) > (best.value or 0.0) * (1.0 + ROUNDING)]
+    worse = [
+        (pooled, best)
+        for pooled, best in pairs
+        if (pooled.value or 0.0) > (best.value or 0.0) * (1.0 + ROUNDING)
+    ]
     if not worse:
-        which = "the one coalition's is" if len(pairs) == 1 else f"each of {len(pairs)} coalitions' is"
+        which = (
+            "the one coalition's is" if len(pairs) == 1 else f"each of {len(pairs)} coalitions' is"
+        )
         return Judgement("holds", f"{BY_GUARANTEE}{which} that of its best copy alone")
-    pooled, best = max(worse, key=lambda pair: (pair[0].value or 0.0) / max(pair[1].value or 0.0, ROUNDING))
-    symbol, more = SYMBOL[pooled.metric], f", and so in {len(worse) - 1} more" if len(worse) > 1 else ""
-    held = f"{symbol} is {_number(pooled)} for copies {describe(pooled.coalition)} of {pooled.scheme}"
-    return Judgement("fails", f"{BY_GUARANTEE}{held}, and {_number(best)} for copy {describe(best.coalition)} alone{more}")
+    pooled, best = max(
+        worse, key=lambda pair: (pair[0].value or 0.0) / max(pair[1].value or 0.0, ROUNDING)
+    )
+    symbol, more = (
+        SYMBOL[pooled.metric],
+        f", and so in {len(worse) - 1} more" if len(worse) > 1 else "",
+    )
+    held = (
+        f"{symbol} is {_number(pooled)} for copies {describe(pooled.coalition)} of {pooled.scheme}"
+    )
+    return Judgement(
+        "fails",
+        f"{BY_GUARANTEE}{held}, and {_number(best)} for copy {describe(best.coalition)} alone{more}",
+    )
 
 
 def _number(record: Measurement) -> str:

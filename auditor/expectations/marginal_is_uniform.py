@@ -1,8 +1,9 @@
 """Each copy alone is what conventional uniform perturbation would have made, whatever was released beside it.
 
-A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and Theorem 2), with the replacements that the
-scheme states where these are not uniform, and with Holm's step-down over all
-copies of all releases covered, so that a true claim about a thousand copies is refuted one time in a hundred.
+A chi-square test of every copy's law given the original against ``T(p)`` (xiao2009, eq. 1 and
+Theorem 2), with the replacements that the scheme states where these are not uniform, and with
+Holm's step-down over all copies of all releases covered, so that a true claim about a thousand
+copies is refuted one time in a hundred.
 """
 
 from __future__ import annotations
@@ -25,18 +26,27 @@ class MarginalIsUniform(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), and the level of the test."""
 
-        level: Share = Field(0.01, description="chance that a true claim is refuted, over everything covered")
+        level: Share = Field(
+            0.01, description="chance that a true claim is refuted, over everything covered"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every copy of every uniform release that the filter covers.
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        tests = [(release.scheme, *test) for release in evidence.releases if covers(self.parameters, release.scheme, release.sweep)
-                 for test in release.facts.get("marginal", ())]  # fmt: skip
+        tests = [
+            (release.scheme, *test)
+            for release in evidence.releases
+            if covers(self.parameters, release.scheme, release.sweep)
+            for test in release.facts.get("marginal", ())
+        ]
         usable = [test for test in tests if test[4] > 0]
         if not usable:
-            return Judgement("undecided", "no copy of a uniform scheme was audited, or there are too few records to test any")
+            return Judgement(
+                "undecided",
+                "no copy of a uniform scheme was audited, or there are too few records to test any",
+            )
         adjusted, alpha = holm([p for _, _, _, p, _ in usable]), self.parameters.level
         place = min(range(len(usable)), key=adjusted.__getitem__)
         least = adjusted[place]
@@ -45,7 +55,18 @@ class MarginalIsUniform(Expectation):
         if least <= alpha:
             wrong = sum(q <= alpha for q in adjusted)
             what = "are not what a retention and its replacements make"
-            return Judgement("fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha)
+            return Judgement(
+                "fails", f"{wrong} of {len(usable)} copies {what}; {finding}", least, alpha
+            )
         if len(usable) < len(tests):
-            return Judgement("undecided", f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test", least)
-        return Judgement("holds", f"{len(usable)} copies agree with their law; the least likely is {finding}", least, alpha)
+            return Judgement(
+                "undecided",
+                f"{len(tests) - len(usable)} of {len(tests)} copies have too few records to test",
+                least,
+            )
+        return Judgement(
+            "holds",
+            f"{len(usable)} copies agree with their law; the least likely is {finding}",
+            least,
+            alpha,
+        )

@@ -1,8 +1,9 @@
 """A bound on any metric: every cell the filter selects must meet it, in theory and in measurement.
 
-A cell *holds* when its interval, pooled over replicates, lies within the bound and so does its closed form; it *fails* when the interval
-lies wholly outside, or the closed form does; else it is undecided. Intervals are widened for the number of cells looked at (Holm), so
-that a true statement about a thousand coalitions is not refuted by the unluckiest.
+A cell *holds* when its interval, pooled over replicates, lies within the bound and so does its
+closed form; it *fails* when the interval lies wholly outside, or the closed form does; else it is
+undecided. Intervals are widened for the number of cells looked at (Holm), so that a true statement
+about a thousand coalitions is not refuted by the unluckiest.
 """
 
 from __future__ import annotations
@@ -21,7 +22,15 @@ from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
 from auditor.results.evidence import Evidence
 from auditor.results.metrics import GUARANTEES, base
-from auditor.results.records import FEWEST_REPLICATES, Measurement, Verdict, describe, mean_theory, pooled, uncertainty
+from auditor.results.records import (
+    FEWEST_REPLICATES,
+    Measurement,
+    Verdict,
+    describe,
+    mean_theory,
+    pooled,
+    uncertainty,
+)
 
 LEVEL = 0.05
 ROUNDING = 1e-9
@@ -31,7 +40,8 @@ ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
 
 
 COARSE = 0.1
-"""Standard error of a gain that is known too coarsely to be taken for a normal number: two rows gave 0.93 ± 0.95 where 0.29 is true."""
+"""Standard error of a gain that is known too coarsely to be taken for a normal number: two rows
+gave 0.93 ± 0.95 where 0.29 is true."""
 
 
 class Bounds(Filter):
@@ -39,7 +49,9 @@ class Bounds(Filter):
 
     at_least: float | None = Field(None, description="smallest value allowed")
     at_most: float | None = Field(None, description="largest value allowed")
-    between: list[float] | None = Field(None, description="[smallest, largest]", min_length=2, max_length=2)
+    between: list[float] | None = Field(
+        None, description="[smallest, largest]", min_length=2, max_length=2
+    )
 
     @model_validator(mode="after")
     def _some_bound(self) -> Bounds:
@@ -84,33 +96,70 @@ class MetricBound(Expectation):
         """Return the verdict over every selected cell."""
         groups = measured(evidence, self.parameters, self.metric, self.pooled_only)
         low, high = self.parameters.limits()
-        bound = [low, high] if low is not None and high is not None else low if low is not None else high
+        bound = (
+            [low, high]
+            if low is not None and high is not None
+            else low
+            if low is not None
+            else high
+        )
         if not groups:
-            return Judgement("undecided", f"no measured cell of {self.metric} matches the filter", None, bound)
+            return Judgement(
+                "undecided", f"no measured cell of {self.metric} matches the filter", None, bound
+            )
         judged = judge_bounds(groups, low, high, bound, self.metric)
         guaranteed = judged.status == "holds" and base(self.metric) in GUARANTEES
-        return as_drawn(judged, self.metric, high, self.parameters, evidence) if guaranteed else judged
+        return (
+            as_drawn(judged, self.metric, high, self.parameters, evidence) if guaranteed else judged
+        )
 
 
-def judge_bounds(groups: Sequence[Sequence[Measurement]], low: float | None, high: float | None, bound: Any, metric: str) -> Judgement:
+def judge_bounds(
+    groups: Sequence[Sequence[Measurement]],
+    low: float | None,
+    high: float | None,
+    bound: Any,
+    metric: str,
+) -> Judgement:
     """Return the verdict on cells, each a list of its replicates' records."""
-    sides = [(cell, limit, sign) for cell in groups for limit, sign in ((low, 1.0), (high, -1.0)) if limit is not None]
+    sides = [
+        (cell, limit, sign)
+        for cell in groups
+        for limit, sign in ((low, 1.0), (high, -1.0))
+        if limit is not None
+    ]
     # holds: reject «truth is outside»; fails: reject «truth is inside». Each family is held to 5 %.
     outside = holm([_p_outside(cell, limit, sign) for cell, limit, sign in sides])
     inside = holm([_p_inside(cell, limit, sign) for cell, limit, sign in sides])
-    verdicts = [_verdict(cell, limit, sign, p_out, p_in)
-                for (cell, limit, sign), p_out, p_in in zip(sides, outside, inside, strict=True)]  # fmt: skip
-    place = min(range(len(sides)), key=lambda k: (("fails", "undecided", "holds").index(verdicts[k]), _distance(*sides[k])))
+    verdicts = [
+        _verdict(cell, limit, sign, p_out, p_in)
+        for (cell, limit, sign), p_out, p_in in zip(sides, outside, inside, strict=True)
+    ]
+    place = min(
+        range(len(sides)),
+        key=lambda k: (("fails", "undecided", "holds").index(verdicts[k]), _distance(*sides[k])),
+    )
     cell, limit, sign = sides[place]
     value, error = pooled(cell)
-    why = _why(cell, value, error, limit, sign, verdicts, metric, len(groups)) + _without_bars(sides, verdicts)
+    why = _why(cell, value, error, limit, sign, verdicts, metric, len(groups)) + _without_bars(
+        sides, verdicts
+    )
     return Judgement(worst(verdicts), why, value, bound)
 
 
-def _without_bars(sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]) -> str:
+def _without_bars(
+    sides: Sequence[tuple[Sequence[Measurement], float, float]], verdicts: Sequence[Verdict]
+) -> str:
     """Say of how many cells that are undecided one release tells no error bar, and what would."""
-    bare = sum(verdict == "undecided" and math.isinf(uncertainty(cell)) for (cell, _, _), verdict in zip(sides, verdicts, strict=True))
-    return f"; {bare} without an error bar; of copies made here five replicates or more give one" if bare else ""
+    bare = sum(
+        verdict == "undecided" and math.isinf(uncertainty(cell))
+        for (cell, _, _), verdict in zip(sides, verdicts, strict=True)
+    )
+    return (
+        f"; {bare} without an error bar; of copies made here five replicates or more give one"
+        if bare
+        else ""
+    )
 
 
 def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
@@ -120,7 +169,9 @@ def _distance(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 def _p_outside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
     """p-value against «the truth violates the bound»; rounding is no violation."""
     slack, cell = ROUNDING * max(1.0, abs(limit)), cut_off(cell, limit) if sign > 0 else cell
-    return one_sided(-sign * pooled(cell)[0], -sign * limit + slack, uncertainty(cell) * at_bound(cell, limit))
+    return one_sided(
+        -sign * pooled(cell)[0], -sign * limit + slack, uncertainty(cell) * at_bound(cell, limit)
+    )
 
 
 def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
@@ -131,8 +182,9 @@ def _p_inside(cell: Sequence[Measurement], limit: float, sign: float) -> float:
 def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
     """Return the draws of an error with what lies beyond twice a lower bound cut off there; as they are where nothing does.
 
-    Their mean is no larger so, and if it lies above the bound, the truth does. An attack that goes astray in one draw of ten, and errs by
-    2,600 times the variance, would else leave it open whether it errs by a half, as its spread is as large as its mean.
+    Their mean is no larger so, and if it lies above the bound, the truth does. An attack that goes
+    astray in one draw of ten, and errs by 2,600 times the variance, would else leave it open
+    whether it errs by a half, as its spread is as large as its mean.
     """
     if cell[0].metric not in ERRORS or cell[0].error_bar != "replicates" or pooled(cell)[1] is None:
         return cell
@@ -140,15 +192,18 @@ def cut_off(cell: Sequence[Measurement], limit: float) -> Sequence[Measurement]:
     if len(values) < FEWEST_REPLICATES or values == [one.value for one in cell]:
         return cell
     spread = statistics.stdev(values)
-    return [one._replace(value=value, std_error=spread) for one, value in zip(cell, values, strict=True)]
+    return [
+        one._replace(value=value, std_error=spread) for one, value in zip(cell, values, strict=True)
+    ]
 
 
 def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     """Return how many times wider an error bar would be if the truth were at a bound above what was found.
 
-    A mean of squares spreads in proportion to its size: two rows whose errors came out at 0.6 ± 0.6 are no sign that they are not 1.5 on
-    average. Of thousands of rows, whose bars are a few hundredths of the figure, it decides nothing. A gain is the quotient of two such
-    means; of very few rows nothing is known of how it spreads.
+    A mean of squares spreads in proportion to its size: two rows whose errors came out at 0.6 ± 0.6
+    are no sign that they are not 1.5 on average. Of thousands of rows, whose bars are a few
+    hundredths of the figure, it decides nothing. A gain is the quotient of two such means; of very
+    few rows nothing is known of how it spreads.
     """
     if cell[0].metric == "collusion_gain" and uncertainty(cell) > COARSE:
         return math.inf
@@ -156,7 +211,9 @@ def at_bound(cell: Sequence[Measurement], limit: float) -> float:
     return max(1.0, limit / found) if cell[0].metric in ERRORS and found > 0.0 else 1.0
 
 
-def _verdict(cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float) -> Verdict:
+def _verdict(
+    cell: Sequence[Measurement], limit: float, sign: float, p_outside: float, p_inside: float
+) -> Verdict:
     theory = mean_theory(cell)
     if theory is not None and sign * (theory - limit) < -ROUNDING * max(1.0, abs(limit)):
         return "fails"
@@ -168,23 +225,35 @@ def _verdict(cell: Sequence[Measurement], limit: float, sign: float, p_outside: 
 
 
 def _why(
-    cell: Sequence[Measurement], value: float, error: float | None, limit: float, sign: float, verdicts: Sequence[Verdict],
-    metric: str, count: int,
-) -> str:  # fmt: skip
+    cell: Sequence[Measurement],
+    value: float,
+    error: float | None,
+    limit: float,
+    sign: float,
+    verdicts: Sequence[Verdict],
+    metric: str,
+    count: int,
+) -> str:
     record, expected = cell[0], mean_theory(cell)
     bar = "" if error is None else f" ± {1.96 * error:.2g}"
     theory = "" if expected is None else f", theory {expected:.4g}"
     relation = "at least" if sign > 0 else "at most"
     where = measured_at(record) + (f", {record.attribute}" if record.attribute != "*" else "")
     over = "1 cell" if count == 1 else f"{count} cells"
-    counted = f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold" if len(verdicts) > 1 else "one cell"
+    counted = (
+        f"{verdicts.count('holds')} of {len(verdicts)} comparisons over {over} hold"
+        if len(verdicts) > 1
+        else "one cell"
+    )
     return f"closest to the bound: {metric} {value:.4g}{bar}{theory}, wanted {relation} {limit:g} ({where}); {counted}"
 
 
 def measured_at(record: Measurement) -> str:
     """Return where a figure was measured, ``corner-wave, llse, perfect, copies 1–5``; a figure of the release has no attack."""
     who = [part for part in (record.scheme, record.attack, record.knowledge) if part is not None]
-    return ", ".join([*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"])
+    return ", ".join(
+        [*who, f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"]
+    )
 
 
 @register

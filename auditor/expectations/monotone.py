@@ -1,8 +1,9 @@
 """A metric rises, or falls, along a sweep: each swept value against the next, in every line of a figure.
 
-A step holds where theory settles it, where the two values tie to rounding, or where the data show it beyond the error bars (Holm's
-correction over all steps); it fails where either shows the opposite. A step that neither can tell is undecided, whichever way it was
-measured: `slack` states how much of a step the other way is of no interest, and more rows or replicates narrow the bars.
+A step holds where theory settles it, where the two values tie to rounding, or where the data show
+it beyond the error bars (Holm's correction over all steps); it fails where either shows the
+opposite. A step that neither can tell is undecided, whichever way it was measured: `slack` states
+how much of a step the other way is of no interest, and more rows or replicates narrow the bars.
 """
 
 from __future__ import annotations
@@ -33,9 +34,15 @@ class Monotone(Expectation):
 
         metric: str = Field("normalized_error", description="metric that rises or falls")
         against: str = Field(description="the swept path, whose values are numbers")
-        direction: Literal["rising", "falling"] = Field(description="which way the metric goes as the swept value grows")
-        between: list[float] | None = Field(None, description="[first, last] swept value looked at", min_length=2, max_length=2)
-        slack: float = Field(0.0, ge=0, description="by how much a step may go the other way, in the metric's unit")
+        direction: Literal["rising", "falling"] = Field(
+            description="which way the metric goes as the swept value grows"
+        )
+        between: list[float] | None = Field(
+            None, description="[first, last] swept value looked at", min_length=2, max_length=2
+        )
+        slack: float = Field(
+            0.0, ge=0, description="by how much a step may go the other way, in the metric's unit"
+        )
 
         @model_validator(mode="after")
         def _ordered(self) -> Any:
@@ -49,14 +56,18 @@ class Monotone(Expectation):
         lines: dict[str, list[tuple[float, Sequence[Measurement]]]] = {}
         for group in measured(evidence, p, p.metric):
             x = group[0].sweep.get(p.against)
-            if isinstance(x, (int, float)) and (p.between is None or p.between[0] <= x <= p.between[1]):
+            if isinstance(x, (int, float)) and (
+                p.between is None or p.between[0] <= x <= p.between[1]
+            ):
                 lines.setdefault(_line(group[0], p.against), []).append((x, group))
         pairs = []
         for points in lines.values():
             points.sort(key=lambda point: point[0], reverse=p.direction == "falling")
             pairs += [(low, high) for (_, low), (_, high) in pairwise(points)]
         if not pairs:
-            return Judgement("undecided", f"fewer than two values of {p.against} with a measured {p.metric}")
+            return Judgement(
+                "undecided", f"fewer than two values of {p.against} with a measured {p.metric}"
+            )
         judged = judge_pairs(pairs, p.slack, p.metric)
         why = f"{p.metric} {p.direction} with {p.against}, {len(lines)} lines; {judged.why}"
         return Judgement(judged.status, why, judged.observed, judged.bound)
@@ -65,4 +76,14 @@ class Monotone(Expectation):
 def _line(record: Measurement, against: str) -> str:
     """Everything of a cell but the swept value looked along."""
     others = {path: value for path, value in record.sweep.items() if path != against}
-    return json.dumps([others, record.scheme, record.knowledge, record.attack, record.coalition, record.attribute], sort_keys=True)
+    return json.dumps(
+        [
+            others,
+            record.scheme,
+            record.knowledge,
+            record.attack,
+            record.coalition,
+            record.attribute,
+        ],
+        sort_keys=True,
+    )

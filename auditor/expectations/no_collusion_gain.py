@@ -1,27 +1,35 @@
 """No collusion gain (Theorem 4), decided in several ways at once; it holds only when all of them say so.
 
-1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b, Z_j) = Var(Z_b)`` for all j, which for
-   jointly Gaussian noise settles it for every attack (li2012, Theorem 4 and Corollary 1).
-   What another copy adds must then not help to predict what the best copy leaves unknown. Where the insider learner
-   (``auditor.audit.insider.gain``) gains by it, the noise is not of the stated law, nothing follows from its covariance, and the claim is
-   undecided. Of copies from files a stated law is no proof.
-   Copies of classes have no law; whether one copy's classes and ranges lie within all others' is seen on the copies themselves.
-2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it predicts must be zero.
-3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and for the best linear attack that
-   the originals themselves teach (which trusts no law), two one-sided tests of the gain against ± a margin. Holm's step-down over all
-   of them keeps the chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves it undecided,
-   and the number of rows that would settle it is given. An attack is paired with the coalition's copy of least noise by law, for the
-   copy measured best is the luckiest. Attacks that use the law may be blind to the copies by law, so the noise that was drawn must show
-   it too: the auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is tested exactly against the
-   margin. Beside that test the best linear attack is a guard that can only refute; where no law is stated it must show no gain itself.
-   The insider learner is such a guard where a law proves that there is no gain, and must show that there is none where no law does.
-   Of categorical copies the best attack of any kind is judged instead, by the originals of records that look alike to a coalition.
-4. *By the guarantees*, where bounds of the data state by how much a record may change: a coalition's must be that of its best copy.
+1. *Exactly, from the law.* In every coalition one copy must make the others useless: ``Cov(Z_b,
+   Z_j) = Var(Z_b)`` for all j, which for jointly Gaussian noise settles it for every attack
+   (li2012, Theorem 4 and Corollary 1). What another copy adds must then not help to predict what
+   the best copy leaves unknown. Where the insider learner (``auditor.audit.insider.gain``) gains by
+   it, the noise is not of the stated law, nothing follows from its covariance, and the claim is
+   undecided. Of copies from files a stated law is no proof. Copies of classes have no law; whether
+   one copy's classes and ranges lie within all others' is seen on the copies themselves.
+2. *By the theory of each attack.* Where an attack's error has a closed form, the gain that it
+   predicts must be zero.
+3. *On the data*, by an equivalence test on paired differences: for every coalition and attack, and
+   for the best linear attack that the originals themselves teach (which trusts no law), two
+   one-sided tests of the gain against ± a margin. Holm's step-down over all of them keeps the
+   chance of one false «no gain» at 5 %. «Not significant» is not «no gain»: too little data leaves
+   it undecided, and the number of rows that would settle it is given. An attack is paired with the
+   coalition's copy of least noise by law, for the copy measured best is the luckiest. Attacks that
+   use the law may be blind to the copies by law, so the noise that was drawn must show it too: the
+   auditor has ``Y_i − X``, and the share of its best copy's noise that a coalition can take off is
+   tested exactly against the margin. Beside that test the best linear attack is a guard that can
+   only refute; where no law is stated it must show no gain itself. The insider learner is such a
+   guard where a law proves that there is no gain, and must show that there is none where no law
+   does. Of categorical copies the best attack of any kind is judged instead, by the originals of
+   records that look alike to a coalition.
+4. *By the guarantees*, where bounds of the data state by how much a record may change: a
+   coalition's must be that of its best copy.
 
-Gains of an attack that is surely worse than naming the mean are not tested: nobody would carry it out.
+Gains of an attack that is surely worse than naming the mean are not tested: nobody would carry it
+out.
 
-Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that estimates too much from too few rows,
-is no leak, and is told in the reason.
+Only a gain refutes the claim. A coalition that does *worse* than its best copy, as one does that
+estimates too much from too few rows, is no leak, and is told in the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +39,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, covers, selector, worst
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    copies_released,
+    covers,
+    selector,
+    worst,
+)
 from auditor.expectations.collusion_gains import (
     Gain,
     PooledCopies,
@@ -50,7 +67,8 @@ from auditor.results.records import Measurement, Verdict, describe
 from auditor.scenario.read_coalitions import parse_coalitions
 
 SEEN = 0.0025
-"""Share that the learner must gain for sure before noise counts as drawn by another law: a false alarm costs an honest verdict."""
+"""Share that the learner must gain for sure before noise counts as drawn by another law: a false
+alarm costs an honest verdict."""
 
 REPLICATES = "five replicates or more would tell"
 FILES = (
@@ -72,24 +90,45 @@ class NoCollusionGain(Expectation):
     class Parameters(Filter):
         """The filter, the margin and the level of the test."""
 
-        margin: Share = Field(0.01, description="largest gain that counts as none, as a share of the best copy's error")
-        level: Share = Field(0.05, description="chance of one false «no gain» over everything covered")
+        margin: Share = Field(
+            0.01,
+            description="largest gain that counts as none, as a share of the best copy's error",
+        )
+        level: Share = Field(
+            0.05, description="chance of one false «no gain» over everything covered"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict of all ways together."""
         margin, level = self.parameters.margin, self.parameters.level
         pooling = list(self._pooling(evidence))
-        # The insider's gain is measured by a finer test than the errors of the attack by that learner.
-        learnt_of = {(copies.point, copies.scheme, copies.coalition) for copies in pooling if copies.pooling.insider is not None}
-        records = [record for record in self._records(evidence)
-                   if record.attack != FITTED or (str(record.sweep), record.scheme, record.coalition) not in learnt_of]  # fmt: skip
+        # The insider's gain is measured by a finer test than the errors of the attack by that
+        # learner.
+        learnt_of = {
+            (copies.point, copies.scheme, copies.coalition)
+            for copies in pooling
+            if copies.pooling.insider is not None
+        }
+        records = [
+            record
+            for record in self._records(evidence)
+            if record.attack != FITTED
+            or (str(record.sweep), record.scheme, record.coalition) not in learnt_of
+        ]
         learnt = *best_linear_gains(pooling), *insider_gains(pooling), *best_gains(pooling, margin)
         proved = bool(pooling) and all(copies.pooling.proof for copies in pooling)
         blind = mere_guesses(evidence.measurements)
-        found = attack_gains([record for record in records if _cell(record) not in blind], evidence.releases)
+        found = attack_gains(
+            [record for record in records if _cell(record) not in blind], evidence.releases
+        )
         measured = [_beside(gain, margin) if proved or gain.from_files else gain for gain in found]
         gains = *measured, *noise_gains(pooling), *learnt
-        parts = [by_law(pooling, margin, level), by_theory(records), on_data(gains, margin, level), *self._by_guarantees(evidence)]
+        parts = [
+            by_law(pooling, margin, level),
+            by_theory(records),
+            on_data(gains, margin, level),
+            *self._by_guarantees(evidence),
+        ]
         status = worst([part.status for part in parts])
         decisive = [part for part in parts if part.status == status] if status != "holds" else parts
         observed = parts[2].observed if parts[2].observed is not None else parts[1].observed
@@ -97,62 +136,111 @@ class NoCollusionGain(Expectation):
 
     def _records(self, evidence: Evidence) -> list[Measurement]:
         """Return the measured gains that the filter covers."""
-        selected = selector(self.parameters, "collusion_gain", copies_released(evidence), pooled_only=True, each_attribute=True)
-        return [record for record in evidence.measurements if record.status == "ok" and selected(record)]
+        selected = selector(
+            self.parameters,
+            "collusion_gain",
+            copies_released(evidence),
+            pooled_only=True,
+            each_attribute=True,
+        )
+        return [
+            record for record in evidence.measurements if record.status == "ok" and selected(record)
+        ]
 
     def _by_guarantees(self, evidence: Evidence) -> list[Judgement]:
         """Return the verdict of the guarantees that the filter covers; none where no bounds are stated."""
         selected = selector(self.parameters, None, copies_released(evidence))
-        found = by_guarantees(record for record in evidence.measurements if record.metric in COMPARED and selected(record))
+        found = by_guarantees(
+            record
+            for record in evidence.measurements
+            if record.metric in COMPARED and selected(record)
+        )
         return [] if found is None else [found]
 
     def _pooling(self, evidence: Evidence) -> Iterator[PooledCopies]:
         """Yield what pooling buys, for every release and coalition that the filter covers."""
-        wanted = None if self.parameters.coalition is None else parse_coalitions(self.parameters.coalition)
+        wanted = (
+            None
+            if self.parameters.coalition is None
+            else parse_coalitions(self.parameters.coalition)
+        )
         for release in evidence.releases:
             if not covers(self.parameters, release.scheme, release.sweep):
                 continue
             for coalition, pooling in release.pooling.items():
                 if wanted is None or wanted.matches(coalition, release.copies):
-                    yield PooledCopies(str(release.sweep), release.scheme, coalition, pooling, release.rows, release.replicate)
+                    yield PooledCopies(
+                        str(release.sweep),
+                        release.scheme,
+                        coalition,
+                        pooling,
+                        release.rows,
+                        release.replicate,
+                    )
 
 
 def mere_guesses(measurements: Iterable[Measurement]) -> set[tuple[object, ...]]:
     """Return the cells in which an attack is surely worse than who guesses the mean without any copy, in every replicate.
 
-    Of copies that say nothing at all the mean is half as far off as one of them is: a gain, of an attack that nobody would carry out.
+    Of copies that say nothing at all the mean is half as far off as one of them is: a gain, of an
+    attack that nobody would carry out.
     """
-    errors = [record for record in measurements if record.metric == "normalized_error" and record.status == "ok"]
-    least = [(_cell(record), record.value if record.ci_low is None else record.ci_low) for record in errors]
-    return {cell for cell, _ in least} - {cell for cell, error in least if error is None or error < 1.0}
+    errors = [
+        record
+        for record in measurements
+        if record.metric == "normalized_error" and record.status == "ok"
+    ]
+    least = [
+        (_cell(record), record.value if record.ci_low is None else record.ci_low)
+        for record in errors
+    ]
+    return {cell for cell, _ in least} - {
+        cell for cell, error in least if error is None or error < 1.0
+    }
 
 
 def _cell(record: Measurement) -> tuple[object, ...]:
-    return str(record.sweep), record.scheme, record.knowledge, record.attack, record.coalition, record.attribute
+    return (
+        str(record.sweep),
+        record.scheme,
+        record.knowledge,
+        record.attack,
+        record.coalition,
+        record.attribute,
+    )
 
 
 def _beside(gain: Gain, margin: float) -> Gain:
     """Return an attack's gain as a guard where one release tells no error bar: it may refute what else decides, and not undo it.
 
-    What decides is a law that is proved; of copies from files, whose law is no proof, the insider learner, which needs none.
+    What decides is a law that is proved; of copies from files, whose law is no proof, the insider
+    learner, which needs none.
     """
     return gain._replace(guard=True) if math.isinf(gain.std_error) and gain.gain <= margin else gain
 
 
 def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judgement:
     """Decide by second moments, or by classes: in every coalition one copy must make the others useless."""
-    stated = {(copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient for copies in pooling}
+    stated = {
+        (copies.point, copies.scheme, copies.coalition): copies.pooling.sufficient
+        for copies in pooling
+    }
     known = {cell: sufficient for cell, sufficient in stated.items() if sufficient is not None}
     broken = [cell for cell, sufficient in known.items() if not sufficient]
     if broken:
         _, scheme, coalition = broken[0]
         more = f", and so in {len(broken) - 1} more coalitions" if len(broken) > 1 else ""
-        return Judgement("fails", f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}")
+        return Judgement(
+            "fails",
+            f"by law: in {scheme}, no copy of {describe(coalition)} makes the others useless{more}",
+        )
     if not stated:
         return Judgement("undecided", "no coalition of two copies or more was audited")
     if predicted := _predicted(pooling, level):
         return Judgement("undecided", predicted)
-    if lost := [(copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved]:
+    if lost := [
+        (copies.scheme, copies.coalition) for copies in pooling if copies.pooling.unresolved
+    ]:
         scheme, coalition = lost[0]
         why = f"a combination of {describe(coalition)} in {scheme} is so small that double precision loses what it may give away"
         return Judgement("undecided", f"by law: {why}")
@@ -163,13 +251,20 @@ def by_law(pooling: Sequence[PooledCopies], margin: float, level: float) -> Judg
         why = "if the copies follow the law that is stated for them, which is no proof, so the data decide"
         return Judgement("holds", f"by law: one copy says all there is in {which}, {why}")
     if any(copies.pooling.by_classes for copies in pooling):
-        return Judgement("holds", f"by classes and ranges, for every attack that reads these: one copy says all there is in {which}")
+        return Judgement(
+            "holds",
+            f"by classes and ranges, for every attack that reads these: one copy says all there is in {which}",
+        )
     return Judgement("holds", f"by law, for every attack: one copy says all there is in {which}")
 
 
 def _predicted(pooling: Sequence[PooledCopies], level: float) -> str:
     """Return why the law settles nothing: the insider learner gains more than noise of the stated law lets it; or nothing."""
-    found = [(copies.scheme, copies.pooling.insider) for copies in pooling if copies.pooling.proof and copies.pooling.insider is not None]
+    found = [
+        (copies.scheme, copies.pooling.insider)
+        for copies in pooling
+        if copies.pooling.proof and copies.pooling.insider is not None
+    ]
     distinct = list(dict.fromkeys(found))
     p_values = holm([gain.p_value(SEEN) for _, gain in distinct])
     beyond = [cell for cell, p in zip(distinct, p_values, strict=True) if p <= level]
@@ -191,7 +286,9 @@ def by_theory(records: Sequence[Measurement]) -> Judgement:
         return Judgement("holds", "by theory: no attack here has a closed form")
     largest = max(predicted, key=lambda record: record.theory or 0.0)
     gain = largest.theory or 0.0
-    if gain > SAME:  # what rounding may have made of nothing is 0 by then (auditor.audit.numeric.error_bars.collusion_gain)
+    # what rounding may have made of nothing is 0 by then
+    # (auditor.audit.numeric.error_bars.collusion_gain)
+    if gain > SAME:
         cell = f"{largest.attack} on {largest.scheme}, copies {describe(largest.coalition)}"
         return Judgement("fails", f"by theory: {cell} gains {_share(gain)}", gain)
     return Judgement("holds", f"by theory: no gain in {len(predicted)} cells", gain)
@@ -204,13 +301,21 @@ def on_data(gains: Sequence[Gain], margin: float, level: float) -> Judgement:
         why = "too few rows to test anything" if gains else "nothing to test"
         return Judgement("undecided", f"on the data: {why}")
     verdicts = _verdicts(tested, margin, level)
-    # Without a law of one shape the best linear attack is what decides, so that where it cannot be learnt nothing does.
-    not_estimated = [gain for gain in gains if gain.estimated and not gain.guard and not gain.measured]
+    # Without a law of one shape the best linear attack is what decides, so that where it cannot be
+    # learnt nothing does.
+    not_estimated = [
+        gain for gain in gains if gain.estimated and not gain.guard and not gain.measured
+    ]
     status = worst([*verdicts, "undecided"] if not_estimated else verdicts)
     if not_estimated and status == "undecided" and "undecided" not in verdicts:
         return Judgement(status, f"on the data: too few rows to learn {not_estimated[0].cell}")
-    # A guard that refutes nothing decides nothing, so it is not what a verdict is explained by, unless it is all there is.
-    telling = [gain for gain, v in zip(tested, verdicts, strict=True) if v == status and not (status == "holds" and gain.guard)]
+    # A guard that refutes nothing decides nothing, so it is not what a verdict is explained by,
+    # unless it is all there is.
+    telling = [
+        gain
+        for gain, v in zip(tested, verdicts, strict=True)
+        if v == status and not (status == "holds" and gain.guard)
+    ]
     shown = max(telling or tested, key=lambda gain: gain.gain + 2.0 * gain.std_error)
     if status == "holds":
         why = _none_gains(tested, shown, margin)
@@ -229,7 +334,7 @@ def _verdicts(tested: Sequence[Gain], margin: float, level: float) -> list[Verdi
     return [
         "fails" if q <= level else "holds" if p <= level or gain.guard else "undecided"
         for p, q, gain in zip(none, some, tested, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
@@ -239,7 +344,9 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
     threes = sum(any(one.copies != gain.coalition for one in gain.matching) for gain in tested)
     if threes:
         which = f"{threes} coalitions are" if threes > 1 else "one coalition is"
-        more += f"; {which} too wide for these rows and judged by threes of copies, the best among them"
+        more += (
+            f"; {which} too wide for these rows and judged by threes of copies, the best among them"
+        )
     guards = [gain for gain in tested if gain.guard and gain.estimated and not gain.insider]
     if guards:
         widest = max(1.96 * gain.std_error for gain in guards)
@@ -252,8 +359,14 @@ def _none_gains(tested: Sequence[Gain], largest: Gain, margin: float) -> str:
 def _ruled_out(tested: Sequence[Gain]) -> str:
     """Say which adversaries the data rule out, and from which gain on: the noise tells of linear ones most finely."""
     learnt = [gain.beyond for gain in tested if gain.insider]
-    linear = [gain.beyond for gain in tested if gain.noise] or [gain.beyond for gain in tested if gain.estimated and not gain.insider]
-    parts = [f"no {who} attack beyond {_share(max(found))}" for who, found in (("linear", linear), ("boosted-tree", learnt)) if found]
+    linear = [gain.beyond for gain in tested if gain.noise] or [
+        gain.beyond for gain in tested if gain.estimated and not gain.insider
+    ]
+    parts = [
+        f"no {who} attack beyond {_share(max(found))}"
+        for who, found in (("linear", linear), ("boosted-tree", learnt))
+        if found
+    ]
     return f"; {', '.join(parts)}" if parts else ""
 
 
@@ -261,15 +374,27 @@ def _cannot_tell(gain: Gain, margin: float, level: float) -> str:
     """Say what the data leave open, and what would settle it."""
     # For the claim, a true gain of nothing: the estimate itself is too uncertain here to plan with.
     needed = gain.rows_to_decide(margin, level)
-    rows = f"about {needed:,} rows would settle it if there is no gain" if needed else FILES if gain.from_files else REPLICATES
-    blind = max((one.blind for one in deciding(gain.matching)), default=0.0) if gain.matching else 0.0
+    rows = (
+        f"about {needed:,} rows would settle it if there is no gain"
+        if needed
+        else FILES
+        if gain.from_files
+        else REPLICATES
+    )
+    blind = (
+        max((one.blind for one in deciding(gain.matching)), default=0.0) if gain.matching else 0.0
+    )
     like_no_other = f" and {blind:.2%} of records like no other" if blind > 0 else ""
     return f"cannot tell {_bar(gain)}{like_no_other} from the margin of {_percent(margin)} ({gain.cell}, {gain.rows:,} rows); {rows}"
 
 
 def _bar(gain: Gain) -> str:
     value = _share(gain.gain, signed=True)
-    return f"{value} ± {_share(1.96 * gain.std_error)}" if math.isfinite(gain.std_error) else f"{value}, without an error bar,"
+    return (
+        f"{value} ± {_share(1.96 * gain.std_error)}"
+        if math.isfinite(gain.std_error)
+        else f"{value}, without an error bar,"
+    )
 
 
 def _share(value: float, *, signed: bool = False) -> str:

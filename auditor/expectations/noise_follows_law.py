@@ -1,10 +1,12 @@
 """The noise that was drawn follows the law that the scheme states: part of every audit.
 
-Everything that is proved of a scheme is proved of its law. One normal shared by all columns has the right variance in each column, so
-closed forms and error bars agree; but the noise lies on a line. The auditor has ``Y − X``, and compares.
+Everything that is proved of a scheme is proved of its law. One normal shared by all columns has the
+right variance in each column, so closed forms and error bars agree; but the noise lies on a line.
+The auditor has ``Y − X``, and compares.
 
-The tests are ``auditor.audit.law_tests``, for numbers and categories. Each test has one p-value for all its comparisons.
-Holm's step-down over the tests of all releases covered keeps the chance of one false «fails» at ``level``.
+The tests are ``auditor.audit.law_tests``, for numbers and categories. Each test has one p-value for
+all its comparisons. Holm's step-down over the tests of all releases covered keeps the chance of one
+false «fails» at ``level``.
 """
 
 from __future__ import annotations
@@ -30,10 +32,16 @@ class NoiseFollowsLaw(Expectation):
     class Parameters(Filter):
         """The filter (scheme and sweep count), the level, and how fine the tests must be to count."""
 
-        level: Share = Field(1e-4, description="chance of one false «fails», over everything it tests")
-        resolution: Share = Field(0.1, description="undecided while a correlation, or a share kept of what is to be redrawn, could hide")
+        level: Share = Field(
+            1e-4, description="chance of one false «fails», over everything it tests"
+        )
+        resolution: Share = Field(
+            0.1,
+            description="undecided while a correlation, or a share kept of what is to be redrawn, could hide",
+        )
         last_digits: bool = Field(
-            True, description="whether doubles in files may not tell of originals by how they were rounded; false: that they do is accepted"
+            True,
+            description="whether doubles in files may not tell of originals by how they were rounded; false: that they do is accepted",
         )
 
     def judge(self, evidence: Evidence) -> Judgement:
@@ -41,24 +49,44 @@ class NoiseFollowsLaw(Expectation):
 
         Observed is the least p-value after Holm's correction, which is what the bound is on.
         """
-        covered = [release for release in evidence.releases if covers(self.parameters, release.scheme, release.sweep)]
+        covered = [
+            release
+            for release in evidence.releases
+            if covers(self.parameters, release.scheme, release.sweep)
+        ]
         passed_over = () if self.parameters.last_digits else (LAST_DIGITS,)
-        tests = [(release, test) for release in covered for test in release.law if test.statistic not in passed_over]
+        tests = [
+            (release, test)
+            for release in covered
+            for test in release.law
+            if test.statistic not in passed_over
+        ]
         if not tests:
-            return Judgement("undecided", "no release covered states a law of its noise, or none has rows enough to test")
+            return Judgement(
+                "undecided",
+                "no release covered states a law of its noise, or none has rows enough to test",
+            )
         adjusted, level = holm([test.p for _, test in tests]), self.parameters.level
         place = min(range(len(tests)), key=lambda k: (adjusted[k], tests[k][1].p))
         least = adjusted[place]
         finding = _finding(*tests[place])
         if least <= level:
             wrong = sum(p <= level for p in adjusted)
-            return Judgement("fails", f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}", least, level)
+            return Judgement(
+                "fails",
+                f"{wrong} of {len(tests)} statistics contradict the stated law; {finding}",
+                least,
+                level,
+            )
         silent = sum(not release.law for release in covered if release.replicate == 1)
         if silent:
             why = f"{silent} of {len(covered)} releases covered state no law, or have too few rows to test it"
             return Judgement("undecided", why, least, level)
         count = sum(test.tests for _, test in tests)
-        hidden, coarsest = max(((_could_hide(test, level / len(tests)), test) for _, test in tests), key=lambda one: one[0])
+        hidden, coarsest = max(
+            ((_could_hide(test, level / len(tests)), test) for _, test in tests),
+            key=lambda one: one[0],
+        )
         if hidden > self.parameters.resolution:
             why = f"{coarsest.departure} of {hidden:.2g} could hide in so few rows ({min(test.rows for _, test in tests):,}); add rows"
             return Judgement("undecided", why, least, level)
@@ -74,4 +102,6 @@ def _finding(release: ReleaseEvidence, test: LawTest) -> str:
 
 def _could_hide(test: LawTest, level: float) -> float:
     """Return the size of a departure that a statistic at this level finds every other time."""
-    return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (test.telling * math.sqrt(test.rows))
+    return float(-scipy.special.ndtri(level / (2.0 * max(test.tests, 1)))) / (
+        test.telling * math.sqrt(test.rows)
+    )

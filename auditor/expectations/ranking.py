@@ -10,7 +10,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, measured, worst
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    copies_released,
+    measured,
+    worst,
+)
 from auditor.expectations.metric import ROUNDING
 from auditor.numerics.statistics import holm, one_sided
 from auditor.registry import register
@@ -22,7 +29,8 @@ from auditor.scenario.read_knowledge import KnowledgeError, parse_knowledge
 LEVEL = 0.05
 
 PAIRED = 5
-"""Replicates from which differences are taken in pairs; that all of five fall on one side by chance happens one time in 32."""
+"""Replicates from which differences are taken in pairs; that all of five fall on one side by chance
+happens one time in 32."""
 
 
 @register
@@ -36,9 +44,13 @@ class Ranking(Expectation):
         """Names from the smallest value of the metric to the largest, and what they are names of."""
 
         order: list[Any] = Field(description="from the smallest value to the largest", min_length=2)
-        by: Literal["attack", "knowledge", "scheme", "coalition"] = Field("attack", description="what the order names")
+        by: Literal["attack", "knowledge", "scheme", "coalition"] = Field(
+            "attack", description="what the order names"
+        )
         metric: str = Field("normalized_error", description="metric to compare")
-        slack: float = Field(0.0, ge=0, description="by how much a value may exceed the next, in the metric's unit")
+        slack: float = Field(
+            0.0, ge=0, description="by how much a value may exceed the next, in the metric's unit"
+        )
 
         @model_validator(mode="after")
         def _coalitions(self) -> Any:
@@ -50,29 +62,48 @@ class Ranking(Expectation):
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every pair of neighbours in the order, in every cell where both were measured."""
         groups = measured(evidence, self.parameters, self.parameters.metric)
-        pairs = [pair for low, high in zip(self.parameters.order[:-1], self.parameters.order[1:], strict=True)
-                 for pair in self._pairs(groups, low, high, copies_released(evidence))]  # fmt: skip
+        pairs = [
+            pair
+            for low, high in zip(self.parameters.order[:-1], self.parameters.order[1:], strict=True)
+            for pair in self._pairs(groups, low, high, copies_released(evidence))
+        ]
         if not pairs:
             return Judgement("undecided", "no cell was measured under both names of the order")
         return judge_pairs(pairs, self.parameters.slack, self.parameters.metric)
 
-    def _pairs(self, groups: Sequence[Sequence[Measurement]], low: Any, high: Any, copies: dict[tuple[str, str], int]) -> Any:
+    def _pairs(
+        self,
+        groups: Sequence[Sequence[Measurement]],
+        low: Any,
+        high: Any,
+        copies: dict[tuple[str, str], int],
+    ) -> Any:
         by = self.parameters.by
-        smaller = {self._rest(group[0]): group for group in groups if _is(group[0], by, low, copies)}
-        larger = {self._rest(group[0]): group for group in groups if _is(group[0], by, high, copies)}
+        smaller = {
+            self._rest(group[0]): group for group in groups if _is(group[0], by, low, copies)
+        }
+        larger = {
+            self._rest(group[0]): group for group in groups if _is(group[0], by, high, copies)
+        }
         return [(smaller[key], larger[key]) for key in smaller if key in larger]
 
     def _rest(self, record: Measurement) -> str:
         """Everything of a cell but what is being compared."""
         by = self.parameters.by
-        rest = {field: value for field, value in record._asdict().items()
-                if field in ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute") and field != by}  # fmt: skip
+        rest = {
+            field: value
+            for field, value in record._asdict().items()
+            if field in ("sweep", "scheme", "knowledge", "attack", "coalition", "attribute")
+            and field != by
+        }
         return json.dumps(rest, sort_keys=True, default=str)
 
 
 def _is(record: Measurement, by: str, name: Any, copies: dict[tuple[str, str], int]) -> bool:
     if by == "coalition":
-        return parse_coalitions(name).matches(record.coalition, copies.get((str(record.sweep), record.scheme), 0))
+        return parse_coalitions(name).matches(
+            record.coalition, copies.get((str(record.sweep), record.scheme), 0)
+        )
     value = getattr(record, by)
     return bool(value == name or (by == "knowledge" and _label(name) == value))
 
@@ -84,19 +115,33 @@ def _label(name: Any) -> str:
         return str(name)
 
 
-def judge_pairs(pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str) -> Judgement:
+def judge_pairs(
+    pairs: Sequence[tuple[Sequence[Measurement], Sequence[Measurement]]], slack: float, metric: str
+) -> Judgement:
     """Return the verdict on ``first ≤ second + slack`` for pairs of cells.
 
-    It holds where the measured difference is below the slack beyond its error bar, where the two tie to rounding, or where theory settles
-    the order: a tie within the error bar does not unsettle that, an interval wider than the figures themselves does. The two share their
-    copies, so their errors are dependent in a way the records do not hold; ``se₁ + se₂`` bounds that of the difference whatever the
-    dependence. Replicates give the paired difference.
+    It holds where the measured difference is below the slack beyond its error bar, where the two
+    tie to rounding, or where theory settles the order: a tie within the error bar does not unsettle
+    that, an interval wider than the figures themselves does. The two share their copies, so their
+    errors are dependent in a way the records do not hold; ``se₁ + se₂`` bounds that of the
+    difference whatever the dependence. Replicates give the paired difference.
     """
     tests = [_difference(first, second, slack) for first, second in pairs]
-    refuted = holm([one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0 for test in tests])
+    refuted = holm(
+        [
+            one_sided(-test.measured, 0.0, test.error) if test.measured > ROUNDING else 1.0
+            for test in tests
+        ]
+    )
     shown = holm([one_sided(test.measured, ROUNDING, test.error) for test in tests])
-    verdicts = [_verdict(test, no <= LEVEL, yes <= LEVEL) for test, no, yes in zip(tests, refuted, shown, strict=True)]
-    place = max(range(len(tests)), key=lambda k: (("holds", "undecided", "fails").index(verdicts[k]), tests[k].measured))
+    verdicts = [
+        _verdict(test, no <= LEVEL, yes <= LEVEL)
+        for test, no, yes in zip(tests, refuted, shown, strict=True)
+    ]
+    place = max(
+        range(len(tests)),
+        key=lambda k: (("holds", "undecided", "fails").index(verdicts[k]), tests[k].measured),
+    )
     first, second = pairs[place][0][0], pairs[place][1][0]
     difference, error = tests[place].measured, tests[place].error
     why = f"closest of {len(pairs)}: {_compared(first, second)}, difference {difference + slack:+.4g} ± {1.96 * error:.2g} in {metric}"
@@ -118,14 +163,21 @@ def _compared(first: Measurement, second: Measurement) -> str:
         return " ≤ ".join(names)
     paths = [path for path in first.sweep if first.sweep[path] != second.sweep.get(path)]
     if paths:
-        points = [", ".join(f"{path} = {record.sweep.get(path)}" for path in paths) for record in (first, second)]
+        points = [
+            ", ".join(f"{path} = {record.sweep.get(path)}" for path in paths)
+            for record in (first, second)
+        ]
         return f"{names[0]}, at {' ≤ at '.join(points)}"
     return f"{names[0]}, copies {' ≤ copies '.join(describe(record.coalition) for record in (first, second))}"
 
 
 def _named(record: Measurement) -> str:
     """Return who was compared: ``llse (perfect) on corner-wave``; the scheme alone for a figure of the release, as its history is."""
-    return record.scheme if record.attack is None else f"{record.attack} ({record.knowledge}) on {record.scheme}"
+    return (
+        record.scheme
+        if record.attack is None
+        else f"{record.attack} ({record.knowledge}) on {record.scheme}"
+    )
 
 
 class Difference(NamedTuple):
@@ -147,28 +199,40 @@ class Difference(NamedTuple):
         return 1.96 * self.error > self.larger
 
 
-def _difference(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Difference:
+def _difference(
+    first: Sequence[Measurement], second: Sequence[Measurement], slack: float
+) -> Difference:
     a, b = pooled(first)[0], pooled(second)[0]
     if len(first) == len(second) and len(first) >= PAIRED:
-        paired = np.array([x.value for x in first], dtype=float) - np.array([y.value for y in second], dtype=float)
+        paired = np.array([x.value for x in first], dtype=float) - np.array(
+            [y.value for y in second], dtype=float
+        )
         error = float(paired.std(ddof=1) / math.sqrt(len(paired)))
     else:
         error = uncertainty(first) + uncertainty(second)
     return Difference(a - b - slack, error, _settled(first, second, slack), max(abs(a), abs(b)))
 
 
-def _settled(first: Sequence[Measurement], second: Sequence[Measurement], slack: float) -> Literal["above", "below"] | None:
+def _settled(
+    first: Sequence[Measurement], second: Sequence[Measurement], slack: float
+) -> Literal["above", "below"] | None:
     """Return the order that theory settles: in every replicate, as theory given what an adversary drew is another in each.
 
-    «Above» refutes, so that theory given a draw, as its error bar betrays, must agree with itself on as many as chance seldom would.
+    «Above» refutes, so that theory given a draw, as its error bar betrays, must agree with itself
+    on as many as chance seldom would.
     """
-    gaps = [None if x.theory is None or y.theory is None else x.theory - y.theory - slack for x, y in zip(first, second, strict=False)]
+    gaps = [
+        None if x.theory is None or y.theory is None else x.theory - y.theory - slack
+        for x, y in zip(first, second, strict=False)
+    ]
     known = [gap for gap in gaps if gap is not None]
     if len(known) < len(gaps) or len(first) != len(second) or not known:
         return None
     if max(known) <= ROUNDING:
         return "below"
-    firm = len(known) >= PAIRED or all(record.error_bar == "closed-form" for record in (*first, *second))
+    firm = len(known) >= PAIRED or all(
+        record.error_bar == "closed-form" for record in (*first, *second)
+    )
     return "above" if firm and min(known) > ROUNDING else None
 
 
@@ -208,15 +272,29 @@ class GrowthRate(Expectation):
         slopes = {name: _slope(points) for name, points in lines.items() if len(points) >= 3}
         bound = p.at_most if p.at_most is not None else p.at_least
         if not slopes:
-            return Judgement("undecided", f"fewer than three values of {p.against} with a measured {p.metric}", None, bound)
-        verdicts: list[Verdict] = ["fails" if self._broken(slope) else "holds" for slope in slopes.values()]
+            return Judgement(
+                "undecided",
+                f"fewer than three values of {p.against} with a measured {p.metric}",
+                None,
+                bound,
+            )
+        verdicts: list[Verdict] = [
+            "fails" if self._broken(slope) else "holds" for slope in slopes.values()
+        ]
         exponents = ", ".join(f"{name}: {slope:.2f}" for name, slope in slopes.items())
         worst_slope = max(slopes.values()) if p.at_most is not None else min(slopes.values())
-        return Judgement(worst(verdicts), f"exponent of {p.metric} in {p.against}: {exponents}", worst_slope, bound)
+        return Judgement(
+            worst(verdicts),
+            f"exponent of {p.metric} in {p.against}: {exponents}",
+            worst_slope,
+            bound,
+        )
 
     def _broken(self, slope: float) -> bool:
         p = self.parameters
-        return (p.at_most is not None and slope > p.at_most) or (p.at_least is not None and slope < p.at_least)
+        return (p.at_most is not None and slope > p.at_most) or (
+            p.at_least is not None and slope < p.at_least
+        )
 
 
 def _slope(points: Sequence[tuple[float, float]]) -> float:

@@ -17,18 +17,22 @@ class Missing(NamedTuple):
     scheme: str
 
 
-def undecided(record: ExpectationRecord, expectation: Statement, missing: Sequence[Missing]) -> ExpectationRecord:
+def undecided(
+    record: ExpectationRecord, expectation: Statement, missing: Sequence[Missing]
+) -> ExpectationRecord:
     """Return the verdict that an expectation deserves when some tasks are missing.
 
-    Undecided if any task it speaks of is missing, even where what was finished would refute it: a test is corrected for all the cells it
-    covers, and they were not all looked at. What was found so far is reported.
+    Undecided if any task it speaks of is missing, even where what was finished would refute it: a
+    test is corrected for all the cells it covers, and they were not all looked at. What was found
+    so far is reported.
 
     Parameters
     ----------
     record : ExpectationRecord
         The verdict on what was finished.
     expectation : Statement
-        Its filter by ``scheme`` and ``sweep`` says which tasks it speaks of; without such fields it speaks of all.
+        Its filter by ``scheme`` and ``sweep`` says which tasks it speaks of; without such fields it
+        speaks of all.
     missing : sequence of Missing
     """
     lacking = sum(covers(expectation.parameters, task.scheme, task.point) for task in missing)
@@ -36,4 +40,6 @@ def undecided(record: ExpectationRecord, expectation: Statement, missing: Sequen
         return record
     tasks = "1 task that it covers is" if lacking == 1 else f"{lacking} tasks that it covers are"
     so_far = f"; so far: {record.status}: {record.why}" if record.status != "undecided" else ""
-    return record.model_copy(update={"status": "undecided", "why": f"the audit was stopped: {tasks} missing{so_far}"})
+    return record.model_copy(
+        update={"status": "undecided", "why": f"the audit was stopped: {tasks} missing{so_far}"}
+    )

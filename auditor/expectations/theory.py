@@ -9,7 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 
-from auditor.expectations.base import Expectation, Filter, Judgement, Share, copies_released, listed, selector
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    Share,
+    copies_released,
+    listed,
+    selector,
+)
 from auditor.expectations.metric import ERRORS, ROUNDING, measured_at
 from auditor.numerics.statistics import holm, quantile, two_sided
 from auditor.registry import declaring, register
@@ -39,19 +47,29 @@ class MatchesTheory(Expectation):
         """The filter, the metric, and how fine the measurement must be to count."""
 
         metric: str = Field("distortion", description="metric to compare")
-        resolution: Share = Field(0.5, description="error bars wider than this share of theory leave it undecided")
+        resolution: Share = Field(
+            0.5, description="error bars wider than this share of theory leave it undecided"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict over every selected cell that has a closed form."""
         selected = selector(self.parameters, self.parameters.metric, copies_released(evidence))
-        records = [r for r in evidence.measurements if selected(r) and r.status == "ok" and r.theory is not None]
+        records = [
+            r
+            for r in evidence.measurements
+            if selected(r) and r.status == "ok" and r.theory is not None
+        ]
         groups = list(cells(records).values())
         if not groups:
             return Judgement("undecided", "no selected cell has a closed form")
-        return compare(groups, [mean_theory(group) or 0.0 for group in groups], self.parameters.resolution)
+        return compare(
+            groups, [mean_theory(group) or 0.0 for group in groups], self.parameters.resolution
+        )
 
 
-def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], resolution: float) -> Judgement:
+def compare(
+    groups: Sequence[Sequence[Measurement]], expected: Sequence[float], resolution: float
+) -> Judgement:
     """Return the verdict on cells against the values theory gives them.
 
     Parameters
@@ -64,7 +82,9 @@ def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], 
     """
     found = [agreement(group, truth) for group, truth in zip(groups, expected, strict=True)]
     p = holm([each.p for each in found])
-    place = min(range(len(groups)), key=lambda k: (p[k], found[k].p, -abs(found[k].value - expected[k])))
+    place = min(
+        range(len(groups)), key=lambda k: (p[k], found[k].p, -abs(found[k].value - expected[k]))
+    )
     value, truth = found[place].value, expected[place]
     bar, where = f" ± {found[place].half:.2g}", measured_at(groups[place][0])
     if p[place] <= FALSE_ALARM:
@@ -76,11 +96,19 @@ def compare(groups: Sequence[Sequence[Measurement]], expected: Sequence[float], 
         why = f"in {few} of {len(groups)} cells theory is of draws that all records share; at least {FEWEST} replicates can tell"
         return Judgement("undecided", why)
     # An exact rebuild may have an error bar that is rounding, too.
-    finest = [max(resolution * abs(truth), ROUNDING * _scale(group)) for truth, group in zip(expected, groups, strict=True)]
+    finest = [
+        max(resolution * abs(truth), ROUNDING * _scale(group))
+        for truth, group in zip(expected, groups, strict=True)
+    ]
     coarse = [k for k, each in enumerate(found) if each.half > finest[k]]
     if coarse:
-        return Judgement("undecided", f"{len(coarse)} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates")
-    widest = max((each.half / abs(t) for each, t in zip(found, expected, strict=True) if t), default=0.0)
+        return Judgement(
+            "undecided",
+            f"{len(coarse)} of {len(groups)} cells are measured too coarsely to tell; add rows or replicates",
+        )
+    widest = max(
+        (each.half / abs(t) for each, t in zip(found, expected, strict=True) if t), default=0.0
+    )
     least = f"the one furthest from it in error bars: {value:.6g}{bar} against {truth:.6g}"
     why = f"{len(groups)} cells agree with theory; intervals of ± {widest:.1%} or finer; {least}"
     return Judgement("holds", why, value, truth)
@@ -98,7 +126,8 @@ class Agreement(NamedTuple):
     p : float
         Against «they are one».
     few : bool
-        Whether no measurement could have refuted theory: it is of draws that all records of a release share, and too few were made.
+        Whether no measurement could have refuted theory: it is of draws that all records of a
+        release share, and too few were made.
     """
 
     value: float
@@ -110,14 +139,19 @@ class Agreement(NamedTuple):
 def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
     """Return how the replicates of one cell agree with theory.
 
-    A secret matrix and an adversary's guess are drawn once for all records, and so is what it was given; theory may be another for each
-    of the latter. So replicates are compared with their own theory, in pairs, by Student's t. An error has but a few outcomes where
-    little is left to guess (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too, whose least
-    p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false alarm add up. The error bar of a single release is of
-    its rows, and says nothing of such draws.
+    A secret matrix and an adversary's guess are drawn once for all records, and so is what it was
+    given; theory may be another for each of the latter. So replicates are compared with their own
+    theory, in pairs, by Student's t. An error has but a few outcomes where little is left to guess
+    (two, with one direction unknown), of which t knows nothing: sign flips must refute it, too,
+    whose least p-value is ``2^(1 − R)``; over many cells of that kind these chances of a false
+    alarm add up. The error bar of a single release is of its rows, and says nothing of such draws.
     """
     value, error = pooled(group)
-    if all(abs((r.value or 0.0) - (truth if r.theory is None else r.theory)) <= ROUNDING * _scale(group) for r in group):
+    if all(
+        abs((r.value or 0.0) - (truth if r.theory is None else r.theory))
+        <= ROUNDING * _scale(group)
+        for r in group
+    ):
         return Agreement(value, QUANTILE * (error or 0.0), 1.0)
     drawn, R = group[0].metric in ERRORS, len(group)
     if group[0].error_bar == "replicates":
@@ -129,13 +163,16 @@ def agreement(group: Sequence[Measurement], truth: float) -> Agreement:
         return Agreement(value, half, p if flips <= FALSE_ALARM else max(p, flips), R < FEWEST)
     if drawn and group[0].error_bar in ("redraws", "jackknife", "replicates-needed"):
         return Agreement(value, QUANTILE * (error or 0.0), 1.0, few=True)
-    return Agreement(value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group)))
+    return Agreement(
+        value, QUANTILE * (error or 0.0), two_sided(value - truth, error or 0.0, _scale(group))
+    )
 
 
 def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
     """Return Student's p-value against differences of mean 0, and their standard error."""
     mean, R = float(off.mean()), off.size
-    # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their spread is as a share of their size.
+    # Errors are skewed: few draws are mostly too small, and then spread too little as well. Their
+    # spread is as a share of their size.
     lucky = truth / (truth + mean) if 0.0 < truth + mean < truth else 1.0
     spread = float(off.std(ddof=1)) / math.sqrt(R) * lucky
     return two_sided(mean, spread, scale, R - 1), spread
@@ -144,7 +181,8 @@ def _paired(off: Array, truth: float, scale: float) -> tuple[float, float]:
 def _differences(group: Sequence[Measurement], truth: float) -> list[Array]:
     """Return measurement less theory, replicate by replicate; before that, where no theory is 0, as shares of each one's theory.
 
-    An unlucky draw has a large theory and a large spread about it, and would drown the others; a lucky one counts too much in shares.
+    An unlucky draw has a large theory and a large spread about it, and would drown the others; a
+    lucky one counts too much in shares.
     """
     values = np.array([r.value or 0.0 for r in group])
     theory = np.array([truth if r.theory is None else r.theory for r in group])
@@ -173,7 +211,8 @@ def sign_flips(differences: Array) -> float:
 def _scale(group: Sequence[Measurement]) -> float:
     """Size against which a difference counts as rounding: an error of 0 next to data of size s is known to 1e-9 of s."""
     record = group[0]
-    # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just there, and the other just beyond.
+    # Below 1e-12 of the variance an error is reported as 0: one side of the comparison may be just
+    # there, and the other just beyond.
     rounded = any(each.value == 0.0 or each.theory == 0.0 for each in group)
     return max(abs(record.value or 0.0), abs(record.theory or 0.0), 1e-2 if rounded else 1e-6)
 
@@ -188,25 +227,38 @@ class Theorem3(Expectation):
     class Parameters(Filter):
         """The filter; it selects a scheme whose copies have independent noise shaped like the data."""
 
-        resolution: Share = Field(0.5, description="error bars wider than this share of theory leave it undecided")
+        resolution: Share = Field(
+            0.5, description="error bars wider than this share of theory leave it undecided"
+        )
 
     def judge(self, evidence: Evidence) -> Judgement:
         """Return the verdict on the joint LLSE's normalized error, cell by cell, and on its fall from copy to copy."""
         filters = self.parameters
         selected = selector(filters, "normalized_error", copies_released(evidence))
-        fitting, best = declaring("scheme", "fresh_shaped_noise"), declaring("attack", "best_linear")
-        plugins = {(str(release.sweep), release.scheme): release.plugin for release in evidence.releases}
+        fitting, best = (
+            declaring("scheme", "fresh_shaped_noise"),
+            declaring("attack", "best_linear"),
+        )
+        plugins = {
+            (str(release.sweep), release.scheme): release.plugin for release in evidence.releases
+        }
         records = [
-            r for r in evidence.measurements
-            if selected(r) and r.status == "ok" and r.theory is not None
+            r
+            for r in evidence.measurements
+            if selected(r)
+            and r.status == "ok"
+            and r.theory is not None
             and (filters.scheme is not None or plugins[(str(r.sweep), r.scheme)] in fitting)
             and (filters.attack is not None or r.attack in best)
-        ]  # fmt: skip
+        ]
         groups = list(cells(records).values())
         if not groups:
             names = ", ".join(map(str, listed(filters.scheme) or fitting))
-            return Judgement("undecided", f"no joint LLSE with perfect knowledge on {names} was measured")
-        expected = [float(np.mean([theorem_3(r.levels) for r in group])) for group in groups]  # replicates may draw levels anew
+            return Judgement(
+                "undecided", f"no joint LLSE with perfect knowledge on {names} was measured"
+            )
+        # replicates may draw levels anew
+        expected = [float(np.mean([theorem_3(r.levels) for r in group])) for group in groups]
         for group, value in zip(groups, expected, strict=True):
             stated = mean_theory(group) or 0.0
             if abs(stated - value) > 1e-9:
@@ -218,7 +270,8 @@ class Theorem3(Expectation):
 def theorem_3(levels: Sequence[float]) -> float:
     """Return the normalized error ``(1 + Σ 1/σ_i²)⁻¹`` of pooled copies with independent noise ``σ_i² K_X``.
 
-    Source: li2012, Theorem 3. A copy without noise gives 0. It tends to 0 with more copies only if ``Σ 1/σ_i²`` grows without bound.
+    Source: li2012, Theorem 3. A copy without noise gives 0. It tends to 0 with more copies only if
+    ``Σ 1/σ_i²`` grows without bound.
 
     Examples
     --------

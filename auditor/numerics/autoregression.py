@@ -43,8 +43,14 @@ class Autoregression:
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.coefficients).all() and self.memory < 1.0 and self.innovation_variance > NEARLY_ALL):
-            raise ValueError("must be the coefficients of a stationary autoregression, as [0.9]: what it remembers must fade")
+        if not (
+            np.isfinite(self.coefficients).all()
+            and self.memory < 1.0
+            and self.innovation_variance > NEARLY_ALL
+        ):
+            raise ValueError(
+                "must be the coefficients of a stationary autoregression, as [0.9]: what it remembers must fade"
+            )
 
     @property
     def order(self) -> int:
@@ -88,7 +94,9 @@ class Autoregression:
     def autocorrelations(self, lags: int) -> Array:
         """Return ``r_0 … r_{lags − 1}``."""
         first = self._first[: self.order]
-        return np.concatenate([first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]])[:lags]
+        return np.concatenate(
+            [first, self.continued(first[:, None], np.zeros((max(0, lags - self.order), 1)))[:, 0]]
+        )[:lags]
 
     def _root(self, rows: int) -> Array:
         """Return the Cholesky factor of ``r_{|t−u|}`` of so many rows."""
@@ -104,8 +112,12 @@ class Autoregression:
         For rows of e; both of N columns.
         """
         # The past's contribution to the next p rows is the state of the filter after it.
-        left = -scipy.signal.lfilter(self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0)[self.order :]
-        rows, _ = scipy.signal.lfilter([np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left)
+        left = -scipy.signal.lfilter(
+            self.polynomial, [1.0], np.concatenate([past, np.zeros_like(past)]), axis=0
+        )[self.order :]
+        rows, _ = scipy.signal.lfilter(
+            [np.sqrt(self.innovation_variance)], self.polynomial, innovations, axis=0, zi=left
+        )
         return np.asarray(rows)
 
     def lead(self, rows: Array, end: Array) -> None:
@@ -119,14 +131,18 @@ class Autoregression:
         rows[-p:] = end
         # Further back the sum is below a double's last digit, then denormal, which is slow.
         reach = min(len(rows) - p, int(np.log(BELOW_ROUNDING) / np.log(self.memory)))
-        rows[len(rows) - p - reach : len(rows) - p] += self.continued(off[::-1], np.zeros((reach, rows.shape[1])))[::-1]
+        rows[len(rows) - p - reach : len(rows) - p] += self.continued(
+            off[::-1], np.zeros((reach, rows.shape[1]))
+        )[::-1]
 
     def innovations(self, rows: Array) -> Array:
         """Return the innovations ``e_t = (g_t − Σ_j φ_j g_{t−j})/s``.
 
         Independent, of variance 1. The first p rows are ``stationary`` inverted.
         """
-        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(self.innovation_variance)
+        found = scipy.signal.lfilter(self.polynomial, [1.0], rows, axis=0) / np.sqrt(
+            self.innovation_variance
+        )
         first = rows[: self.order]
         found[: len(first)] = np.linalg.solve(self._root(len(first)), first)
         return np.asarray(found)

@@ -149,7 +149,11 @@ def moment_groups(rows: int, width: int, columns: int = 0) -> list[list[tuple[in
         group = [number // together for number, cut in enumerate(lines) for _ in range(*cut)]
         found = [[(group[block], a, b) for a, b in parts] for block, parts in enumerate(cuts)]
     count, most = found[-1][-1][0] + 1, max(FEWEST_GROUPS, MOST_PRODUCTS // max(1, columns**2))
-    return found if count <= most else [[(number * most // count, a, b) for number, a, b in parts] for parts in found]
+    return (
+        found
+        if count <= most
+        else [[(number * most // count, a, b) for number, a, b in parts] for parts in found]
+    )
 
 
 def _split(start: int, stop: int, parts: int) -> list[tuple[int, int]]:

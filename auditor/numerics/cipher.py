@@ -56,14 +56,17 @@ class ReleaseKey:
         return "ReleaseKey(secret)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("the key of a release is kept in memory only: it cannot be pickled or copied to a file")
+        raise TypeError(
+            "the key of a release is kept in memory only: it cannot be pickled or copied to a file"
+        )
 
     def __deepcopy__(self, memory: object) -> ReleaseKey:
         return self
 
     def stream(self, *name: object) -> CipherStream:
         """Return the stream of a name; every name has its own cipher key."""
-        from cryptography.hazmat.primitives.hashes import SHA256  # here for start-up: audits need no cipher
+        # here for start-up: audits need no cipher
+        from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
         return CipherStream(HKDFExpand(SHA256(), 32, repr(name).encode()).derive(self._secret))
@@ -79,18 +82,24 @@ class CipherStream:
     """
 
     def __init__(self, key: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # for start-up, as above
+        # for start-up, as above
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
         self._encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-        self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)  # the cipher requires room for one more block
+        # the cipher requires room for one more block
+        self._buffer = np.empty(8 * PIECE + 16, dtype=np.uint8)
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(np.random.Generator, name):
-            raise PluginError(f"noise meant for release cannot be drawn with `{name}`: use random, standard_normal, standard_exponential, "
-                              "integers, poisson or permutation")  # fmt: skip
+            raise PluginError(
+                f"noise meant for release cannot be drawn with `{name}`: use random, standard_normal, standard_exponential, "
+                "integers, poisson or permutation"
+            )
         raise AttributeError(name)
 
-    def random(self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None) -> Any:
+    def random(
+        self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
+    ) -> Any:
         """Return numbers uniform on [0, 1), multiples of 2⁻⁵³.
 
         Of 2⁻²⁴ in single precision.
@@ -103,12 +112,20 @@ class CipherStream:
 
         return self._filled(uniform, size, dtype, out)
 
-    def standard_normal(self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None) -> Any:
+    def standard_normal(
+        self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
+    ) -> Any:
         """Return draws from N(0, 1); see ``auditor.numerics.ziggurat``."""
-        return self._filled(lambda words, part: fill_normal(words, part, self.random), size, dtype, out)
+        return self._filled(
+            lambda words, part: fill_normal(words, part, self.random), size, dtype, out
+        )
 
     def standard_exponential(
-        self, size: Shape = None, dtype: DTypeLike = np.float64, method: str = "zig", out: Array | None = None
+        self,
+        size: Shape = None,
+        dtype: DTypeLike = np.float64,
+        method: str = "zig",
+        out: Array | None = None,
     ) -> Any:
         """Return exponential draws of mean 1, ``−ln p`` with p uniform on (0, 1).
 
@@ -123,7 +140,12 @@ class CipherStream:
         return self._filled(exponential, size, dtype, out)
 
     def integers(
-        self, low: ArrayLike, high: ArrayLike | None = None, size: Shape = None, dtype: DTypeLike = np.int64, endpoint: bool = False
+        self,
+        low: ArrayLike,
+        high: ArrayLike | None = None,
+        size: Shape = None,
+        dtype: DTypeLike = np.int64,
+        endpoint: bool = False,
     ) -> Any:
         """Return whole numbers exactly uniform on ``low … high − 1``.
 
@@ -133,22 +155,32 @@ class CipherStream:
         kind = np.dtype(dtype)
         if kind.kind not in "biu":
             raise TypeError(f"whole numbers are drawn as an integer type or bool; got {kind}")
-        least, most = WHOLE(0 if high is None else low), WHOLE(low if high is None else high) - (not endpoint)
+        least, most = (
+            WHOLE(0 if high is None else low),
+            WHOLE(low if high is None else high) - (not endpoint),
+        )
         wanted = np.empty(np.broadcast(least, most).shape if size is None else size, kind)
         lowest, highest = (0, 1) if kind.kind == "b" else (np.iinfo(kind).min, np.iinfo(kind).max)
         if not wanted.size:
             return wanted
         if not np.all((lowest <= least) & (least <= most) & (most <= highest)):
-            raise ValueError(f"a range must hold whole numbers from {lowest} to {highest}, and at least one")
+            raise ValueError(
+                f"a range must hold whole numbers from {lowest} to {highest}, and at least one"
+            )
         span = most - least + 1
         start, divisor, last = (
-            np.broadcast_to(np.asarray(part % 2**64, np.uint64), wanted.shape).reshape(-1) for part in (least, span, -(2**64 % span) - 1)
+            np.broadcast_to(np.asarray(part % 2**64, np.uint64), wanted.shape).reshape(-1)
+            for part in (least, span, -(2**64 % span) - 1)
         )
         flat = wanted.reshape(-1)
         for at, words in self._pieces(flat.size):
-            while (beyond := words > last[at]).any():  # the last, incomplete run of remainders is drawn again
-                words[beyond] = np.frombuffer(self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64)
-            with np.errstate(divide="ignore"):  # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words are unchanged
+            # the last, incomplete run of remainders is drawn again
+            while (beyond := words > last[at]).any():
+                words[beyond] = np.frombuffer(
+                    self._encryptor.update(bytes(8 * int(beyond.sum()))), dtype=np.uint64
+                )
+            # a span of 2⁶⁴ is 0 here, and numpy's quotient too: words are unchanged
+            with np.errstate(divide="ignore"):
                 words -= words // divisor[at] * divisor[at]
             words += start[at]  # negative numbers are their complements of 2⁶⁴, as in int64
             flat[at] = words.view(np.int64)
@@ -168,16 +200,26 @@ class CipherStream:
 
         Sorted by random words; two words are equal with probability 2⁻⁶³.
         """
-        items, axis = (np.arange(x), 0) if isinstance(x, (int, np.integer)) else (np.asarray(x), axis)
+        items, axis = (
+            (np.arange(x), 0) if isinstance(x, (int, np.integer)) else (np.asarray(x), axis)
+        )
         count = np.moveaxis(items, axis, 0).shape[0]  # numpy's own error for an invalid axis
         return np.take(items, np.argsort(self.integers(2**63, size=count), kind="stable"), axis)
 
-    def _filled(self, turn: Callable[[Words, Array], None], size: Shape, dtype: DTypeLike, out: NDArray[Any] | None) -> Any:
+    def _filled(
+        self,
+        turn: Callable[[Words, Array], None],
+        size: Shape,
+        dtype: DTypeLike,
+        out: NDArray[Any] | None,
+    ) -> Any:
         """Return numbers computed from words; a scalar without size and out."""
         kind = np.dtype(dtype)
         wanted = np.empty(() if size is None else size, kind) if out is None else out
         if kind not in (np.float64, np.float32) or wanted.dtype != kind:
-            raise TypeError(f"numbers are drawn as float64 or float32, into arrays of this type; got {kind} and {wanted.dtype}")
+            raise TypeError(
+                f"numbers are drawn as float64 or float32, into arrays of this type; got {kind} and {wanted.dtype}"
+            )
         if not (wanted.flags.c_contiguous or wanted.flags.f_contiguous):
             raise ValueError("numbers are drawn into arrays that are contiguous")
         if out is not None and size is not None and np.empty(size).shape != out.shape:

@@ -69,7 +69,8 @@ def best_unbiased_combination(Sigma: Array, grain: Array | float = 0.0) -> tuple
     divisor = np.where(noisy, deviation, 1.0)
     least = deviation.min(axis=-1, keepdims=True)
     b = np.where(noisy, least / divisor, 1.0)
-    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):  # independent noise: Sigma is diagonal, and weights are inverse variances
+    # independent noise: Sigma is diagonal, and weights are inverse variances
+    if np.count_nonzero(Sigma) == np.count_nonzero(noisy):
         precision = np.einsum("...k,...k->...", b, b)
         return b**2 / precision[..., None], least[..., 0] ** 2 / precision
     alone, suffices = _least_noise_alone(Sigma, own)
@@ -117,12 +118,19 @@ def _decomposed(Sigma: Array, divisor: Array, b: Array, least: Array) -> tuple[A
     free = outside_size > 16.0 * transformed**2 * np.einsum("...k,...k->...", b, b)
     inverse = np.where(null, 0.0, target / np.where(null, 1.0, values))
     precision = np.where(free, 1.0, np.einsum("...k,...k->...", inverse, target))
-    coefficients = np.where(free[..., None], outside / np.where(free, outside_size, 1.0)[..., None], inverse / precision[..., None])
+    coefficients = np.where(
+        free[..., None],
+        outside / np.where(free, outside_size, 1.0)[..., None],
+        inverse / precision[..., None],
+    )
     u = np.einsum("...ik,...k->...i", vectors, coefficients)
     # An uninformative copy (all but the best, under corner-wave noise) would get a weight of
     # rounding's size, and be read for it. The target's error is eps times its summands, an
     # eigenvalue's is eps times the largest; their quotient has both.
-    size = np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None] + np.abs(coefficients) * values[..., -1:]
+    size = (
+        np.einsum("...ij,...i->...j", np.abs(vectors), np.abs(b)) / precision[..., None]
+        + np.abs(coefficients) * values[..., -1:]
+    )
     doubt = np.where(null, 0.0, size / np.where(null, 1.0, values))
     rounding = k * EPS * np.einsum("...ik,...k->...i", np.abs(vectors), doubt)
     weights = b * np.where(np.abs(u) > rounding, u, 0.0)
@@ -151,8 +159,12 @@ def within_grain(Sigma: Array, grain: Array | float) -> tuple[Array, Array]:
     U, s, Vt = np.linalg.svd(F - best, full_matrices=False)
     along = np.einsum("...rk,...k->...r", Vt, best[..., 0, :])
     w = -np.einsum("...jr,...r->...j", U, along * s / (s**2 + grain2[..., None]))
-    rest = best[..., 0, :] - np.einsum("...rk,...r->...k", Vt, along * s**2 / (s**2 + grain2[..., None]))
-    np.put_along_axis(w, b, np.take_along_axis(w, b, axis=-1) + 1.0 - w.sum(axis=-1, keepdims=True), axis=-1)
+    rest = best[..., 0, :] - np.einsum(
+        "...rk,...r->...k", Vt, along * s**2 / (s**2 + grain2[..., None])
+    )
+    np.put_along_axis(
+        w, b, np.take_along_axis(w, b, axis=-1) + 1.0 - w.sum(axis=-1, keepdims=True), axis=-1
+    )
     return w, np.einsum("...k,...k->...", rest, rest) + grain2 * np.einsum("...k,...k->...", w, w)
 
 
@@ -199,7 +211,11 @@ class Levels:
         ``copies`` are in the order of Sigma. Cached, since the law is equal in every redraw and
         prefixes of 1,000 copies take seconds.
         """
-        return _levels(np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(), tuple(copies), tuple(coalitions))
+        return _levels(
+            np.ascontiguousarray(Sigma, dtype=np.float64).tobytes(),
+            tuple(copies),
+            tuple(coalitions),
+        )
 
     @classmethod
     def all(cls, Sigma: Array) -> Levels:
@@ -210,7 +226,9 @@ class Levels:
     def extremes(self) -> tuple[Array, Array]:
         """Least and greatest level of each coalition, shapes (B,)."""
         each = [np.diag(self.Sigma)[index] for _, index in self._runs()]
-        return np.concatenate([part.min(axis=1) for part in each]), np.concatenate([part.max(axis=1) for part in each])
+        return np.concatenate([part.min(axis=1) for part in each]), np.concatenate(
+            [part.max(axis=1) for part in each]
+        )
 
     @cached_property
     def of_moments(self) -> tuple[Array, Array]:
@@ -230,8 +248,13 @@ class Levels:
         w, v = np.zeros((len(self.coalitions), len(self.Sigma))), np.empty(len(self.coalitions))
         for here, index in self._runs():
             run = neighbours(index[0])
-            one = len(index) == 1 and isinstance(run, slice)  # copies 1 to k: a view of the full covariance
-            Sigma = self.Sigma[None, run, run] if one else self.Sigma[index[:, :, None], index[:, None, :]]
+            # copies 1 to k: a view of the full covariance
+            one = len(index) == 1 and isinstance(run, slice)
+            Sigma = (
+                self.Sigma[None, run, run]
+                if one
+                else self.Sigma[index[:, :, None], index[:, None, :]]
+            )
             some, v[here] = best_unbiased_combination(Sigma, grain[here])
             np.put_along_axis(w[here], index, some, axis=1)
         return w, v

@@ -32,7 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def eigenvalue_range(data: NDArray[np.float64], noise: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def eigenvalue_range(
+    data: NDArray[np.float64], noise: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return ``λ_X^j + λ_R^N`` and ``λ_X^j + λ_R^1``, bounds of ``λ_Y^j``.
 
     Shapes (N,).

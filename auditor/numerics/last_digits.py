@@ -8,8 +8,9 @@
 | ``δ`` | distance of neighbouring ``z(k)`` there |
 | ``u`` | distance of neighbouring doubles at y, or the grid that all values of the copy lie on, if that is coarser |
 
-Each k is drawn with probability ``f(z)·δ``, f the density of the noise, so that ``P(y | x) = f(y − x)·δ·#{k: fl(x + z(k)) = y}``. A smooth
-law rounded to doubles has ``f(y − x)·u``. The ratio of the two is what the last digits say: 0 rules x out.
+Each k is drawn with probability ``f(z)·δ``, f the density of the noise, so that ``P(y | x) = f(y −
+x)·δ·#{k: fl(x + z(k)) = y}``. A smooth law rounded to doubles has ``f(y − x)·u``. The ratio of the
+two is what the last digits say: 0 rules x out.
 
 | generator | ``z(k)`` | whose |
 | --- | --- | --- |
@@ -18,8 +19,9 @@ law rounded to doubles has ``f(y − x)·u``. The ratio of the two is what the l
 | ``laplace`` | ``±b·log(v)``, v of 52 bits | ``laplace`` of numpy, by the inverse of the distribution function of 53-bit uniforms |
 | ``uniform`` | ``−a + 2a·k·2⁻⁵³`` | ``uniform`` of numpy, and most others |
 
-Reference: mironov2012 (Laplace by inverse distribution function); jin2022 (normal). *Not checked*: that the owner's
-logarithm is this machine's; where they differ by a last digit, in some 0.3 % of values, the true original is ruled out (``STRAY``).
+Reference: mironov2012 (Laplace by inverse distribution function); jin2022 (normal). *Not checked*:
+that the owner's logarithm is this machine's; where they differ by a last digit, in some 0.3 % of
+values, the true original is ruled out (``STRAY``).
 """
 
 from __future__ import annotations
@@ -33,13 +35,16 @@ from auditor.types import Array
 
 Kind = Literal["sum", "product", "laplace", "uniform"]
 MANY = 4.0
-"""With so many numbers of the generator to a double every original can be meant, and their count says little."""
+"""With so many numbers of the generator to a double every original can be meant, and their count
+says little."""
 BESIDE = np.arange(-5.0, 6.0)
-"""Numbers tried about the nearest: half of ``MANY`` to either side, and what rounding, twice, may have moved it by."""
+"""Numbers tried about the nearest: half of ``MANY`` to either side, and what rounding, twice, may
+have moved it by."""
 STRAY = 2.0**-8
 """Share of values that a generator is taken not to explain, whatever it is."""
 LAST_DIGITS = np.arange(-2, 3)
-"""Last digits by which a scale as stated may differ from that which noise was multiplied by: it is a root of a product."""
+"""Last digits by which a scale as stated may differ from that which noise was multiplied by: it is
+a root of a product."""
 
 
 class Generator(NamedTuple):
@@ -61,7 +66,11 @@ def generators(distribution: str, std: float) -> list[Generator]:
     kind: Kind = distribution if distribution in ("laplace", "uniform") else "product"  # type: ignore[assignment]
     scale = std * {"laplace": np.sqrt(0.5), "uniform": np.sqrt(3.0)}.get(distribution, 1.0)
     scales = (scale + LAST_DIGITS * np.spacing(scale)).tolist()
-    return [Generator("sum"), *(Generator("product", std) for _ in [0] if kind != "product"), *(Generator(kind, each) for each in scales)]
+    return [
+        Generator("sum"),
+        *(Generator("product", std) for _ in [0] if kind != "product"),
+        *(Generator(kind, each) for each in scales),
+    ]
 
 
 def grid_of_digits(y: Array) -> float:
@@ -74,7 +83,11 @@ def grid_of_digits(y: Array) -> float:
     """
     mantissa, exponent = np.frexp(y[y != 0])
     whole = np.ldexp(mantissa, 53).astype(np.int64)
-    return float(np.ldexp((whole & -whole).astype(np.float64), exponent - 53).min(initial=np.inf)) if whole.size else 0.0
+    return (
+        float(np.ldexp((whole & -whole).astype(np.float64), exponent - 53).min(initial=np.inf))
+        if whole.size
+        else 0.0
+    )
 
 
 def written_shorter(y: Array) -> bool:
@@ -109,17 +122,29 @@ def spacing(z: Array, generator: Generator) -> Array:
     kind, s = generator
     if kind == "laplace":
         return np.asarray(s * 2.0**-52 * np.exp(np.abs(z) / s))  # dz/dk of ±b log(k·2⁻⁵²)
-    return np.full(z.shape, s * 2.0**-52) if kind == "uniform" else np.asarray(s * np.spacing(np.abs(z / s)))
+    return (
+        np.full(z.shape, s * 2.0**-52)
+        if kind == "uniform"
+        else np.asarray(s * np.spacing(np.abs(z / s)))
+    )
 
 
 def _count(y: Array, x: Array, generator: Generator) -> Array:
     """Return ``#{k: fl(x + z(k)) = y}``, shape (p,)."""
     (kind, s), z = generator, y - x
     if kind in ("laplace", "uniform"):
-        # The probability below z, from the nearer end, where numpy's own uniforms are as precise as this.
+        # The probability below z, from the nearer end, where numpy's own uniforms are as precise as
+        # this.
         near = 0.5 * np.exp(-np.abs(z) / s) if kind == "laplace" else (z + s) / (2.0 * s)
-        k = np.rint(near * 2.0**53) if kind == "uniform" else np.where(z < 0, np.rint(near * 2.0**53), 2.0**53 - np.rint(near * 2.0**53))
-        made = [(numpy_laplace if kind == "laplace" else numpy_uniform)((k + step) * 2.0**-53, s) for step in BESIDE]
+        k = (
+            np.rint(near * 2.0**53)
+            if kind == "uniform"
+            else np.where(z < 0, np.rint(near * 2.0**53), 2.0**53 - np.rint(near * 2.0**53))
+        )
+        made = [
+            (numpy_laplace if kind == "laplace" else numpy_uniform)((k + step) * 2.0**-53, s)
+            for step in BESIDE
+        ]
     else:
         g = z / s
         made = [s * (g + step * np.spacing(np.abs(g))) for step in BESIDE]
@@ -138,7 +163,9 @@ def numpy_uniform(U: Array, a: float) -> Array:
     return np.where((U >= 0) & (U < 1), 2.0 * a * U - a, np.nan)
 
 
-def likeliest(y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float) -> Generator | None:
+def likeliest(
+    y: Array, x: Array, weights: Array, tried: Sequence[Generator], grid: float
+) -> Generator | None:
     """Return the generator under which released values are likeliest; None where a smooth law, rounded, explains them as well.
 
     Of values that were written with fewer digits than doubles have the last ones are gone.
@@ -149,7 +176,8 @@ def likeliest(y: Array, x: Array, weights: Array, tried: Sequence[Generator], gr
     x : ndarray of shape (C,)
         Candidates.
     weights : ndarray of shape (b, C)
-        Their probabilities but for the last digits; rows sum to 1, or to 0 where the law explains none.
+        Their probabilities but for the last digits; rows sum to 1, or to 0 where the law explains
+        none.
     tried : sequence of Generator
     grid : float
     """
@@ -157,9 +185,12 @@ def likeliest(y: Array, x: Array, weights: Array, tried: Sequence[Generator], gr
         return None
     held = weights > 1e-9
     row, column = np.nonzero(held)
-    best, gain = None, np.log(len(tried)) + 5.0  # of chance alone the best of so many gains more than this in one copy of 150
+    # of chance alone the best of so many gains more than this in one copy of 150
+    best, gain = None, np.log(len(tried)) + 5.0
     for generator in tried:
-        parts = weights[row, column] * (STRAY + (1.0 - STRAY) * ratio(y[row], x[column], generator, grid))
+        parts = weights[row, column] * (
+            STRAY + (1.0 - STRAY) * ratio(y[row], x[column], generator, grid)
+        )
         total = np.bincount(row, parts, len(y))
         found = float(np.log(total[total > 0]).sum())
         if found > gain:

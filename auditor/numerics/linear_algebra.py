@@ -51,7 +51,10 @@ def widely_scaled(K: Array) -> NDArray[np.bool_]:
     N).
     """
     root = np.sqrt(np.clip(np.einsum("...nn->...n", K), 0.0, None))
-    return np.asarray(root.max(axis=-1, initial=0.0) > WIDEST * np.where(root > 0, root, np.inf).min(axis=-1, initial=np.inf))
+    return np.asarray(
+        root.max(axis=-1, initial=0.0)
+        > WIDEST * np.where(root > 0, root, np.inf).min(axis=-1, initial=np.inf)
+    )
 
 
 def clip_to_psd(K: Array, like: Array | None = None) -> Array:
@@ -72,7 +75,9 @@ def clip_to_psd(K: Array, like: Array | None = None) -> Array:
         unit = size[..., :, None] * size[..., None, :]
         return np.asarray(clip_to_psd(K / unit) * unit)
     values, vectors = np.linalg.eigh((K + K.swapaxes(-1, -2)) / 2)
-    return np.asarray((vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2))
+    return np.asarray(
+        (vectors * np.clip(values, 0.0, None)[..., None, :]) @ vectors.swapaxes(-1, -2)
+    )
 
 
 def descending_eigen(K: Array) -> tuple[Array, Array]:
@@ -138,19 +143,31 @@ class Pencil:
         values, Q = np.linalg.eigh(both)
         keep = values > T.shape[-1] * EPS * np.maximum(values[..., -1:], 0.0)
         first = data[..., :1, 0]
-        alike = keep.all(axis=-1) & (np.abs(data - first[..., None] * both).max(axis=(-2, -1)) <= PROPORTIONAL)
+        alike = keep.all(axis=-1) & (
+            np.abs(data - first[..., None] * both).max(axis=(-2, -1)) <= PROPORTIONAL
+        )
         if T.ndim == 2:
             values, Q, keep = values[keep], Q[:, keep], keep[keep]
-        root, Q = np.sqrt(np.where(keep, values, 1.0))[..., None, :], np.where(keep[..., None, :], Q, 0.0)
+        root, Q = (
+            np.sqrt(np.where(keep, values, 1.0))[..., None, :],
+            np.where(keep[..., None, :], Q, 0.0),
+        )
         A, inverse = Q * root, (Q / root).swapaxes(-1, -2)
         share = np.broadcast_to(np.clip(first, 0.0, 1.0), values.shape)
         if not alike.all():
             # Directions outside the range get shares below all others, to avoid mixing with
             # directions inside that have no data.
-            whitened = inverse @ data @ inverse.swapaxes(-1, -2) - np.eye(values.shape[-1]) * ~keep[..., None]
+            whitened = (
+                inverse @ data @ inverse.swapaxes(-1, -2)
+                - np.eye(values.shape[-1]) * ~keep[..., None]
+            )
             c, U = np.linalg.eigh((whitened + whitened.swapaxes(-1, -2)) / 2)
             U = np.where(alike[..., None, None], np.eye(values.shape[-1]), U)
-            A, inverse, share = A @ U, U.swapaxes(-1, -2) @ inverse, np.where(alike[..., None], share, np.clip(c, 0.0, 1.0))
+            A, inverse, share = (
+                A @ U,
+                U.swapaxes(-1, -2) @ inverse,
+                np.where(alike[..., None], share, np.clip(c, 0.0, 1.0)),
+            )
         return cls(scale[..., :, None] * A, inverse / scale[..., None, :], share, alike)
 
     def gain(self, v: Array) -> Array:
@@ -181,7 +198,12 @@ class Pencil:
 
     def _left(self, v: Array) -> Array:
         c, total = self.share, self._total(v)
-        return np.divide(np.asarray(v)[..., None] * c * (1.0 - c), total, out=np.zeros_like(total), where=total > 0)
+        return np.divide(
+            np.asarray(v)[..., None] * c * (1.0 - c),
+            total,
+            out=np.zeros_like(total),
+            where=total > 0,
+        )
 
     def _total(self, v: Array) -> Array:
         return self.share + np.asarray(v, dtype=np.float64)[..., None] * (1.0 - self.share)
@@ -236,7 +258,9 @@ class Regressors:
         values = np.linalg.eigvalsh(self._correlations)
         return bool(values[0] > WELL_CONDITIONED * values[-1])
 
-    def chosen(self, index: NDArray[np.intp], less: NDArray[np.intp] | None = None) -> tuple[Array, NDArray[np.intp]]:
+    def chosen(
+        self, index: NDArray[np.intp], less: NDArray[np.intp] | None = None
+    ) -> tuple[Array, NDArray[np.intp]]:
         """Return ``W`` and ranks of the regressions on several subsets of size k.
 
         Shapes (B, N, k) and (B,).
@@ -249,11 +273,17 @@ class Regressors:
             Regressors to subtract from each.
         """
         if less is not None:
-            return ranked_regression((self._xy[:, index] - self._xy[:, less]).swapaxes(0, 1), of_differences(self._y, index, less))
+            return ranked_regression(
+                (self._xy[:, index] - self._xy[:, less]).swapaxes(0, 1),
+                of_differences(self._y, index, less),
+            )
         chosen = self._correlations[index[:, :, None], index[:, None, :]]
         cross = (self._xy / self._scale)[:, index].swapaxes(0, 1)
         if self._sound:
-            W, ranks = np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2), np.full(len(index), index.shape[1])
+            W, ranks = (
+                np.linalg.solve(chosen, cross.swapaxes(1, 2)).swapaxes(1, 2),
+                np.full(len(index), index.shape[1]),
+            )
         else:
             W, ranks = ranked_regression(cross, chosen)
         return W / self._scale[index][:, None, :], ranks

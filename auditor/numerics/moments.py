@@ -60,7 +60,9 @@ class Moments:
 
     def __sub__(self, part: Moments) -> Moments:
         """Return the moments without a part of the rows."""
-        return Moments(self.count - part.count, self.total - part.total, self.products - part.products)
+        return Moments(
+            self.count - part.count, self.total - part.total, self.products - part.products
+        )
 
     @property
     def size(self) -> int:
@@ -75,7 +77,9 @@ class Moments:
     @property
     def variances(self) -> Array:
         """Diagonal of the covariance, divisor n, shape (d,)."""
-        return np.asarray((np.diag(self.products) - self.total * self.total / self.count) / self.count)
+        return np.asarray(
+            (np.diag(self.products) - self.total * self.total / self.count) / self.count
+        )
 
     def covariance(self, divisor: int | None = None) -> Array:
         """Return the covariance, shape (d, d); divisor n by default."""
@@ -88,7 +92,8 @@ class Moments:
         Copy numbers count from 1.
         """
         found = self.parts([copy + 1 for copy in copies], width)
-        return Moments(found.count, found.total.copy(), found.products.copy())  # a copy, so that the receiver gets no view of the original
+        # a copy, so that the receiver gets no view of the original
+        return Moments(found.count, found.total.copy(), found.products.copy())
 
     def parts(self, places: Sequence[int], width: int) -> Moments:
         """Return the moments of some of the stacked parts, numbered from 1.
@@ -155,7 +160,11 @@ class Sums:
             self._total += part.total
             self._products += part.products
         else:
-            self._total, self._products, self._mine = self._total + part.total, self._products + part.products, True
+            self._total, self._products, self._mine = (
+                self._total + part.total,
+                self._products + part.products,
+                True,
+            )
 
     def moments(self) -> Moments:
         """Return the sum so far of at least one part."""
@@ -264,7 +273,11 @@ class Stack:
         self._size, self._used = d + ones + -(d + ones) % LANES, d + ones
         self._rows: Array = np.empty((0, self._size))
         self._places: _Places | None = None
-        self._count, self._total, self._products = 0, np.zeros(self._centre.size), np.zeros((self._centre.size,) * 2)
+        self._count, self._total, self._products = (
+            0,
+            np.zeros(self._centre.size),
+            np.zeros((self._centre.size,) * 2),
+        )
 
     def pieces(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Divide rows ``start`` to ``stop`` evenly into pieces to add."""
@@ -285,16 +298,29 @@ class Stack:
         first = self._count == 0
         self._count += len(self._rows)
         self._total = total if first else self._total + total
-        self._products = products[:d, :d] if first else np.add(self._products, products[:d, :d], out=self._products)
+        self._products = (
+            products[:d, :d]
+            if first
+            else np.add(self._products, products[:d, :d], out=self._products)
+        )
 
     def _multiplied(self) -> Array:
         """Return products of the piece's columns, above the diagonal at least."""
-        if self._places is None or self._places.slabs is None or self._rows is not self._places.rows:
+        if (
+            self._places is None
+            or self._places.slabs is None
+            or self._rows is not self._places.rows
+        ):
             return np.asarray(self._rows.T @ self._rows)
-        slabs, products = self._places.slabs[:, : self._used], np.zeros((self._centre.size, self._used))
+        slabs, products = (
+            self._places.slabs[:, : self._used],
+            np.zeros((self._centre.size, self._used)),
+        )
         for first in range(0, len(products), BAND):
             band = slice(first, min(first + BAND, len(products)))
-            np.matmul(slabs[:, band], slabs[:, first:].transpose(0, 2, 1)).sum(axis=0, out=products[band, first:])
+            np.matmul(slabs[:, band], slabs[:, first:].transpose(0, 2, 1)).sum(
+                axis=0, out=products[band, first:]
+            )
         return products
 
     def lay(self, parts: Sequence[Array]) -> None:
@@ -328,8 +354,14 @@ class Stack:
         if _ROOM.values.size < most:
             memory = np.empty(most + ALIGNED)
             _ROOM.values = memory[-memory.ctypes.data // memory.itemsize % ALIGNED :]
-        if self._places is None or self._places.values is not _ROOM.values or len(self._places.rows) != b:
-            self._places = _Places.of(_ROOM.values, b, self._size, self._width, len(parts), self._by_row, slabs)
+        if (
+            self._places is None
+            or self._places.values is not _ROOM.values
+            or len(self._places.rows) != b
+        ):
+            self._places = _Places.of(
+                _ROOM.values, b, self._size, self._width, len(parts), self._by_row, slabs
+            )
         rows = self._places.rows
         if _ROOM.laid != (self, b) or not self._later:
             rows[:, d : d + 1] = 1.0
@@ -337,10 +369,13 @@ class Stack:
             self._places.beyond[...] = 0.0
             _ROOM.laid = self, b
         if self._by_row and not self._later and self._size == self._width:
-            subtract_row(parts[0], self._centre, rows)  # a single full table: no copy, centred in place
+            # a single full table: no copy, centred in place
+            subtract_row(parts[0], self._centre, rows)
             return rows
         if self._by_row:
-            for part, here, items in zip(parts, self._places.tables, self._places.items, strict=True):
+            for part, here, items in zip(
+                parts, self._places.tables, self._places.items, strict=True
+            ):
                 if part.flags.c_contiguous and part.dtype == rows.dtype:
                     items[...] = part.view(items.dtype)
                 else:
@@ -384,9 +419,22 @@ class _Places(NamedTuple):
     beyond: Array
 
     @classmethod
-    def of(cls, values: Array, height: int, size: int, width: int, tables: int, by_row: bool, slabs: int) -> _Places:
+    def of(
+        cls,
+        values: Array,
+        height: int,
+        size: int,
+        width: int,
+        tables: int,
+        by_row: bool,
+        slabs: int,
+    ) -> _Places:
         room = slabs * ALIGNED * math.ceil(height / slabs / ALIGNED) if slabs else height
-        held = values[: room * size].reshape(room, size) if by_row else values[: room * size].reshape(size, room).T
+        held = (
+            values[: room * size].reshape(room, size)
+            if by_row
+            else values[: room * size].reshape(size, room).T
+        )
         rows = held[:height]
         parts = [rows[:, place * width : (place + 1) * width] for place in range(tables)]
         item = np.dtype((np.void, rows.itemsize * width))
@@ -422,7 +470,9 @@ def by_run(operation: np.ufunc, rows: Array, row: Array, out: Array) -> None:
         return
     b, N = rows.shape
     whole, run = whole_runs(b, N)
-    operation(rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N))
+    operation(
+        rows[:whole].reshape(-1, run * N), np.tile(row, run), out=out[:whole].reshape(-1, run * N)
+    )
     operation(rows[whole:], row, out=out[whole:])
 
 
@@ -431,7 +481,11 @@ def neighbours(index: NDArray[np.intp]) -> NDArray[np.intp] | slice:
 
     A slice avoids copies of k² moments per coalition of copies 1 to k.
     """
-    run = index.size > 0 and index[-1] - index[0] == index.size - 1 and bool((index[1:] > index[:-1]).all())
+    run = (
+        index.size > 0
+        and index[-1] - index[0] == index.size - 1
+        and bool((index[1:] > index[:-1]).all())
+    )
     return slice(int(index[0]), int(index[-1]) + 1) if run else index
 
 
@@ -440,15 +494,24 @@ def square(index: NDArray[np.intp] | slice) -> tuple[Any, Any]:
     return (index, index) if isinstance(index, slice) else (index[:, None], index)
 
 
-def stacked(groups: Sequence[Moments], columns: NDArray[np.intp] | slice) -> tuple[Array, Array, Array]:
+def stacked(
+    groups: Sequence[Moments], columns: NDArray[np.intp] | slice
+) -> tuple[Array, Array, Array]:
     """Return counts, totals and products of some columns of G groups.
 
     Shapes (G,), (G, c) and (G, c, c); views for one group.
     """
     if len(groups) == 1:
         (only,) = groups
-        return np.array([float(only.count)]), only.total[columns][None], only.products[square(columns)][None]
-    counts, totals = np.array([float(group.count) for group in groups]), np.array([group.total[columns] for group in groups])
+        return (
+            np.array([float(only.count)]),
+            only.total[columns][None],
+            only.products[square(columns)][None],
+        )
+    counts, totals = (
+        np.array([float(group.count) for group in groups]),
+        np.array([group.total[columns] for group in groups]),
+    )
     return counts, totals, np.array([group.products[square(columns)] for group in groups])
 
 

@@ -79,7 +79,12 @@ def added_up(job: Job[P], parts: Iterable[P]) -> P:
 
 
 def walk(
-    job: Job[P], block: Callable[[int, bool], Any], rows: int, width: int, first: int = 0, stop: int | None = None
+    job: Job[P],
+    block: Callable[[int, bool], Any],
+    rows: int,
+    width: int,
+    first: int = 0,
+    stop: int | None = None,
 ) -> Iterator[list[P]]:
     """Process some stripes of a table; all by default.
 

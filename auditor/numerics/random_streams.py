@@ -11,7 +11,8 @@ from auditor.numerics.cipher import CipherStream, ReleaseKey
 
 Seed: TypeAlias = int | ReleaseKey
 """Root of a release's streams: a public number, or a secret key."""
-Rng: TypeAlias = "np.random.Generator | CipherStream"  # in quotes, as numpy imports its generators on first use
+# in quotes, as numpy imports its generators on first use
+Rng: TypeAlias = "np.random.Generator | CipherStream"
 
 
 @overload

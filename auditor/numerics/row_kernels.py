@@ -38,7 +38,9 @@ core's own cache.
 """
 
 
-def write_estimates(weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> Array:
+def write_estimates(
+    weights: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array
+) -> Array:
     """Write ``centre + offset + Σ W_i (y_i − centre)`` for every row.
 
     Returns ``out``.
@@ -92,11 +94,16 @@ def factored(blocks: Sequence[Array]) -> tuple[Array, Array] | None:
     place = np.unravel_index(int(np.abs(F).argmax()), F.shape)
     w = np.array([W[place] / F[place] for W in blocks])
     largest = float(np.abs(F).max())
-    same = all(np.abs(W - w_i * F).max() <= ROUNDING * largest * abs(w_i) for W, w_i in zip(blocks, w, strict=True))
+    same = all(
+        np.abs(W - w_i * F).max() <= ROUNDING * largest * abs(w_i)
+        for W, w_i in zip(blocks, w, strict=True)
+    )
     return (w, F) if same else None
 
 
-def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+def _combined(
+    w: Array, F: Array, offset: Array, centre: Array, copies: Sequence[Array], out: Array
+) -> None:
     n, N = out.shape
     several = len(copies) > 1
     # μ + c + F Σ w_i (y_i − μ) = F Σ w_i y_i + [μ + c − (Σ w_i) F μ]: the centre is subtracted
@@ -104,7 +111,8 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
     constant = centre + offset - w.sum() * (F @ centre)
     # With one copy a piece and its estimates fit the cache together.
     cuts = evenly(0, n, N, COMBINED_VALUES) if several else chunks(n, 2 * N)
-    if several and not (F - F[0, 0] * np.eye(N)).any():  # noise of the data's own shape: no product, the sum is the estimate
+    # noise of the data's own shape: no product, the sum is the estimate
+    if several and not (F - F[0, 0] * np.eye(N)).any():
         for a, b in cuts:
             _fill(constant, out[a:b])
             for weight, copy in zip(w * F[0, 0], copies, strict=True):
@@ -119,11 +127,14 @@ def _combined(w: Array, F: Array, offset: Array, centre: Array, copies: Sequence
             for weight, copy in zip(w[1:], copies[1:], strict=True):
                 add_scaled(np.ascontiguousarray(copy[a:b]), weight, y)
         else:
-            np.copyto(y, copies[0][a:b])  # copying rows into the cache and a product cost less than a product in memory
+            # copying rows into the cache and a product cost less than a product in memory
+            np.copyto(y, copies[0][a:b])
         product.shifted(y, constant, out[a:b])
 
 
-def _mixed(blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array) -> None:
+def _mixed(
+    blocks: Sequence[Array], offset: Array, centre: Array, copies: Sequence[Array], out: Array
+) -> None:
     """Apply unrelated matrices to the copies: one product per copy."""
     cuts = chunks(*out.shape)
     scratch = np.empty((2, cuts[0][1] - cuts[0][0], out.shape[1]))
@@ -154,7 +165,9 @@ class RowProduct:
         self._scale: Array | None = diagonal.copy() if not (W - np.diag(diagonal)).any() else None
         self._one = self._scale is not None and bool((self._scale == 1.0).all())
         kept, dropped = _low_rank(W, 0.0), _low_rank(np.eye(N) - W, 1.0)
-        self._dropped = dropped is not None and (kept is None or dropped[0].shape[1] < kept[0].shape[1])
+        self._dropped = dropped is not None and (
+            kept is None or dropped[0].shape[1] < kept[0].shape[1]
+        )
         self._thin = dropped if self._dropped else kept
         self._sum = SumOfProducts(np.ascontiguousarray(W.T))
 
@@ -218,7 +231,9 @@ class SumOfProducts:
         # order.
         step = SMALL_WORK // k**2 if k**2 <= SMALL_OUTPUT else max(1, len(long))
         for first in range(0, len(long), step):
-            _add_product(factor, long[first : first + step], self._matrix, summed[first : first + step])
+            _add_product(
+                factor, long[first : first + step], self._matrix, summed[first : first + step]
+            )
         if whole < b:
             _add_product(factor, rows[whole:], self._matrix[:N, :N], out[whole:])
 

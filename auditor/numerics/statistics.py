@@ -40,12 +40,20 @@ def convolved(rows: Array, kernel: Array) -> Array:
     """
     length = rows.shape[-1] + len(kernel) - 1
     size = scipy.fft.next_fast_len(length, real=True)
-    return np.asarray(scipy.fft.irfft(scipy.fft.rfft(rows, size) * scipy.fft.rfft(kernel, size), size)[..., :length])
+    return np.asarray(
+        scipy.fft.irfft(scipy.fft.rfft(rows, size) * scipy.fft.rfft(kernel, size), size)[
+            ..., :length
+        ]
+    )
 
 
 def quantile(probability: float, degrees: float = math.inf) -> float:
     """Return the quantile of Student's t; normal for infinite degrees."""
-    return float(scipy.special.ndtri(probability) if math.isinf(degrees) else scipy.special.stdtrit(degrees, probability))
+    return float(
+        scipy.special.ndtri(probability)
+        if math.isinf(degrees)
+        else scipy.special.stdtrit(degrees, probability)
+    )
 
 
 def noncentral_quantile(probability: float, degrees: float, mean: float) -> float:
@@ -53,7 +61,11 @@ def noncentral_quantile(probability: float, degrees: float, mean: float) -> floa
 
     Z is standard normal, and S estimates its standard deviation.
     """
-    return mean + quantile(probability) if math.isinf(degrees) else float(scipy.special.nctdtrit(degrees, mean, probability))
+    return (
+        mean + quantile(probability)
+        if math.isinf(degrees)
+        else float(scipy.special.nctdtrit(degrees, mean, probability))
+    )
 
 
 def quantiles(probability: float, degrees: Array) -> Array:
@@ -73,7 +85,8 @@ def ranks(values: Array) -> Array:
     """
     order = values.argsort()
     ascending = values[order]
-    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))  # start of each run of equal values
+    # start of each run of equal values
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
     times = np.concatenate([first[1:], [len(values)]]) - first
     found = np.empty(len(values))
     found[order] = np.repeat((first + (times + 1) / 2.0) / len(values), times)
@@ -107,7 +120,11 @@ def standard(shares: Array) -> Array:
 
 def tail(statistic: float, degrees: float = math.inf) -> float:
     """Return ``P(T > statistic)`` for Student's t; normal if infinite."""
-    return float(scipy.special.ndtr(-statistic) if math.isinf(degrees) else scipy.special.stdtr(degrees, -statistic))
+    return float(
+        scipy.special.ndtr(-statistic)
+        if math.isinf(degrees)
+        else scipy.special.stdtr(degrees, -statistic)
+    )
 
 
 def correlation_tail(r: float, n: int) -> float:
@@ -164,7 +181,9 @@ def one_sided(estimate: float, bound: float, std_error: float, degrees: float = 
     return tail((bound - estimate) / std_error, degrees)
 
 
-def two_sided(difference: float, std_error: float, scale: float, degrees: float = math.inf) -> float:
+def two_sided(
+    difference: float, std_error: float, scale: float, degrees: float = math.inf
+) -> float:
     """Return the p-value against ``H0: no difference``.
 
     Parameters
@@ -228,7 +247,10 @@ def share_tests(shares: Sequence[tuple[float, int, int]], margin: float) -> tupl
         return 1.0, 0.0
     F = math.fsum((n - p) * share / (1.0 - share) for share, p, n in shares) / degrees
     noncentrality = sum(n for _, _, n in shares) * margin / (1.0 - margin)
-    below, as_small = noncentral_f(F, degrees, rest, noncentrality), float(scipy.special.fdtr(degrees, rest, F))
+    below, as_small = (
+        noncentral_f(F, degrees, rest, noncentrality),
+        float(scipy.special.fdtr(degrees, rest, F)),
+    )
     return (min(1.0, below / as_small) if as_small > 0.0 else 1.0), 1.0 - below
 
 
@@ -248,7 +270,10 @@ def noncentral_f(F: float, degrees: int, rest: int, noncentrality: float) -> flo
     first, last = max(0, math.floor(mean - reach)), math.ceil(mean + reach)
     j = np.arange(first, last + 1)
     chance = np.exp(scipy.special.xlogy(j, mean) - mean - scipy.special.gammaln(j + 1.0))
-    among = float(chance @ scipy.special.betainc(degrees / 2.0 + j, rest / 2.0, degrees * F / (degrees * F + rest)))
+    among = float(
+        chance
+        @ scipy.special.betainc(degrees / 2.0 + j, rest / 2.0, degrees * F / (degrees * F + rest))
+    )
     fewer = float(scipy.special.pdtr(first - 1, mean)) if first else 0.0
     return min(1.0, among + fewer + float(scipy.special.pdtrc(last, mean)))
 
@@ -259,14 +284,19 @@ def observations_needed(regressors: int, margin: float, level: float, power: flo
     With probability ``power``, if the true share is 0.
     """
     likely = float(scipy.special.chdtri(regressors, 1.0 - power))
-    level = level * power  # share_tests divides by the null probability of a share this small, here the power
+    # share_tests divides by the null probability of a share this small, here the power
+    level = level * power
     n = 16
     while scipy.special.chndtr(likely, regressors, n * margin / (1.0 - margin)) > level:
         n *= 2
     low = n // 2
     while n - low > max(1, low // 100):
         middle = (low + n) // 2
-        low, n = (middle, n) if scipy.special.chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level else (low, middle)
+        low, n = (
+            (middle, n)
+            if scipy.special.chndtr(likely, regressors, middle * margin / (1.0 - margin)) > level
+            else (low, middle)
+        )
     return n
 
 

@@ -78,7 +78,8 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     cut = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
     for j in list(cut) * (ROUNDS if cut.size > 1 else 1):
         column = B[:, :, j].copy()
-        column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])  # smaller values are rounding
+        # smaller values are rounding
+        column[:, j] = np.maximum(column[:, j], LEAST**1.5 * covariance[j, j])
         left = np.maximum(1.0 - p[:, j] * column[:, j], LEAST)
         v_c = column[:, j] / left
         m_c = (m[:, j] - h[:, j] * column[:, j]) / left
@@ -86,7 +87,11 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
         new_p = np.clip(1.0 / v - 1.0 / v_c, 0.0, 1.0 / (LEAST * covariance[j, j]))
         new_h = (within - m_c) * (new_p + 1.0 / v_c) + m_c * new_p
         # ∫ N(x; m_c, v_c) exp(h x − p x²/2) dx
-        log_C[:, j] = log_Z + 0.5 * np.log1p(new_p * v_c) - 0.5 * (new_h**2 * v_c + 2 * new_h * m_c - new_p * m_c**2) / (1.0 + new_p * v_c)
+        log_C[:, j] = (
+            log_Z
+            + 0.5 * np.log1p(new_p * v_c)
+            - 0.5 * (new_h**2 * v_c + 2 * new_h * m_c - new_p * m_c**2) / (1.0 + new_p * v_c)
+        )
         more, shift = new_p - p[:, j], new_h - h[:, j]
         grown = np.maximum(1.0 + more * column[:, j], LEAST)
         m += column * ((shift - more * m[:, j]) / grown)[:, None]
@@ -95,7 +100,9 @@ def inside(mean: Array, covariance: Array, low: Array, high: Array) -> Inside:
     # ∫ N(x; m, C) Π_j C_j exp(h_j x_j − p_j x_j²/2) dx, about the former mean
     M = np.eye(d) + covariance * p[:, None, :]
     slope = h - p * mean
-    log_mass = (log_C + h * mean - 0.5 * p * mean**2 + 0.5 * slope * (m - mean)).sum(axis=1) - 0.5 * np.linalg.slogdet(M)[1]
+    log_mass = (log_C + h * mean - 0.5 * p * mean**2 + 0.5 * slope * (m - mean)).sum(
+        axis=1
+    ) - 0.5 * np.linalg.slogdet(M)[1]
     return Inside(np.minimum(log_mass, 0.0), np.clip(m, low, high), B)
 
 
@@ -127,14 +134,26 @@ def cut_normal(mean: Array, variance: Array, low: float, high: float) -> tuple[A
     right = a > 0
     z = np.where(right, a, 0.0)
     # beyond a > 0: Φ(−a) = ½ erfcx(a/√2) exp(−a²/2), and φ(b)/φ(a) = exp(−(b − a)(a + b)/2)
-    tail, fall = 0.5 * scipy.special.erfcx(z / np.sqrt(2.0)), np.exp(-0.5 * np.where(right, width * (a + b), np.inf))
-    over = tail - 0.5 * scipy.special.erfcx(np.where(right & np.isfinite(b), b, np.inf) / np.sqrt(2.0)) * fall
-    over = np.where(right, over, scipy.special.ndtr(b) - scipy.special.ndtr(np.where(right, 0.0, a)))
+    tail, fall = (
+        0.5 * scipy.special.erfcx(z / np.sqrt(2.0)),
+        np.exp(-0.5 * np.where(right, width * (a + b), np.inf)),
+    )
+    over = (
+        tail
+        - 0.5
+        * scipy.special.erfcx(np.where(right & np.isfinite(b), b, np.inf) / np.sqrt(2.0))
+        * fall
+    )
+    over = np.where(
+        right, over, scipy.special.ndtr(b) - scipy.special.ndtr(np.where(right, 0.0, a))
+    )
     over = np.maximum(over, np.finfo(float).tiny)
     at_a = np.exp(-0.5 * np.where(right, 0.0, a * a)) / np.sqrt(2.0 * np.pi)
     at_b = np.where(right, fall, np.exp(-0.5 * b * b)) / np.sqrt(2.0 * np.pi)
     shift = (at_a - at_b) / over
-    ends = (np.where(np.isfinite(a), a, 0.0) * at_a - np.where(np.isfinite(b), b, 0.0) * at_b) / over
+    ends = (
+        np.where(np.isfinite(a), a, 0.0) * at_a - np.where(np.isfinite(b), b, 0.0) * at_b
+    ) / over
     spread = np.where(z > FAR, 1.0 / np.maximum(z, 1.0) ** 2, 1.0 + ends - shift**2)
     spread = np.clip(spread, LEAST, np.minimum(1.0, np.maximum(width**2 / 12.0, LEAST)))
     found = mean + s * np.where(turned, -shift, shift)

@@ -76,7 +76,9 @@ def log_poisson(k: Array, mean: Array | float) -> Array:
     found[few] = scipy.special.xlogy(k[few], m[few]) - m[few] - scipy.special.gammaln(k[few] + 1.0)
     n, m = k[~few], m[~few]
     r = 1.0 / (n * n)
-    delta = (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - r / 1188.0) * r) * r) * r) / n
+    delta = (
+        1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - (1.0 / 1680.0 - r / 1188.0) * r) * r) * r
+    ) / n
     found[~few] = -_deviance(n, m) - delta - 0.5 * np.log(2.0 * np.pi * n)
     return found
 
@@ -122,7 +124,9 @@ def binomial(rng: Rng, n: Array, p: float) -> Array:
     large = n * p >= LARGE_MEAN
     found = np.empty(len(n))
     few, odds = n[~large], p / (1.0 - p)
-    found[~large] = _inverted(rng, np.exp(few * np.log1p(-p)), lambda k, at: (few[at] - (k - 1)) / k * odds)
+    found[~large] = _inverted(
+        rng, np.exp(few * np.log1p(-p)), lambda k, at: (few[at] - (k - 1)) / k * odds
+    )
     if large.any():
         found[large] = _binomial_rejected(rng, n[large], p)
     return found
@@ -139,7 +143,8 @@ def skellam(rng: Rng, v: float, size: int) -> Array:
     u = rng.random(size)
     place = guide[(u * (len(guide) - 1)).astype(np.intp)]
     todo = np.flatnonzero(total[place] <= u)
-    while todo.size:  # the guide is a lower bound of the place: one in some ten needs a further step
+    # the guide is a lower bound of the place: one in some ten needs a further step
+    while todo.size:
         place[todo] += 1
         todo = todo[total[place[todo]] <= u[todo]]
     return np.asarray((place + 1) // 2 * np.where(place % 2, 1.0, -1.0))
@@ -178,7 +183,9 @@ def bessel(rng: Rng, difference: Array, v: float) -> Array:
     while todo.size:
         d, m = difference[todo], mean[todo]
         n = poisson(rng, m)
-        kept = np.log1p(-rng.random(len(n))) <= log_poisson(n + d, m + d) - log_poisson(mode[todo], m + d)
+        kept = np.log1p(-rng.random(len(n))) <= log_poisson(n + d, m + d) - log_poisson(
+            mode[todo], m + d
+        )
         found[todo[kept]] = n[kept]
         todo = todo[~kept]
     return found
@@ -207,7 +214,9 @@ def _poisson_rejected(rng: Rng, mean: Array | float, size: int) -> Array:
     hat = _Hat(-0.059 + 0.02483 * b, b, mean, 0.43, 0.9277 - 3.6224 / (b - 2.0))
 
     def limit(k: Array, at: Places) -> Array:
-        return np.asarray(log_poisson(k, _at(mean, at)) - np.log(1.1239 + 1.1328 / (_at(b, at) - 3.4)))
+        return np.asarray(
+            log_poisson(k, _at(mean, at)) - np.log(1.1239 + 1.1328 / (_at(b, at) - 3.4))
+        )
 
     return _rejected(rng, size, hat, limit)
 
@@ -224,7 +233,9 @@ def _binomial_rejected(rng: Rng, n: Array, p: float) -> Array:
         mode = np.floor((n_ + 1.0) * p)
         # C(n, k) p^k (1−p)^{n−k} is, up to a factor of n alone, a product of two Poisson
         # probabilities
-        found = _log_two_poisson(k, n_ - k, mean_, n_ - mean_) - _log_two_poisson(mode, n_ - mode, mean_, n_ - mean_)
+        found = _log_two_poisson(k, n_ - k, mean_, n_ - mean_) - _log_two_poisson(
+            mode, n_ - mode, mean_, n_ - mean_
+        )
         return found - np.log((2.83 + 5.1 / b[at]) * deviation[at])
 
     return _rejected(rng, len(n), hat, limit)
@@ -263,7 +274,10 @@ def _rejected(rng: Rng, size: int, hat: _Hat, limit: Callable[[Array, Places], A
         u, w = rng.random(len(todo)) - 0.5, 1.0 - rng.random(len(todo))
         edge = np.maximum(0.5 - np.abs(u), 2.0**-54)
         whole = np.floor(here.mean)  # added last: a large mean leaves no bits for the rest
-        k = np.floor((2.0 * here.a / edge + here.b) * u + ((here.mean - whole) + here.offset)) + whole
+        k = (
+            np.floor((2.0 * here.a / edge + here.b) * u + ((here.mean - whole) + here.offset))
+            + whole
+        )
         kept = (edge >= 0.07) & (w <= here.squeeze)
         slow = np.flatnonzero(~kept & (k >= 0))
         a, b, *_ = here.at(slow)

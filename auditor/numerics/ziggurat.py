@@ -72,4 +72,6 @@ def _settled(x: Array, layer: NDArray[np.int64], uniform: Callable[[int], Array]
     """
     height = HEIGHT[layer] + uniform(x.size) * (HEIGHT[layer + 1] - HEIGHT[layer])
     p = (uniform(x.size) + 2.0**-54) * np.where(layer == 0, scipy.special.ndtr(-R), 0.5)
-    return np.where((layer > 0) & (height < np.exp(-0.5 * x * x)), x, np.copysign(scipy.special.ndtri(p), x))
+    return np.where(
+        (layer > 0) & (height < np.exp(-0.5 * x * x)), x, np.copysign(scipy.special.ndtri(p), x)
+    )

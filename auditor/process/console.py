@@ -27,8 +27,8 @@ class _Lasting:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    def close(self) -> None:
-        ...
+    def close(self) -> None: ...
+
 
 _reserved: list[TextIO | None] = []
 
@@ -75,7 +75,9 @@ def put(text: str, nl: bool = True) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StorageError(f"standard output cannot be written ({error.strerror or type(error).__name__})") from None
+        raise StorageError(
+            f"standard output cannot be written ({error.strerror or type(error).__name__})"
+        ) from None
 
 
 def tell(message: object) -> None:

@@ -36,7 +36,14 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Literal, NoReturn, ParamSpec, TextIO, TypeVar
 
-from auditor.errors import AuditorError, AuditorWarning, NotApplicable, PluginFailed, StorageError, WorkersLost
+from auditor.errors import (
+    AuditorError,
+    AuditorWarning,
+    NotApplicable,
+    PluginFailed,
+    StorageError,
+    WorkersLost,
+)
 from auditor.process.interrupt import SIGNALS, CtrlC, strike
 from auditor.text.safe_text import clean
 
@@ -45,7 +52,9 @@ T = TypeVar("T")
 
 OURS = frozenset({"auditor", "auditor_attacks", "auditor_reports"})
 """Packages whose messages hold no original value, as tests check."""
-LIBRARIES = frozenset({"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"})
+LIBRARIES = frozenset(
+    {"numpy", "scipy", "pandas", "sklearn", "pyarrow", "pydantic", "pydantic_core", "joblib"}
+)
 WITHHELD = "its message is withheld: it might hold original values"
 MOST_TEXT = 300
 """Longest plugin text in a message, in characters."""
@@ -92,17 +101,27 @@ class contained:  # noqa: N801 - reads as a word in `with contained() as failure
         self._before = [(put_back, read()) for read, put_back in _KEPT]
         _hold_exit()
         if _in_main_thread() and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, strike)  # distinguishes a real Ctrl-C from an exception of a plugin
+            # distinguishes a real Ctrl-C from an exception of a plugin
+            signal.signal(signal.SIGINT, strike)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
         if os.getpid() != self._process:
             leave(1)
         _free_exit()
         for put_back, state in self._before:
             with suppress(Exception):
                 put_back(state)
-        if error is None or isinstance(error, CtrlC) or (isinstance(error, (StorageError, WorkersLost)) and is_ours(error)):
+        if (
+            error is None
+            or isinstance(error, CtrlC)
+            or (isinstance(error, (StorageError, WorkersLost)) and is_ours(error))
+        ):
             return False
         found = safe_error(error)
         self.cause, self._ours = known(type(error)), found is error
@@ -232,7 +251,12 @@ def _hold_exit() -> None:
 
 def _end_where_ours_goes_on(frame: FrameType, event: str, _: object) -> None:
     """End a forked child when plugin code returns to project code."""
-    if event == "return" and frame.f_back is not None and _home(frame.f_back) in OURS and _home(frame) not in OURS:
+    if (
+        event == "return"
+        and frame.f_back is not None
+        and _home(frame.f_back) in OURS
+        and _home(frame) not in OURS
+    ):
         leave(1)
 
 
@@ -255,7 +279,8 @@ def _watch_child() -> None:
     """
     global _copying, _held
     if _copying:
-        _copying, _held, os._exit = False, 0, leave  # workers start outside every block; their forks belong to plugins again
+        # workers start outside every block; their forks belong to plugins again
+        _copying, _held, os._exit = False, 0, leave
     elif _held:
         sys.setprofile(_end_where_ours_goes_on)
 
@@ -301,7 +326,13 @@ def safe_error(error: BaseException) -> AuditorError:
     """Return an error without original values; unchanged if from this project."""
     if isinstance(error, AuditorError) and is_ours(error):
         return error
-    kind = NotApplicable if isinstance(error, NotApplicable) else AuditorError if isinstance(error, AuditorError) else PluginFailed
+    kind = (
+        NotApplicable
+        if isinstance(error, NotApplicable)
+        else AuditorError
+        if isinstance(error, AuditorError)
+        else PluginFailed
+    )
     return kind(failure_reason(error))
 
 
@@ -331,7 +362,11 @@ def known(kind: type) -> type:
     homes = OURS | LIBRARIES | sys.stdlib_module_names
     for base in kind.__mro__:
         module, name = str(base.__module__), base.__name__
-        if module.partition(".")[0] in homes and name[0] != "_" and getattr(sys.modules.get(module), name, None) is base:
+        if (
+            module.partition(".")[0] in homes
+            and name[0] != "_"
+            and getattr(sys.modules.get(module), name, None) is base
+        ):
             found: type = base
             return found
     return object
@@ -357,7 +392,11 @@ def _spelt_out(error: BaseException) -> str | None:
     if len(error.args) != 1 or type(error.args[0]) is not str:
         return None
     text = error.args[0]
-    return text if any(text in frame.f_code.co_consts for frame, _ in _frames(error.__traceback__)) else None
+    return (
+        text
+        if any(text in frame.f_code.co_consts for frame, _ in _frames(error.__traceback__))
+        else None
+    )
 
 
 def _withhold_warnings() -> Callable[[], None]:
@@ -374,7 +413,12 @@ def _withhold_warnings() -> Callable[[], None]:
 
 
 def _show_warning(
-    message: Warning | str, category: type[Warning], filename: str, lineno: int, file: TextIO | None = None, line: str | None = None
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
 ) -> None:
     if issubclass(category, AuditorWarning):
         _show(message, category, filename, lineno, file, line)
@@ -387,10 +431,15 @@ def tell_warning(category: type[Warning], filename: str, line: int) -> None:
 
     Warnings of this project and of libraries are ignored.
     """
-    files = {vars(module).get("__file__"): name.partition(".")[0] for name, module in sys.modules.copy().items()}
+    files = {
+        vars(module).get("__file__"): name.partition(".")[0]
+        for name, module in sys.modules.copy().items()
+    }
     if files.get(filename) not in OURS | LIBRARIES | sys.stdlib_module_names:
         with suppress(Exception):
-            sys.stderr.write(f"warning: {known(category).__name__}{_place(filename, line)} ({WITHHELD})\n")
+            sys.stderr.write(
+                f"warning: {known(category).__name__}{_place(filename, line)} ({WITHHELD})\n"
+            )
 
 
 # -- uncaught exceptions ---------------------------------------------------------------------------
@@ -406,7 +455,9 @@ def withhold_uncaught() -> Callable[[], None]:
     def tell(found: Any) -> None:
         if found.exc_value is not None and not isinstance(found.exc_value, SystemExit):
             with suppress(Exception):
-                sys.stderr.write(f"warning: an uncaught exception: {failure_reason(found.exc_value)}\n")
+                sys.stderr.write(
+                    f"warning: an uncaught exception: {failure_reason(found.exc_value)}\n"
+                )
 
     def undo() -> None:
         threading.excepthook, sys.unraisablehook = before

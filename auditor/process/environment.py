@@ -51,7 +51,9 @@ def may_fork() -> bool:
 
 def processors() -> int:
     """Return the processors available, with limits of shell and container."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     with suppress(OSError, ValueError):  # missing file, or the word «max»
         quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split())
         count = min(count, max(1, quota // period))

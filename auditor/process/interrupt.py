@@ -15,7 +15,8 @@ from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 ONE_PRESS = 0.3
-"""Seconds within which signals are one request; ``timeout`` and shells signal a process and its group."""
+"""Seconds within which signals are one request; ``timeout`` and shells signal a process and its
+group."""
 STOPPING = "\ninterrupted: stopping; Ctrl-C again stops at once, without a report\n"
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -60,10 +61,15 @@ def own_interrupt() -> Iterator[None]:
     An ignored SIGINT (nohup, cron) is enabled again. Handlers of other programs stay.
     """
     replaced: dict[signal.Signals, tuple[Any, ...]] = {
-        signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN), signal.SIGTERM: (signal.SIG_DFL,),
-    }  # fmt: skip
+        signal.SIGINT: (signal.default_int_handler, signal.SIG_IGN),
+        signal.SIGTERM: (signal.SIG_DFL,),
+    }
     here = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in SIGNALS if here and signal.getsignal(number) in replaced[number]}
+    before = {
+        number: signal.getsignal(number)
+        for number in SIGNALS
+        if here and signal.getsignal(number) in replaced[number]
+    }
     for number in before:
         signal.signal(number, strike)
     try:
@@ -96,7 +102,9 @@ def interruptible() -> Iterator[None]:
     writer.setblocking(False)
     watch = threading.Thread(target=_watch, args=(reader,), name="auditor-signals", daemon=True)
     watch.start()
-    before: dict[signal.Signals, Any] = {number: signal.signal(number, _handle) for number in SIGNALS}
+    before: dict[signal.Signals, Any] = {
+        number: signal.signal(number, _handle) for number in SIGNALS
+    }
     wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     try:
         yield

@@ -12,7 +12,8 @@ from auditor.errors import DataError
 from auditor.text.column_names import counted
 
 BYTES_PER_VALUE = 32
-"""Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to 27 bytes."""
+"""Memory of an audited table per value: four arrays of doubles. Measured on Gaussian tables: 24 to
+27 bytes."""
 CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -35,7 +36,11 @@ def keep_freed_memory() -> None:
 def available() -> int:
     """Return the usable bytes: the machine's memory, or a lower limit."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    limits += [soft for soft, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA)) if soft != resource.RLIM_INFINITY]
+    limits += [
+        soft
+        for soft, _ in map(resource.getrlimit, (resource.RLIMIT_AS, resource.RLIMIT_DATA))
+        if soft != resource.RLIM_INFINITY
+    ]
     for name in CONTROL_GROUPS:
         with suppress(OSError, ValueError):  # missing file, or the word «max»
             limits.append(int(Path(name).read_text(encoding="ascii")))
@@ -55,4 +60,7 @@ def check_room(rows: int, width: int) -> None:
     needed, there = rows * width * BYTES_PER_VALUE / 2**30, available() / 2**30
     if needed > there:
         problem = f"{rows:,} rows of {counted(width, 'column')} need {needed:,.1f} GiB of memory, and there are {there:,.1f} GiB"
-        raise DataError(f"{problem}; draw fewer rows, or audit a table in a file, which is read block by block", ("rows",))
+        raise DataError(
+            f"{problem}; draw fewer rows, or audit a table in a file, which is read block by block",
+            ("rows",),
+        )

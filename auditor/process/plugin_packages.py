@@ -11,7 +11,9 @@ ENTRY_POINT_GROUP = "auditor.plugins"
 
 def declared() -> list[EntryPoint]:
     """Return the entry points of plugin packages, by name."""
-    return sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value))
+    return sorted(
+        entry_points(group=ENTRY_POINT_GROUP), key=lambda point: (point.name, point.value)
+    )
 
 
 def modules_in(package: str, folders: Iterable[str]) -> Iterator[str]:

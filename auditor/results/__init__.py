@@ -1,5 +1,5 @@
 """What an audit found: records, metrics, evidence, and how results are written, read, rounded, compared and rendered.
 
-Uses the ground floor and ``auditor.numerics``. Renderers (the package ``auditor_reports``) import this room; who
-measures is ``auditor.audit``.
+Uses the ground floor and ``auditor.numerics``. Renderers (the package ``auditor_reports``) import
+this room; who measures is ``auditor.audit``.
 """

@@ -17,8 +17,8 @@ class Exposed(NamedTuple):
     Attributes
     ----------
     unknown, half : float
-        Share of the attribute's variance that stays unknown on average over draws of the noise, and by how much 95 in 100 single
-        releases at the target differ from that at most.
+        Share of the attribute's variance that stays unknown on average over draws of the noise, and
+        by how much 95 in 100 single releases at the target differ from that at most.
     attack, attribute : str
         Who, and of what; ``*`` of categories, which are one attribute.
     coalition : tuple of int
@@ -57,17 +57,19 @@ class Tried:
     levels : tuple of float
         Of its copies, the least perturbed first.
     on_paper : float
-        Share of the worst attribute that the best attack with a closed form leaves, from all copies pooled: no more stays unknown.
+        Share of the worst attribute that the best attack with a closed form leaves, from all copies
+        pooled: no more stays unknown.
     exposed : Exposed or None
         As measured; None where paper says already that the release is none to recommend.
     verdict : {'holds', 'fails', 'undecided'}
-        What an audit of one new release will find, whatever its draw, against every attack, in every attribute; undecided where that is
-        up to the draw.
+        What an audit of one new release will find, whatever its draw, against every attack, in
+        every attribute; undecided where that is up to the draw.
     in_full : bool
-        Whether the whole release was audited, or one copy that tells as much as all of it by the law of the noise.
+        Whether the whole release was audited, or one copy that tells as much as all of it by the
+        law of the noise.
     pooling : float
-        Share of what the least perturbed copy leaves that pooling takes off, by the closed form or, where there is none, as measured;
-        0 where it adds nothing.
+        Share of what the least perturbed copy leaves that pooling takes off, by the closed form or,
+        where there is none, as measured; 0 where it adds nothing.
     losses : tuple of float
         What each copy lost of its use; empty where that must be measured and was not.
     epsilon : Epsilon or None
@@ -120,7 +122,8 @@ class Advice:
     weaker : Tried or None
         The next weaker that fails, audited in the same way; None where none on the grid does.
     step : str
-        In words, how far apart these two are: no closer releases can audits of so many records tell apart for sure.
+        In words, how far apart these two are: no closer releases can audits of so many records tell
+        apart for sure.
     scenario : dict
         Makes and audits the recommended release.
     command : str
@@ -151,4 +154,6 @@ class Advice:
         """Loss at which the mean over draws meets the target, and about every other release misses it; read between what was measured."""
         measured = (one for one in self.frontier if one.scheme == self.chosen.scheme and one.losses)
         own = sorted((one.exposed.unknown, one.loss) for one in measured if one.exposed)
-        return float(np.interp(self.target, [unknown for unknown, _ in own], [loss for _, loss in own]))
+        return float(
+            np.interp(self.target, [unknown for unknown, _ in own], [loss for _, loss in own])
+        )

@@ -1,8 +1,9 @@
 """Results to plain JSON values and back, exactly, as their types are declared: nothing is pickled and nothing read is trusted.
 
-A NamedTuple or a dataclass becomes the list of its fields, a mapping with keys that are no text a list of pairs, and a list of
-NamedTuples a table: column by column, every distinct object once. Floats survive to the last bit, as Python writes the shortest text that
-reads back as the same; NaN and infinity are written as Python's ``json`` does.
+A NamedTuple or a dataclass becomes the list of its fields, a mapping with keys that are no text a
+list of pairs, and a list of NamedTuples a table: column by column, every distinct object once.
+Floats survive to the last bit, as Python writes the shortest text that reads back as the same; NaN
+and infinity are written as Python's ``json`` does.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from auditor.results.measurements import NUMBERS, Coded, Measurements, numbers
 from auditor.results.records import Measurement
 
 Convert = Callable[[Any], Any]
-_SCALARS: dict[Any, tuple[type, ...]] = {float: (float, int), int: (int,), str: (str,), bool: (bool,), type(None): (type(None),)}
+_SCALARS: dict[Any, tuple[type, ...]] = {
+    float: (float, int),
+    int: (int,),
+    str: (str,),
+    bool: (bool,),
+    type(None): (type(None),),
+}
 
 
 class CodecError(ValueError):
@@ -33,8 +40,8 @@ def codec(declared: Any) -> tuple[Convert, Convert]:
     Parameters
     ----------
     declared : type
-        Made of float, int, str, bool, None, Any (plain JSON values), Literal, ``X | None``, lists, tuples, dicts, NamedTuples,
-        dataclasses and TypedDicts.
+        Made of float, int, str, bool, None, Any (plain JSON values), Literal, ``X | None``, lists,
+        tuples, dicts, NamedTuples, dataclasses and TypedDicts.
 
     Returns
     -------
@@ -67,7 +74,9 @@ def codec(declared: Any) -> tuple[Convert, Convert]:
         return _mapping(arguments[0] is str, codec(arguments[0]), codec(arguments[1]))
     if isinstance(declared, type) and is_typeddict(declared):
         return _keyed({name: codec(part) for name, part in get_type_hints(declared).items()})
-    if dataclasses.is_dataclass(declared) or (isinstance(declared, type) and issubclass(declared, tuple)):
+    if dataclasses.is_dataclass(declared) or (
+        isinstance(declared, type) and issubclass(declared, tuple)
+    ):
         return _fields(declared)
     raise TypeError(f"no codec for {declared!r}")
 
@@ -126,7 +135,9 @@ def _sequence(kind: Any, encode: Convert, decode: Convert) -> tuple[Convert, Con
     return (_same if encode is _same else encoded), decoded
 
 
-def _record(parts: list[tuple[Convert, Convert]], take: Convert, make: Convert) -> tuple[Convert, Convert]:
+def _record(
+    parts: list[tuple[Convert, Convert]], take: Convert, make: Convert
+) -> tuple[Convert, Convert]:
     """A fixed number of fields in order; ``take`` gives a value's fields, ``make`` the value of a list of them."""
     encoders, decoders = [encode for encode, _ in parts], [decode for _, decode in parts]
     trivial = all(encode is _same for encode in encoders) and take is _same
@@ -161,7 +172,12 @@ def _table(declared: Any) -> tuple[Convert, Convert]:
     columns = [_column(hints[name]) for name in declared._fields]
 
     def encoded(records: Any) -> Any:
-        return [encode(column) for (encode, _), column in zip(columns, zip(*records, strict=True), strict=bool(records))]
+        return [
+            encode(column)
+            for (encode, _), column in zip(
+                columns, zip(*records, strict=True), strict=bool(records)
+            )
+        ]
 
     def decoded(value: Any) -> Any:
         if not _list(value):
@@ -185,7 +201,9 @@ def _measurements() -> tuple[Convert, Convert]:
         if not len(table):
             return []
         return [
-            [list(map(parts[field][0], column.values)), column.places.tolist()] if isinstance(column, Coded) else table.column(field)
+            [list(map(parts[field][0], column.values)), column.places.tolist()]
+            if isinstance(column, Coded)
+            else table.column(field)
             for field, column in table.columns.items()
         ]
 
@@ -204,7 +222,15 @@ def _measurements() -> tuple[Convert, Convert]:
                 distinct, places = _coded(column, decode)
                 known = Coded.of(distinct)
                 columns[field] = Coded(known.places[np.array(places, dtype=np.intp)], known.values)
-        if len({len(column if field in NUMBERS else column.places) for field, column in columns.items()}) != 1:
+        if (
+            len(
+                {
+                    len(column if field in NUMBERS else column.places)
+                    for field, column in columns.items()
+                }
+            )
+            != 1
+        ):
             _fail("columns of one length", value)
         return Measurements(columns)
 
@@ -235,12 +261,16 @@ def _coded(value: Any, decode: Convert) -> tuple[list[Any], list[int]]:
     if len(_list(value)) != 2:
         _fail("values and places", value)
     distinct, places = [decode(item) for item in _list(value[0])], _list(value[1])
-    if not set(map(type, places)) <= {int} or (places and not 0 <= min(places) <= max(places) < len(distinct)):
+    if not set(map(type, places)) <= {int} or (
+        places and not 0 <= min(places) <= max(places) < len(distinct)
+    ):
         _fail("places", value)
     return distinct, places
 
 
-def _mapping(by_text: bool, key: tuple[Convert, Convert], item: tuple[Convert, Convert]) -> tuple[Convert, Convert]:
+def _mapping(
+    by_text: bool, key: tuple[Convert, Convert], item: tuple[Convert, Convert]
+) -> tuple[Convert, Convert]:
     def encoded(value: Any) -> Any:
         if by_text:
             return {name: item[0](part) for name, part in value.items()}

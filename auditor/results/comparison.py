@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.05
 NOTICED = 0.01
-"""Share of an exposure by which another attack must better it to be worse news, where error bars do not tell."""
+"""Share of an exposure by which another attack must better it to be worse news, where error bars do
+not tell."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,9 @@ class Comparison:
     worsened, improved : list of Change
         Cells that leak more, or less, beyond their error bars; the largest change first.
     verdicts, broken : list of str
-        Expectations that hold now and did not; and what else got worse: expectations that held and do not, cells that are no longer
-        measured, an audit that is partial or has no cell in common with the old one, attributes that are more exposed to what is new.
+        Expectations that hold now and did not; and what else got worse: expectations that held and
+        do not, cells that are no longer measured, an audit that is partial or has no cell in common
+        with the old one, attributes that are more exposed to what is new.
     new, missing : list of str
         Cells that only the new, or only the old, audit has; expectations, too.
     compared : int
@@ -76,7 +78,8 @@ class Comparison:
     refuted : int
         How many expectations of `broken` held, or were undecided, and are worse now.
     exposed : int
-        How many of `broken`, the last, are attributes that an attack which the old audit did not try rebuilds better than any it tried.
+        How many of `broken`, the last, are attributes that an attack which the old audit did not
+        try rebuilds better than any it tried.
     old, now : str
         What the audits are called and when they ran.
     data : str
@@ -111,7 +114,10 @@ class Comparison:
 
     def text(self) -> str:
         """Return the comparison in words."""
-        parts = [f"{self.compared} cells compared: {len(self.worsened)} worse, {len(self.improved)} better", *filter(None, [self.data])]
+        parts = [
+            f"{self.compared} cells compared: {len(self.worsened)} worse, {len(self.improved)} better",
+            *filter(None, [self.data]),
+        ]
         for title, items in (
             ("worse", [*map(str, self.worsened), *self.broken]),
             ("better", [*map(str, self.improved), *self.verdicts]),
@@ -131,13 +137,18 @@ Cells = dict[tuple[Any, ...], list[Measurement]]
 def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
     """Return what changed, cell by cell, matched by meaning: sweep point, scheme, knowledge, attack, coalition, attribute, metric.
 
-    A difference counts when it is beyond both error bars (two-sided, Holm over all cells, 5 %); without error bars any difference
-    beyond rounding does. Cells whose metric leaks neither way, as ``seconds``, are left out. Measurements of the two audits are taken
-    as independent, which is conservative when they share a seed.
+    A difference counts when it is beyond both error bars (two-sided, Holm over all cells, 5 %);
+    without error bars any difference beyond rounding does. Cells whose metric leaks neither way, as
+    ``seconds``, are left out. Measurements of the two audits are taken as independent, which is
+    conservative when they share a seed.
     """
-    said_by_shares = all(any(r.metric == "normalized_error" for r in result.measurements) for result in (old, new))
+    said_by_shares = all(
+        any(r.metric == "normalized_error" for r in result.measurements) for result in (old, new)
+    )
     dropped = {"rmse", "distortion"} if said_by_shares else {"rmse"}
-    before, after = (cells(r for r in result.measurements if _leaks(r, dropped)) for result in (old, new))
+    before, after = (
+        cells(r for r in result.measurements if _leaks(r, dropped)) for result in (old, new)
+    )
     ok_before = {key: group for key, group in before.items() if _measured(group)}
     ok_after = {key: group for key, group in after.items() if _measured(group)}
     shared = [key for key in ok_before if key in ok_after]
@@ -152,7 +163,13 @@ def compare_results(old: AuditResult, new: AuditResult) -> Comparison:
         worsened=[change for change in changes if change.worse],
         improved=[change for change in changes if not change.worse],
         verdicts=better,
-        broken=[*broken, *map(_lost_text, lost.items()), *_stopped(new), *_strangers(ok_before, shared, lost), *exposed],
+        broken=[
+            *broken,
+            *map(_lost_text, lost.items()),
+            *_stopped(new),
+            *_strangers(ok_before, shared, lost),
+            *exposed,
+        ],
         new=[*_distinct(appeared), *stated_new],
         missing=[*_distinct(gone), *stated_old],
         compared=len(shared),
@@ -173,7 +190,10 @@ def _same_data(old: AuditResult, new: AuditResult) -> str:
     """Say whether two audits are of the same data; fingerprints made under different keys do not tell."""
     if old.provenance.fingerprint_key != new.provenance.fingerprint_key:
         return "Whether the data are the same cannot be told: their fingerprints were made under different keys, on different machines."
-    before, after = ([table.fingerprint for table in result.data] or [result.provenance.fingerprint] for result in (old, new))
+    before, after = (
+        [table.fingerprint for table in result.data] or [result.provenance.fingerprint]
+        for result in (old, new)
+    )
     return "The data are the same." if before == after else "The data are not the same."
 
 
@@ -186,22 +206,33 @@ def _called(result: AuditResult) -> str:
 def _stopped(result: AuditResult) -> list[str]:
     """An audit that was stopped has not shown that nothing got worse."""
     part = result.partial
-    return [] if part is None else [f"the audit is partial: {part.finished} of {part.tasks} tasks were finished"]
+    return (
+        []
+        if part is None
+        else [f"the audit is partial: {part.finished} of {part.tasks} tasks were finished"]
+    )
 
 
 def _strangers(before: Cells, shared: list[tuple[Any, ...]], lost: dict[str, int]) -> list[str]:
     """Two audits of different things have not shown that nothing got worse either: the wrong file, or every name changed."""
-    return ["no cell of the old audit is in the new one: nothing was compared"] if before and not shared and not lost else []
+    return (
+        ["no cell of the old audit is in the new one: nothing was compared"]
+        if before and not shared and not lost
+        else []
+    )
 
 
 def _more_exposed(before: Cells, after: Cells) -> list[str]:
     """Say where what only the new audit tried leaves less of an attribute unknown than anything that the old one measured.
 
-    An attack that was not tried before shows no change of any cell; a release is as exposed as the strongest attack finds it all the same.
+    An attack that was not tried before shows no change of any cell; a release is as exposed as the
+    strongest attack finds it all the same.
     """
     strongest = _strongest(before)
     lines = []
-    for place, group in _strongest({key: group for key, group in after.items() if key not in before}).items():
+    for place, group in _strongest(
+        {key: group for key, group in after.items() if key not in before}
+    ).items():
         if place in strongest:
             (left, error), (was, was_error) = pooled(group), pooled(strongest[place])
             reach = Z_95 * math.hypot(error or 0.0, was_error or 0.0)
@@ -218,7 +249,11 @@ def _strongest(measured: Cells) -> dict[tuple[Any, ...], list[Measurement]]:
     found: dict[tuple[Any, ...], list[Measurement]] = {}
     for key, group in measured.items():
         record = group[0]
-        if record.metric == "normalized_error" and record.attribute != "*" and not in_clear(record.knowledge):
+        if (
+            record.metric == "normalized_error"
+            and record.attribute != "*"
+            and not in_clear(record.knowledge)
+        ):
             place = key[0], record.scheme
             if place not in found or pooled(group)[0] < pooled(found[place])[0]:
                 found[place] = group
@@ -229,9 +264,12 @@ def _lost(groups: Iterable[list[Measurement]]) -> dict[str, int]:
     """Count cells that are no longer measured, by who has them and by what became of them."""
     firsts = (next((record for record in now if record.status != "ok"), now[0]) for now in groups)
     became = {"failed": "failed", "not-applicable": "not applicable"}
-    return dict(Counter(
-        f"{_group(first)}: now {became.get(first.status, 'no value')}{f' ({first.reason})' if first.reason else ''}" for first in firsts
-    ))  # fmt: skip
+    return dict(
+        Counter(
+            f"{_group(first)}: now {became.get(first.status, 'no value')}{f' ({first.reason})' if first.reason else ''}"
+            for first in firsts
+        )
+    )
 
 
 def _lost_text(item: tuple[str, int]) -> str:
@@ -242,7 +280,11 @@ def _lost_text(item: tuple[str, int]) -> str:
 def _stated(here: AuditResult, there: AuditResult) -> list[str]:
     """Return the expectations that only one of two audits states, with their outcome."""
     known = {_statement(record) for record in there.expectations}
-    return [f"expectation {_readable(record)}: {record.status}" for record in here.expectations if _statement(record) not in known]
+    return [
+        f"expectation {_readable(record)}: {record.status}"
+        for record in here.expectations
+        if _statement(record) not in known
+    ]
 
 
 def _leaks(record: Measurement, dropped: set[str]) -> bool:
@@ -253,7 +295,11 @@ def _leaks(record: Measurement, dropped: set[str]) -> bool:
 
 def _scale(metric: str, *values: float) -> float:
     """Return the size that rounding is relative to: 1 for shares and probabilities, which pass through 0, else the values' own."""
-    return 1.0 if METRICS[base(metric)].unit.startswith(("share", "probability")) else max(map(abs, values))
+    return (
+        1.0
+        if METRICS[base(metric)].unit.startswith(("share", "probability"))
+        else max(map(abs, values))
+    )
 
 
 def _measured(group: list[Measurement]) -> bool:
@@ -262,26 +308,50 @@ def _measured(group: list[Measurement]) -> bool:
 
 def _changes(shared: list[tuple[Any, ...]], before: Cells, after: Cells) -> list[Change]:
     pairs = [(before[key], after[key], pooled(before[key]), pooled(after[key])) for key in shared]
-    p_values = holm([
-        two_sided(b - a, math.hypot(uncertainty(group), uncertainty(other)), _scale(group[0].metric, a, b))
-        for group, other, (a, _), (b, _) in pairs
-    ])  # fmt: skip
+    p_values = holm(
+        [
+            two_sided(
+                b - a,
+                math.hypot(uncertainty(group), uncertainty(other)),
+                _scale(group[0].metric, a, b),
+            )
+            for group, other, (a, _), (b, _) in pairs
+        ]
+    )
     changes = []
     for (group, _, (a, error_a), (b, error_b)), p in zip(pairs, p_values, strict=True):
         if p <= LEVEL:
             record = group[0]
             worse = b < a if METRICS[base(record.metric)].leak == "low" else b > a
-            changes.append(Change(
-                cell=_label(record), metric=record.metric, old=a, new=b, worse=worse, old_error=error_a, new_error=error_b, p_value=p,
-                group=_group(record),
-            ))  # fmt: skip
-    return sorted(changes, key=lambda change: -abs(change.new - change.old) / _scale(change.metric, change.old, change.new))
+            changes.append(
+                Change(
+                    cell=_label(record),
+                    metric=record.metric,
+                    old=a,
+                    new=b,
+                    worse=worse,
+                    old_error=error_a,
+                    new_error=error_b,
+                    p_value=p,
+                    group=_group(record),
+                )
+            )
+    return sorted(
+        changes,
+        key=lambda change: (
+            -abs(change.new - change.old) / _scale(change.metric, change.old, change.new)
+        ),
+    )
 
 
 def _label(record: Measurement) -> str:
 
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
-    held = f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}" if record.coalition else ""
+    held = (
+        f"{'copy' if len(record.coalition) == 1 else 'copies'} {describe(record.coalition)}"
+        if record.coalition
+        else ""
+    )
     about = "all attributes" if record.attribute == "*" else record.attribute
     parts = [record.scheme, record.attack or "", record.knowledge or "", held, about, sweep]
     return ", ".join(part for part in parts if part)
@@ -289,7 +359,9 @@ def _label(record: Measurement) -> str:
 
 def _group(record: Measurement) -> str:
     sweep = ", ".join(f"{path}={value}" for path, value in record.sweep.items())
-    return ", ".join(part for part in (record.scheme, record.attack, record.knowledge, sweep) if part)
+    return ", ".join(
+        part for part in (record.scheme, record.attack, record.knowledge, sweep) if part
+    )
 
 
 def _counted(groups: Iterable[list[Measurement]]) -> dict[str, int]:
@@ -310,13 +382,24 @@ def _verdicts(old: AuditResult, new: AuditResult) -> tuple[list[str], list[str]]
         if was is None or was == record.status:
             continue
         line = f"expectation {_readable(record)}: {was} → {record.status}"
-        (better if record.status == "holds" else broken if was == "holds" else better if was == "fails" else broken).append(line)
+        (
+            better
+            if record.status == "holds"
+            else broken
+            if was == "holds"
+            else better
+            if was == "fails"
+            else broken
+        ).append(line)
     return better, broken
 
 
 def _readable(record: Any) -> str:
     """Write an expectation as reports do."""
-    where = ", ".join(f"{name} = {value if isinstance(value, str) else json.dumps(value)}" for name, value in record.where.items())
+    where = ", ".join(
+        f"{name} = {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in record.where.items()
+    )
     return f"{record.expectation} ({where})" if where else str(record.expectation)
 
 

@@ -1,20 +1,25 @@
 """Disclosure: what of an audit may leave its owner's machine.
 
-Every figure of a private table is written with the precision that its error bar warrants, and none of fewer than ten records.
+Every figure of a private table is written with the precision that its error bar warrants, and none
+of fewer than ten records.
 
 ====================  =========================================================================================
-standard error ``s``  the larger of the stated one and the one of ``n`` records: ``√(f(1 − f)/n)`` of a share or
-                      probability ``f``, ``|f| √(2/n)`` of all other figures, as of the variance of normal records
-grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2``
-shift                 ``u/2`` times the error of ``n`` records before rounding, ``u`` secret and uniform in ±1
+standard error ``s``  the larger of the stated one and the one of ``n`` records: ``√(f(1 − f)/n)``
+of a share or
+                      probability ``f``, ``|f| √(2/n)`` of all other figures, as of the variance of
+                      normal records
+grid                  a step of 1, 2 or 5 times a power of ten, at most ``s/2`` shift
+``u/2`` times the error of ``n`` records before rounding, ``u`` secret and uniform in ±1
 ====================  =========================================================================================
 
-All coalitions of an attack share one ``u`` by metric and attribute. Without the shift a hundred closed forms of one exact quantity,
-each on a grid of its own, would locate that quantity a hundred times better than one does.
+All coalitions of an attack share one ``u`` by metric and attribute. Without the shift a hundred
+closed forms of one exact quantity, each on a grid of its own, would locate that quantity a hundred
+times better than one does.
 
-The records of a file are private. Those of a public source, of a table in a scenario, and of a file with ``disclosure: public`` are not.
-Ten is the threshold of the guidelines for checking output of research on microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1).
-docs/privacy.md says how far a record can be located all the same.
+The records of a file are private. Those of a public source, of a table in a scenario, and of a file
+with ``disclosure: public`` are not. Ten is the threshold of the guidelines for checking output of
+research on microdata (Brandt et al., ESSnet SDC, 2010, rule of thumb 1). docs/privacy.md says how
+far a record can be located all the same.
 """
 
 from __future__ import annotations
@@ -87,13 +92,26 @@ def disclosed(result: R) -> R:
     private = [table for table in result.data if table.disclosure == "private"]
     if not private:
         return result
-    bounded = {use["id"] for use in result.scenario.get("schemes", ()) if use.get("noise") == "bounds"}
-    return result.model_copy(update={
-        "data": [_summary(table) if table in private else table for table in result.data],
-        "measurements": _measurements(Measurements.of(result.measurements), result.data, bounded),
-        "distributions": [spread for each in result.distributions for spread in _distribution(each, _table(result.data, each.sweep))],
-        "expectations": [_verdict(record, min(private, key=lambda table: table.rows)) for record in result.expectations],
-    })  # fmt: skip
+    bounded = {
+        use["id"] for use in result.scenario.get("schemes", ()) if use.get("noise") == "bounds"
+    }
+    return result.model_copy(
+        update={
+            "data": [_summary(table) if table in private else table for table in result.data],
+            "measurements": _measurements(
+                Measurements.of(result.measurements), result.data, bounded
+            ),
+            "distributions": [
+                spread
+                for each in result.distributions
+                for spread in _distribution(each, _table(result.data, each.sweep))
+            ],
+            "expectations": [
+                _verdict(record, min(private, key=lambda table: table.rows))
+                for record in result.expectations
+            ],
+        }
+    )
 
 
 def half_step(value: float, error: float) -> float:
@@ -118,7 +136,10 @@ def half_steps(values: Array, errors: Array, fewest: float = 0.0) -> Array:
     left = half * (1 + 1e-12) * np.where(power < 0, scale, 1 / scale)  # from 1 to 10
     times = np.where(left >= 5, 5.0, np.where(left >= 2, 2.0, 1.0))
     units = np.where(rounded, values, 0.0) * np.where(power < 0, scale, 1 / scale)
-    whole = np.maximum(np.rint(units / times), np.where((units > 0) & (fewest > 0), fewest, -np.inf)) * times
+    whole = (
+        np.maximum(np.rint(units / times), np.where((units > 0) & (fewest > 0), fewest, -np.inf))
+        * times
+    )
     return np.asarray(np.where(rounded, np.where(power < 0, whole / scale, whole * scale), values))
 
 
@@ -130,7 +151,9 @@ def rounded(value: float, rows: int) -> float:
 def _table(tables: Sequence[DataSummary], sweep: Mapping[str, Any]) -> DataSummary:
     """Return the table of a sweep point; of a point that no table claims, the most private one there is."""
     fits = (table for table in tables if table.sweep.items() <= sweep.items() or len(tables) == 1)
-    return next(fits, None) or min(tables, key=lambda table: (table.disclosure != "private", table.rows))
+    return next(fits, None) or min(
+        tables, key=lambda table: (table.disclosure != "private", table.rows)
+    )
 
 
 def _too_few(table: DataSummary) -> str:
@@ -140,7 +163,9 @@ def _too_few(table: DataSummary) -> str:
     return f"withheld: no figure is written of a private table with fewer than {FEWEST_RECORDS} records; it has {table.rows}"
 
 
-def _measurements(exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]) -> Measurements:
+def _measurements(
+    exact: Measurements, tables: Sequence[DataSummary], bounded: set[str]
+) -> Measurements:
     """Return measurements as they may be reported; guarantees of schemes whose noise is sized by stated bounds are in full."""
     column = dict(exact.columns)
 
@@ -150,33 +175,50 @@ def _measurements(exact: Measurements, tables: Sequence[DataSummary], bounded: s
 
     def error(figure: Array) -> Any:
         """Return the standard errors of figures of ``n`` records, shape (n,)."""
-        return np.where(shares, np.sqrt(np.abs(figure * (1.0 - figure)) / rows), np.abs(figure) * np.sqrt(2.0 / rows))
+        return np.where(
+            shares,
+            np.sqrt(np.abs(figure * (1.0 - figure)) / rows),
+            np.abs(figure) * np.sqrt(2.0 / rows),
+        )
 
     if not len(exact):
         return exact
     table = partial(_table, tables)
     rows, shares = by("sweep", lambda sweep: float(table(sweep).rows)), by("metric", _is_share)
-    stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by("scheme", bounded.__contains__)
-    secret = by("sweep", lambda sweep: table(sweep).disclosure == "private") & by("metric", "seconds".__ne__) & ~stated_law
+    stated_law = by("metric", lambda metric: base(metric) in GUARANTEES) & by(
+        "scheme", bounded.__contains__
+    )
+    secret = (
+        by("sweep", lambda sweep: table(sweep).disclosure == "private")
+        & by("metric", "seconds".__ne__)
+        & ~stated_law
+    )
     why = by("sweep", lambda sweep: _too_few(table(sweep)))
     value, theory, stated = (column[field] for field in ("value", "theory", "std_error"))
     shift = _shifts(exact, table)
-    step = np.fmax(stated, error(np.where(np.isnan(value), theory, value)))  # one grid: a value stays within its interval
-    found = {"std_error": half_steps(stated * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)}
+    # one grid: a value stays within its interval
+    step = np.fmax(stated, error(np.where(np.isnan(value), theory, value)))
+    found = {
+        "std_error": half_steps(stated * (1.0 + shift * np.sqrt(0.5 / rows)), step, fewest=1.0)
+    }
     for field, of in (("value", value), ("ci_low", value), ("ci_high", value), ("theory", theory)):
         figure = column[field]
         moved = half_steps(figure + shift * np.nan_to_num(error(of)) / 2.0, step)
-        found[field] = np.where(shares & (figure >= 0.0) & (figure <= 1.0), np.clip(moved, 0.0, 1.0), moved)
+        found[field] = np.where(
+            shares & (figure >= 0.0) & (figure <= 1.0), np.clip(moved, 0.0, 1.0), moved
+        )
     short = secret & (why != "") & ~np.isnan(value)
     known: dict[str, Any] = {
-        field: np.where(short, np.nan, np.where(secret, figure, column[field])) for field, figure in found.items()
-    }  # fmt: skip
+        field: np.where(short, np.nan, np.where(secret, figure, column[field]))
+        for field, figure in found.items()
+    }
     for few in np.unique(why[short]).tolist():
         here = short & (why == few)
         column |= {
-            "status": column["status"].put(here, "not-applicable"), "reason": column["reason"].put(here, few),
+            "status": column["status"].put(here, "not-applicable"),
+            "reason": column["reason"].put(here, few),
             "error_bar": column["error_bar"].put(here, "none"),
-        }  # fmt: skip
+        }
     return Measurements(column | known)
 
 
@@ -186,8 +228,14 @@ def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary])
     The secret is the table's exact moments: the same table has the same shifts in every audit.
     """
     sweeps, *others = (exact.columns[field] for field in _GROUP)
-    secrets = [table(sweep).model_dump_json(include={"rows", "attributes", "correlation"}) for sweep in sweeps.values]
-    keys = [hashlib.sha256(f"{secret} {sweep}".encode()).hexdigest() for secret, sweep in zip(secrets, sweeps.values, strict=True)]
+    secrets = [
+        table(sweep).model_dump_json(include={"rows", "attributes", "correlation"})
+        for sweep in sweeps.values
+    ]
+    keys = [
+        hashlib.sha256(f"{secret} {sweep}".encode()).hexdigest()
+        for secret, sweep in zip(secrets, sweeps.values, strict=True)
+    ]
 
     def drawn(row: int) -> float:
         names = (str(column.values[column.places[row]]) for column in others)
@@ -200,7 +248,9 @@ def _shifts(exact: Measurements, table: Callable[[dict[str, Any]], DataSummary])
 
 def _is_share(metric: str) -> bool:
     known = METRICS.get(base(metric))
-    return known is not None and known.unit.startswith(_BOUNDED) and known.unit != "share of variance"
+    return (
+        known is not None and known.unit.startswith(_BOUNDED) and known.unit != "share of variance"
+    )
 
 
 def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribution]:
@@ -209,7 +259,9 @@ def _distribution(spread: Distribution, table: DataSummary) -> Sequence[Distribu
         return [spread]
     if _too_few(table):
         return []
-    factor = half_step(spread.edges[-1], spread.edges[-1] / math.sqrt(2.0 * table.rows)) / (spread.edges[-1] or 1.0)
+    factor = half_step(spread.edges[-1], spread.edges[-1] / math.sqrt(2.0 * table.rows)) / (
+        spread.edges[-1] or 1.0
+    )
     return [spread._replace(edges=tuple(edge * factor for edge in spread.edges))]
 
 
@@ -217,18 +269,31 @@ def _summary(exact: DataSummary) -> DataSummary:
     """Return a private table's aggregates, with the steps that a sample of ``n`` normal records would need, or without any."""
     n = exact.rows
     if _too_few(exact):
-        bare = [attribute.model_copy(update={"mean": None, "variance": None, "unit": None}) for attribute in exact.attributes]
-        return exact.model_copy(update={"attributes": bare, "correlation": [], "disclosure": "withheld"})
+        bare = [
+            attribute.model_copy(update={"mean": None, "variance": None, "unit": None})
+            for attribute in exact.attributes
+        ]
+        return exact.model_copy(
+            update={"attributes": bare, "correlation": [], "disclosure": "withheld"}
+        )
     attributes = [
-        attribute if attribute.variance is None or attribute.mean is None else attribute.model_copy(update={
-            "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
-            "variance": rounded(attribute.variance, n),
-            "unit": None if attribute.unit is None else rounded(attribute.unit, 4 * n),
-        })
+        attribute
+        if attribute.variance is None or attribute.mean is None
+        else attribute.model_copy(
+            update={
+                "mean": half_step(attribute.mean, math.sqrt(attribute.variance / n)),
+                "variance": rounded(attribute.variance, n),
+                "unit": None if attribute.unit is None else rounded(attribute.unit, 4 * n),
+            }
+        )
         for attribute in exact.attributes
-    ]  # fmt: skip
-    correlation = [[half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation]
-    return exact.model_copy(update={"attributes": attributes, "correlation": correlation, "disclosure": "rounded"})
+    ]
+    correlation = [
+        [half_step(value, 1.0 / math.sqrt(n)) for value in row] for row in exact.correlation
+    ]
+    return exact.model_copy(
+        update={"attributes": attributes, "correlation": correlation, "disclosure": "rounded"}
+    )
 
 
 def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord:
@@ -244,8 +309,10 @@ def _verdict(record: ExpectationRecord, table: DataSummary) -> ExpectationRecord
 
     if bound is None and isinstance(record.bound, float):
         bound = written(record.bound)
-    return record.model_copy(update={
-        "observed": None if record.observed is None else written(record.observed),
-        "bound": record.bound if isinstance(record.bound, list) else bound,
-        "why": _FIGURE.sub(lambda figure: f"{written(float(figure[0])):.6g}", record.why),
-    })  # fmt: skip
+    return record.model_copy(
+        update={
+            "observed": None if record.observed is None else written(record.observed),
+            "bound": record.bound if isinstance(record.bound, list) else bound,
+            "why": _FIGURE.sub(lambda figure: f"{written(float(figure[0])):.6g}", record.why),
+        }
+    )

@@ -20,8 +20,9 @@ class NoiseGain(NamedTuple):
     Attributes
     ----------
     share : float
-        Squared multiple correlation of the best copy's noise with the differences of the others from it: the share of its variance
-        that the best combination of the copies is free of. 0 in law where one copy says all there is.
+        Squared multiple correlation of the best copy's noise with the differences of the others
+        from it: the share of its variance that the best combination of the copies is free of. 0 in
+        law where one copy says all there is.
     regressors, observations : int
         Differences that are not 0, and independent values of noise that the share is measured on.
     """
@@ -43,7 +44,8 @@ class InsiderGain(NamedTuple):
     copies : tuple of int
         Copies measured: of the coalition, or of a wider one with the same best copy.
     correlation, std_error, degrees : tuple of float
-        By attribute, of what other copies add to the prediction with what the best copy leaves unknown: 0 on average of lawful copies.
+        By attribute, of what other copies add to the prediction with what the best copy leaves
+        unknown: 0 on average of lawful copies.
     rows : int
         Rows that were fitted to and judged.
     """
@@ -62,12 +64,20 @@ class InsiderGain(NamedTuple):
 
     def p_values(self, place: int, margin: float) -> tuple[float, float]:
         """Return p-values of one attribute against «the gain is at least the margin» and «the gain is at most the margin»."""
-        r, bound, error, degrees = self.correlation[place], math.sqrt(margin), self.std_error[place], self.degrees[place]
+        r, bound, error, degrees = (
+            self.correlation[place],
+            math.sqrt(margin),
+            self.std_error[place],
+            self.degrees[place],
+        )
         return one_sided(r, bound, error, degrees), one_sided(-r, -bound, error, degrees)
 
     def p_value(self, bound: float) -> float:
         """Return the p-value against «no attribute's gain is above the bound» (Bonferroni over attributes)."""
-        return min(1.0, len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))))
+        return min(
+            1.0,
+            len(self.gain) * min(self.p_values(place, bound)[1] for place in range(len(self.gain))),
+        )
 
 
 LAST_DIGITS = "last digits"
@@ -86,11 +96,13 @@ class LawTest(NamedTuple):
     tests, rows : int
         How many tests, and of how many rows.
     observed, expected : float
-        A figure that shows what is off, where the statistic is furthest from its law, and what the law has.
+        A figure that shows what is off, where the statistic is furthest from its law, and what the
+        law has.
     where : str
         What the figure is of; names copies and attributes.
     telling : float
-        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation, √2 of a complex one.
+        By how many deviations over √rows a departure of size 1 moves the tests: 1 of a correlation,
+        √2 of a complex one.
     departure : str
         What has a size.
     """
@@ -118,7 +130,8 @@ class MatchingGain(NamedTuple):
     copies : tuple of int
         A coalition, or three copies of one that is too wide.
     gain, std_error, degrees : float
-        The collusion gain of the best attack of any kind, its standard error and degrees of freedom.
+        The collusion gain of the best attack of any kind, its standard error and degrees of
+        freedom.
     blind : float
         Share of records nothing is known of: each of them might be given away.
     guard : bool
@@ -138,10 +151,14 @@ def averaged(matching: Sequence[MatchingGain]) -> MatchingGain:
     """Return the mean of the same gain in several replicates, which are separate noise."""
     R, first = len(matching), matching[0]
     return MatchingGain(
-        first.how, first.copies, math.fsum(one.gain for one in matching) / R,
+        first.how,
+        first.copies,
+        math.fsum(one.gain for one in matching) / R,
         math.sqrt(math.fsum(one.std_error**2 for one in matching)) / R,
-        math.fsum(one.degrees for one in matching), math.fsum(one.blind for one in matching) / R, any(one.guard for one in matching),
-    )  # fmt: skip
+        math.fsum(one.degrees for one in matching),
+        math.fsum(one.blind for one in matching) / R,
+        any(one.guard for one in matching),
+    )
 
 
 @dataclass(frozen=True)
@@ -151,11 +168,12 @@ class Pooling:
     Attributes
     ----------
     sufficient : bool or None
-        Whether the stated law makes one copy of the coalition say all there is, or the classes that copies show; None where there is
-        neither.
+        Whether the stated law makes one copy of the coalition say all there is, or the classes that
+        copies show; None where there is neither.
     gain : tuple of float
-        By attribute, collusion gain of the best linear attack fitted to the originals themselves, cross-fitted: nobody without
-        the originals can do better with a linear attack. NaN where there are too few rows to learn from.
+        By attribute, collusion gain of the best linear attack fitted to the originals themselves,
+        cross-fitted: nobody without the originals can do better with a linear attack. NaN where
+        there are too few rows to learn from.
     std_error : tuple of float
         Standard errors: a jackknife's, and what learning adds to it.
     degrees : int
@@ -165,9 +183,11 @@ class Pooling:
     matching : tuple of MatchingGain
         What records that look alike say of categorical copies.
     unresolved : bool
-        Whether some combination of the copies is lost in second moments, so that what it gives away is unknown.
+        Whether some combination of the copies is lost in second moments, so that what it gives away
+        is unknown.
     by_classes : bool
-        Whether ``sufficient`` is seen on classes and ranges, and so speaks of attacks that read these.
+        Whether ``sufficient`` is seen on classes and ranges, and so speaks of attacks that read
+        these.
     insider : InsiderGain or None
         Gain of the insider learner.
     """
@@ -192,19 +212,21 @@ class Pooling:
 PairedCell = tuple[str, str, Coalition, str]
 """Knowledge, attack, coalition, attribute."""
 PairedGain = tuple[float, float, float]
-"""Gain over the coalition's copy with least noise by law, its standard error and degrees of freedom."""
+"""Gain over the coalition's copy with least noise by law, its standard error and degrees of
+freedom."""
 
 
 class Facts(TypedDict, total=False):
     """What was found out about a release beyond its cells.
 
-    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and degrees of freedom; ``drawn``: copies drawn
-    between two others.
+    ``marginal``: for every copy held, its number, level, p-value of the chi-square test, and
+    degrees of freedom; ``drawn``: copies drawn between two others.
 
-    ``fitted``: of copies whose law is estimated from themselves, numbers that were fitted for each attribute over rows: by so much of an
-    error that law may flatter an attack.
+    ``fitted``: of copies whose law is estimated from themselves, numbers that were fitted for each
+    attribute over rows: by so much of an error that law may flatter an attack.
 
-    ``told``: attacks, each with its knowledge, that were told which values the table has: more than moments and copies say.
+    ``told``: attacks, each with its knowledge, that were told which values the table has: more than
+    moments and copies say.
     """
 
     fitted: float
@@ -298,6 +320,8 @@ class Statement(Protocol):
 FITTED = "fitted-to-originals"
 """Name of the insider attack on copies without a law."""
 SAME = 1e-11
-"""A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in another order of sums."""
+"""A gain smaller than this is rounding: the coalition's estimate is its best copy's, come by in
+another order of sums."""
 ROW_REDRAWS = 9
-"""Of whole releases, for attacks that need rows; Student's t on 8 degrees of freedom is 18 % wider than the normal."""
+"""Of whole releases, for attacks that need rows; Student's t on 8 degrees of freedom is 18 % wider
+than the normal."""

@@ -22,12 +22,14 @@ LEFT_OVER_SECONDS = 3600.0
 def located(name: str, base: Path | None = None) -> list[Path]:
     """Return where a file or a folder of that name is: in the folder ``base``, then in the current one.
 
-    No place for a name that no file can have: too long for the system, with a NUL byte, or in the home of an unknown user.
+    No place for a name that no file can have: too long for the system, with a NUL byte, or in the
+    home of an unknown user.
 
     Raises
     ------
     AuditorError
-        It is a pipe or a device, which may have no end, or its name holds a line break or another control character.
+        It is a pipe or a device, which may have no end, or its name holds a line break or another
+        control character.
 
     Examples
     --------
@@ -36,20 +38,27 @@ def located(name: str, base: Path | None = None) -> list[Path]:
     """
     try:
         written = Path(name).expanduser()
-        there = [path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()]
+        there = [
+            path for path in dict.fromkeys(((base or Path()) / written, written)) if path.exists()
+        ]
     except (OSError, RuntimeError, ValueError):
         return []
     if there and CONTROL.search(name):
-        raise AuditorError(f"{shortened(clean(name), 100)}: the name of a file must not hold control characters; rename it")
+        raise AuditorError(
+            f"{shortened(clean(name), 100)}: the name of a file must not hold control characters; rename it"
+        )
     if not all(path.is_file() or path.is_dir() for path in there):
-        raise AuditorError(f"{shortened(name, 100)}: expected a file or a folder; got a pipe or a device")
+        raise AuditorError(
+            f"{shortened(name, 100)}: expected a file or a folder; got a pipe or a device"
+        )
     return there
 
 
 def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool = False) -> None:
     """Write a file, at once or piece by piece, so that a crash leaves either the old content or the new, never half of one.
 
-    A device or a pipe is written to; it must not be replaced by a file. A ``private`` one is so as ``publish`` has it.
+    A device or a pipe is written to; it must not be replaced by a file. A ``private`` one is so as
+    ``publish`` has it.
     """
     pieces = [content] if isinstance(content, bytes) else content
     if path.exists() and not path.is_file():
@@ -62,7 +71,8 @@ def write_atomically(path: Path, content: bytes | Iterable[bytes], private: bool
         with os.fdopen(descriptor, "wb") as handle:
             handle.writelines(pieces)
             handle.flush()
-            os.fsync(descriptor)  # a full disk may say so only now, and a name must not be given to what is not there yet
+            # a full disk may say so only now, and a name must not be given to what is not there yet
+            os.fsync(descriptor)
         publish(Path(temporary), path, private)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -84,7 +94,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise AuditorError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
+        raise AuditorError(
+            f"{path}: cannot be written ({error.strerror or type(error).__name__})"
+        ) from None
 
 
 def sweep(folder: Path, names: Container[str]) -> None:
@@ -98,7 +110,8 @@ def sweep(folder: Path, names: Container[str]) -> None:
 def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
     """Lock a folder for this process, and wait so many seconds for it; return the descriptor that holds the lock.
 
-    The system releases the lock when the process ends, however it ends. Returns None where folders cannot be locked.
+    The system releases the lock when the process ends, however it ends. Returns None where folders
+    cannot be locked.
 
     Raises
     ------
@@ -112,7 +125,9 @@ def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:  # removed since it was made
-        raise StorageError(f"{folder}: cannot be written ({error.strerror or type(error).__name__})") from None
+        raise StorageError(
+            f"{folder}: cannot be written ({error.strerror or type(error).__name__})"
+        ) from None
     end = time.monotonic() + patience
     try:
         while True:
@@ -122,7 +137,9 @@ def lock_folder(folder: Path, patience: float = 0.0) -> int | None:
             except BlockingIOError:
                 if time.monotonic() >= end:
                     instead = "wait for it, or choose another folder with --output"
-                    raise AuditorError(f"{folder}: another run is writing there; {instead}") from None
+                    raise AuditorError(
+                        f"{folder}: another run is writing there; {instead}"
+                    ) from None
             time.sleep(0.05)
     except BaseException as error:
         os.close(descriptor)

@@ -17,13 +17,14 @@ GONE = "the scenario is not among the new results"
 def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> list[Comparison]:
     """Return what changed between two audits, or for each scenario of two folders that ``auditor run --output`` wrote.
 
-    Scenarios are matched by the names of their folders. One that only the old folder has is worse news, as it may be the one that leaks;
-    one that only the new folder has is listed.
+    Scenarios are matched by the names of their folders. One that only the old folder has is worse
+    news, as it may be the one that leaks; one that only the new folder has is listed.
 
     Raises
     ------
     AuditorError
-        One of them cannot be read, or one holds the results of several audits and the other of a single one.
+        One of them cannot be read, or one holds the results of several audits and the other of a
+        single one.
     """
     before, after = _several(Path(old)), _several(Path(new))
     if not before and not after:
@@ -31,7 +32,9 @@ def compare_paths(old: str | os.PathLike[str], new: str | os.PathLike[str]) -> l
     for path, found in ((old, before), (new, after)):
         if not found:
             AuditResult.load(path)  # says what is wrong with it, if anything
-            raise AuditorError(f"{path}: holds the results of one audit, and the other folder those of several")
+            raise AuditorError(
+                f"{path}: holds the results of one audit, and the other folder those of several"
+            )
     return list(_by_scenario(before, after))
 
 
@@ -45,11 +48,15 @@ def _several(folder: Path) -> dict[str, Path]:
 def _by_scenario(before: dict[str, Path], after: dict[str, Path]) -> Iterator[Comparison]:
     """Yield comparisons in order of names; results are held two at a time, as some are large."""
     for name in sorted(before.keys() | after.keys()):
-        old, new = (AuditResult.load(found[name]) if name in found else None for found in (before, after))
+        old, new = (
+            AuditResult.load(found[name]) if name in found else None for found in (before, after)
+        )
         if old is not None and new is not None:
             yield replace(compare_results(old, new), name=name)
         elif old is not None:
-            yield replace(compare_results(old, _nothing_of(old)), name=name, now="–", data="", broken=[GONE])
+            yield replace(
+                compare_results(old, _nothing_of(old)), name=name, now="–", data="", broken=[GONE]
+            )
         elif new is not None:
             yield replace(compare_results(_nothing_of(new), new), name=name, old="–", data="")
 

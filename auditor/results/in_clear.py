@@ -12,7 +12,8 @@ BELIEVED = "value_belief"
 """The metric of how far belief in one value of categories rises."""
 
 WHOLE, PART = "known-attributes(", "; known: "
-"""How a label begins that is nothing but names, and what stands before the names where it says something else, too."""
+"""How a label begins that is nothing but names, and what stands before the names where it says
+something else, too."""
 
 
 def in_clear(knowledge: str | None) -> list[str]:

@@ -1,6 +1,7 @@
 """The tidy table of an audit, column by column: arrays from the engine to the files; records are made when somebody asks for one.
 
-Thousands of rows say the same few things (schemes, attacks, coalitions): such a column is its distinct values and, by row, which of them.
+Thousands of rows say the same few things (schemes, attacks, coalitions): such a column is its
+distinct values and, by row, which of them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Measurements(Sequence[Measurement]):
     Parameters
     ----------
     columns : mapping
-        Of every field of `Measurement` its column: an array of those in ``NUMBERS``, shape (n,), and ``Coded`` of all others.
+        Of every field of `Measurement` its column: an array of those in ``NUMBERS``, shape (n,),
+        and ``Coded`` of all others.
 
     Examples
     --------
@@ -77,8 +79,17 @@ class Measurements(Sequence[Measurement]):
         """Return the table of some records; a table as it is."""
         if isinstance(records, Measurements):
             return records
-        columns = zip(Measurement._fields, list(zip(*records, strict=True)) or [()] * len(Measurement._fields), strict=True)
-        return cls({field: numbers(column) if field in NUMBERS else Coded.of(column) for field, column in columns})
+        columns = zip(
+            Measurement._fields,
+            list(zip(*records, strict=True)) or [()] * len(Measurement._fields),
+            strict=True,
+        )
+        return cls(
+            {
+                field: numbers(column) if field in NUMBERS else Coded.of(column)
+                for field, column in columns
+            }
+        )
 
     @classmethod
     def concatenated(cls, parts: Iterable[Iterable[Measurement]]) -> Measurements:
@@ -86,13 +97,22 @@ class Measurements(Sequence[Measurement]):
         tables = [table for part in parts if len(table := cls.of(part))]
         if len(tables) < 2:
             return tables[0] if tables else cls.of([])
-        columns = {field: [table.columns[field] for table in tables] for field in Measurement._fields}
-        return cls({field: np.concatenate(some) if field in NUMBERS else _joined(some) for field, some in columns.items()})
+        columns = {
+            field: [table.columns[field] for table in tables] for field in Measurement._fields
+        }
+        return cls(
+            {
+                field: np.concatenate(some) if field in NUMBERS else _joined(some)
+                for field, some in columns.items()
+            }
+        )
 
     @cached_property
     def _records(self) -> list[Measurement]:
         # No call of ours is made for a row, which counts where there are thousands of cells.
-        return list(map(Measurement._make, zip(*map(self.column, Measurement._fields), strict=True)))
+        return list(
+            map(Measurement._make, zip(*map(self.column, Measurement._fields), strict=True))
+        )
 
     def column(self, field: str) -> list[Any]:
         """Return a field of all rows as records have it: None where there is no number."""
@@ -135,9 +155,14 @@ class Measurements(Sequence[Measurement]):
 
     def taken(self, rows: Any) -> Measurements:
         """Return some rows, given by their places or by a truth value for each."""
-        return Measurements({
-            field: column[rows] if field in NUMBERS else Coded(column.places[rows], column.values) for field, column in self.columns.items()
-        })  # fmt: skip
+        return Measurements(
+            {
+                field: column[rows]
+                if field in NUMBERS
+                else Coded(column.places[rows], column.values)
+                for field, column in self.columns.items()
+            }
+        )
 
     def replaced(self, **columns: Column) -> Measurements:
         """Return the table with other columns in the place of some."""
@@ -169,4 +194,9 @@ def _key(value: Any) -> Any:
 def _joined(columns: Sequence[Coded]) -> Coded:
     values = Coded.of(value for column in columns for value in column.values)
     moved = np.split(values.places, np.cumsum([len(column.values) for column in columns])[:-1])
-    return Coded(np.concatenate([places[column.places] for places, column in zip(moved, columns, strict=True)]), values.values)
+    return Coded(
+        np.concatenate(
+            [places[column.places] for places, column in zip(moved, columns, strict=True)]
+        ),
+        values.values,
+    )

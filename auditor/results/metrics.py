@@ -32,7 +32,12 @@ class Metric(NamedTuple):
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("distortion", "squared data units", "Mean squared error of the estimate, over rows and attributes.", "low"),
+        Metric(
+            "distortion",
+            "squared data units",
+            "Mean squared error of the estimate, over rows and attributes.",
+            "low",
+        ),
         Metric("rmse", "data units", "Square root of the distortion.", "low"),
         Metric(
             "normalized_error",
@@ -47,14 +52,24 @@ METRICS = {
             "reconstruction probability.",
             "high",
         ),
-        Metric("within", "share of records", "Share of the records whose value is recovered within the tolerance.", "high"),
+        Metric(
+            "within",
+            "share of records",
+            "Share of the records whose value is recovered within the tolerance.",
+            "high",
+        ),
         Metric(
             "exact",
             "share of records",
             "Share of the records whose value is recovered exactly at its column's resolution: the estimate rounds to it.",
             "high",
         ),
-        Metric("exact_gain", "share of records", "Values recovered exactly beyond those by always guessing the commonest value.", "high"),
+        Metric(
+            "exact_gain",
+            "share of records",
+            "Values recovered exactly beyond those by always guessing the commonest value.",
+            "high",
+        ),
         Metric(
             SHOWN,
             "share of records",
@@ -87,7 +102,12 @@ METRICS = {
             "Share of the records of which the attack claims a region that holds them and, so it reckons, hardly any other record.",
             "neither",
         ),
-        Metric("rare_disclosed", "share of records", "Share of the records that lie in the rare region that is claimed of them.", "high"),
+        Metric(
+            "rare_disclosed",
+            "share of records",
+            "Share of the records that lie in the rare region that is claimed of them.",
+            "high",
+        ),
         Metric(
             "error_quantile",
             "standard deviations",
@@ -106,7 +126,12 @@ METRICS = {
             "Mean width of the interval that the attack claims holds a record's value with the confidence asked for.",
             "low",
         ),
-        Metric("localised_share", "share of records", "Share of the records whose value lies in the interval the attack claims.", "high"),
+        Metric(
+            "localised_share",
+            "share of records",
+            "Share of the records whose value lies in the interval the attack claims.",
+            "high",
+        ),
         Metric(
             "candidates_left",
             "values",
@@ -119,7 +144,12 @@ METRICS = {
             "2^h(X|Y): length of an interval as uncertain as an attribute is given its copies (Agrawal and Aggarwal).",
             "low",
         ),
-        Metric("privacy_loss", "share", "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.", "high"),
+        Metric(
+            "privacy_loss",
+            "share",
+            "1 − 2^−I(X;Y): share of an attribute's entropy privacy that its copies took.",
+            "high",
+        ),
         Metric(
             "error_floor",
             "share of variance",
@@ -134,14 +164,24 @@ METRICS = {
             "linear guess (in each leaf of a published tree), of categories by the adversary's own prior.",
             "neither",
         ),
-        Metric("error_ceiling", "share of variance", "Normalized error that a theorem says an attack does not exceed.", "low"),
+        Metric(
+            "error_ceiling",
+            "share of variance",
+            "Normalized error that a theorem says an attack does not exceed.",
+            "low",
+        ),
         Metric(
             "reconstruction_probability",
             "probability",
             "Posterior probability of a record's true value, averaged over records; of a statement, of what is true of the record.",
             "high",
         ),
-        Metric("posterior_max", "probability", "Largest posterior probability, averaged over records.", "high"),
+        Metric(
+            "posterior_max",
+            "probability",
+            "Largest posterior probability, averaged over records.",
+            "high",
+        ),
         Metric(
             BELIEVED,
             "share",
@@ -149,8 +189,18 @@ METRICS = {
             "ones hardly count in an error of all.",
             "high",
         ),
-        Metric("accuracy", "share of records", "Share of the records whose most probable value is the true one.", "high"),
-        Metric("accuracy_gain", "share of records", "Accuracy beyond that of always guessing the most frequent value.", "high"),
+        Metric(
+            "accuracy",
+            "share of records",
+            "Share of the records whose most probable value is the true one.",
+            "high",
+        ),
+        Metric(
+            "accuracy_gain",
+            "share of records",
+            "Accuracy beyond that of always guessing the most frequent value.",
+            "high",
+        ),
         Metric(
             "mutual_information",
             "bits",
@@ -241,35 +291,90 @@ METRICS = {
             "Clopper–Pearson); theory: gaussian_dp, which it is below.",
             "high",
         ),
-        Metric("history_size", "elements", "Elements of a tuple's compressed history of releases, on average.", "neither"),
+        Metric(
+            "history_size",
+            "elements",
+            "Elements of a tuple's compressed history of releases, on average.",
+            "neither",
+        ),
         Metric(
             "rho_breach",
             "share of records",
             "Share of the records of which a belief rises from below ρ1 to above ρ2, or falls from above ρ2 to below ρ1.",
             "high",
         ),
-        Metric("disclosed", "share of records", "Records whose sensitive value the attack claims, and claims rightly.", "high"),
+        Metric(
+            "disclosed",
+            "share of records",
+            "Records whose sensitive value the attack claims, and claims rightly.",
+            "high",
+        ),
         Metric(
             "disclosed_beyond_chance",
             "share of the doubt",
             "Sensitive values claimed rightly, beyond what their shares in the table are right of, as a share of the doubt these leave.",
             "high",
         ),
-        Metric("claimed", "share of records", "Share of the records of which the attack claims a sensitive value.", "neither"),
-        Metric("learning_gain", "share of records", "Right guesses of the sensitive value beyond those by the table's shares.", "high"),
-        Metric("linkage", "probability", "Chance of naming a record's own row by its quasi-identifiers, averaged over records.", "high"),
+        Metric(
+            "claimed",
+            "share of records",
+            "Share of the records of which the attack claims a sensitive value.",
+            "neither",
+        ),
+        Metric(
+            "learning_gain",
+            "share of records",
+            "Right guesses of the sensitive value beyond those by the table's shares.",
+            "high",
+        ),
+        Metric(
+            "linkage",
+            "probability",
+            "Chance of naming a record's own row by its quasi-identifiers, averaged over records.",
+            "high",
+        ),
         Metric(
             "named",
             "share of records",
             "Share of the targets whose row the attack names rightly among all rows; named(10): whose row is among the ten likeliest.",
             "high",
         ),
-        Metric("named_gain", "share of records", "Targets named rightly beyond chance, which is one row, or ten, of n.", "high"),
-        Metric("anonymity_k", "records", "Records in the smallest class of those that look alike in the copies held.", "low"),
-        Metric("anonymity_distinct", "values", "Fewest distinct sensitive values in such a class: distinct ℓ.", "low"),
-        Metric("anonymity_entropy", "values", "exp of the least entropy of the sensitive values in such a class: entropy ℓ.", "low"),
-        Metric("anonymity_alpha", "share", "Largest share of one sensitive value in such a class: α.", "high"),
-        Metric("anonymity_t", "share", "Largest earth mover's distance of such a class's sensitive values from the table's: t.", "high"),
+        Metric(
+            "named_gain",
+            "share of records",
+            "Targets named rightly beyond chance, which is one row, or ten, of n.",
+            "high",
+        ),
+        Metric(
+            "anonymity_k",
+            "records",
+            "Records in the smallest class of those that look alike in the copies held.",
+            "low",
+        ),
+        Metric(
+            "anonymity_distinct",
+            "values",
+            "Fewest distinct sensitive values in such a class: distinct ℓ.",
+            "low",
+        ),
+        Metric(
+            "anonymity_entropy",
+            "values",
+            "exp of the least entropy of the sensitive values in such a class: entropy ℓ.",
+            "low",
+        ),
+        Metric(
+            "anonymity_alpha",
+            "share",
+            "Largest share of one sensitive value in such a class: α.",
+            "high",
+        ),
+        Metric(
+            "anonymity_t",
+            "share",
+            "Largest earth mover's distance of such a class's sensitive values from the table's: t.",
+            "high",
+        ),
         Metric(
             "anonymity_recursive",
             "ratio",
@@ -277,12 +382,42 @@ METRICS = {
             "(c, ℓ)-diversity for every c above its inverse; 0: for none.",
             "low",
         ),
-        Metric("anonymity_confidence", "share", "Largest share of one confidential value in such a class: h of privacy templates.", "high"),
-        Metric("anonymity_range", "share", "Least range of the sensitive values in such a class, over the table's: e of (k, e).", "low"),
-        Metric("anonymity_size", "records", "Mean number of records that a record cannot be told from, itself among them.", "low"),
-        Metric("geometry_distances", "share", "Spread of the copy's distances over the original's: std over mean; 0 is none.", "neither"),
-        Metric("geometry_neighbours", "share of records", "Share of the records that keep their nearest neighbour in the copy.", "neither"),
-        Metric("geometry_clusters", "adjusted Rand index", "Likeness of 4-means clusters in the copy and in the original.", "neither"),
+        Metric(
+            "anonymity_confidence",
+            "share",
+            "Largest share of one confidential value in such a class: h of privacy templates.",
+            "high",
+        ),
+        Metric(
+            "anonymity_range",
+            "share",
+            "Least range of the sensitive values in such a class, over the table's: e of (k, e).",
+            "low",
+        ),
+        Metric(
+            "anonymity_size",
+            "records",
+            "Mean number of records that a record cannot be told from, itself among them.",
+            "low",
+        ),
+        Metric(
+            "geometry_distances",
+            "share",
+            "Spread of the copy's distances over the original's: std over mean; 0 is none.",
+            "neither",
+        ),
+        Metric(
+            "geometry_neighbours",
+            "share of records",
+            "Share of the records that keep their nearest neighbour in the copy.",
+            "neither",
+        ),
+        Metric(
+            "geometry_clusters",
+            "adjusted Rand index",
+            "Likeness of 4-means clusters in the copy and in the original.",
+            "neither",
+        ),
         Metric(
             "dissimilarity",
             "correlation",
@@ -323,7 +458,12 @@ METRICS = {
             "Largest correlation of an attribute with what copies from files add to any: 0 is noise that does not depend on the data.",
             "neither",
         ),
-        Metric("seconds", "seconds", "Processor time to make the copies, or the last request of them.", "neither"),
+        Metric(
+            "seconds",
+            "seconds",
+            "Processor time to make the copies, or the last request of them.",
+            "neither",
+        ),
     )
 }
 
@@ -342,8 +482,15 @@ MEASURED = {
     "error-bounds": ("error_floor", "error_ceiling"),
     "dissimilarity": ("dissimilarity",),
     "anonymity": (
-        "anonymity_k", "anonymity_distinct", "anonymity_entropy", "anonymity_alpha", "anonymity_t", "anonymity_size",
-        "anonymity_recursive", "anonymity_confidence", "anonymity_range",
+        "anonymity_k",
+        "anonymity_distinct",
+        "anonymity_entropy",
+        "anonymity_alpha",
+        "anonymity_t",
+        "anonymity_size",
+        "anonymity_recursive",
+        "anonymity_confidence",
+        "anonymity_range",
     ),
     "geometry": ("geometry_distances", "geometry_neighbours", "geometry_clusters"),
     "empirical-epsilon": ("empirical_epsilon", "empirical_gaussian_dp"),
@@ -355,8 +502,9 @@ MEASURED = {
     "history-size": ("history_size",),
     "seconds": ("seconds",),
     "bounds": ("gaussian_dp", "concentrated_dp", "epsilon_at_delta"),
-}  # fmt: skip
-"""The metrics that an entry of ``measures:`` measures; ``bounds`` is none, but stands in a section of its own, as ``utility`` does."""
+}
+"""The metrics that an entry of ``measures:`` measures; ``bounds`` is none, but stands in a section
+of its own, as ``utility`` does."""
 MEASURED_BY = {metric: entry for entry, found in MEASURED.items() for metric in found}
 """Which entry of ``measures:`` a metric needs."""
 
@@ -367,7 +515,8 @@ def measured_by(name: str) -> str | None:
 
 
 GUARANTEES = ("gaussian_dp", "concentrated_dp", "epsilon", "epsilon_at_delta")
-"""Measured where ``data: bounds:`` states by how much a record may change; ``epsilon`` of categories always."""
+"""Measured where ``data: bounds:`` states by how much a record may change; ``epsilon`` of
+categories always."""
 EMPIRICAL = ("empirical_gaussian_dp", "empirical_epsilon")
 """What audits find of them, from below."""
 

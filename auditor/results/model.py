@@ -1,7 +1,8 @@
 """What an audit found: plain, frozen, versioned records, and how they are written and read again.
 
-Renderers read this module and nothing else. Results hold aggregates only: no original value ever. In memory they are in full; what is
-written, printed or drawn is what `AuditResult.disclosed` leaves of them.
+Renderers read this module and nothing else. Results hold aggregates only: no original value ever.
+In memory they are in full; what is written, printed or drawn is what `AuditResult.disclosed` leaves
+of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,14 @@ from auditor.results import reader, tidy
 from auditor.results.disclosure import disclosed
 from auditor.results.files import write_atomically
 from auditor.results.measurements import NUMBERS, Coded, Column, Measurements
-from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, DataSummary, Distribution, ExpectationRecord, Measurement
+from auditor.results.records import (
+    SCHEMA_VERSION,
+    SCHEMA_VERSION_BESIDE,
+    DataSummary,
+    Distribution,
+    ExpectationRecord,
+    Measurement,
+)
 from auditor.results.remedies import Remedy
 from auditor.text.safe_text import clean, escaped
 
@@ -45,7 +53,16 @@ NUMBER = 18
 ROWS_AT_ONCE = 4_096
 """Rows that are text at a time on their way to a file."""
 
-HEAD = {"scenario", "provenance", "data", "releases", "plugins", "references", "attack_kinds", "untried"}
+HEAD = {
+    "scenario",
+    "provenance",
+    "data",
+    "releases",
+    "plugins",
+    "references",
+    "attack_kinds",
+    "untried",
+}
 """Fields that are written as they are, before the long lists."""
 
 
@@ -60,9 +77,16 @@ class SchemeSummary(BaseModel):
     levels: list[float]
     summary: str
     claims: str
-    notes: list[str] = Field(default_factory=list, description="what a reader must know of records and columns that were left out")
-    understated: bool = Field(False, description="whether some of these are less perturbed than what was audited")
-    remedy: Remedy | None = Field(None, description="what would leave half unknown, where less is left; None where half is")
+    notes: list[str] = Field(
+        default_factory=list,
+        description="what a reader must know of records and columns that were left out",
+    )
+    understated: bool = Field(
+        False, description="whether some of these are less perturbed than what was audited"
+    )
+    remedy: Remedy | None = Field(
+        None, description="what would leave half unknown, where less is left; None where half is"
+    )
 
 
 class PluginSummary(BaseModel):
@@ -92,9 +116,10 @@ class Reference(BaseModel):
 class Provenance(BaseModel):
     """Enough to run the audit again and know that it was the same.
 
-    ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash, under the key of which ``fingerprint_key``
-    is the name; it can be compared with others under that key alone (`auditor.results.owner_key`). ``file`` is the scenario's, as seen from
-    where the audit was run, or its name alone where it is not below; empty for one that came from no file.
+    ``fingerprint`` tells tables apart: of a public one a SHA-256, of a private one a keyed hash,
+    under the key of which ``fingerprint_key`` is the name; it can be compared with others under
+    that key alone (`auditor.results.owner_key`). ``file`` is the scenario's, as seen from where the
+    audit was run, or its name alone where it is not below; empty for one that came from no file.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -116,7 +141,8 @@ class Partial(BaseModel):
     Attributes
     ----------
     finished, tasks : int
-        Tasks whose measurements are in the results, of how many; a task is some replicates of one scheme at one sweep point.
+        Tasks whose measurements are in the results, of how many; a task is some replicates of one
+        scheme at one sweep point.
     why : str
         What stopped it.
     signal : str or None
@@ -133,7 +159,9 @@ class Partial(BaseModel):
 
 def _table(given: Any) -> Measurements:
     """Return measurements as the table: records as they are, and what JSON has of them checked."""
-    if isinstance(given, Measurements) or (isinstance(given, Sequence) and all(isinstance(record, Measurement) for record in given)):
+    if isinstance(given, Measurements) or (
+        isinstance(given, Sequence) and all(isinstance(record, Measurement) for record in given)
+    ):
         return Measurements.of(given)
     return Measurements.of(TypeAdapter(list[Measurement]).validate_python(given))
 
@@ -141,7 +169,8 @@ def _table(given: Any) -> Measurements:
 class AuditResult(BaseModel):
     """Everything an audit found.
 
-    ``measurements`` is the tidy table, a sequence of records; ``frame()`` gives it as a DataFrame. ``exit_status`` is the command line's.
+    ``measurements`` is the tidy table, a sequence of records; ``frame()`` gives it as a DataFrame.
+    ``exit_status`` is the command line's.
     """
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True, defer_build=True)
@@ -155,11 +184,23 @@ class AuditResult(BaseModel):
     plugins: list[PluginSummary] = Field(default_factory=list)
     references: list[Reference] = Field(default_factory=list)
     expectations: list[ExpectationRecord]
-    measurements: Annotated[Measurements, BeforeValidator(_table), PlainSerializer(lambda table: [record._asdict() for record in table])]
+    measurements: Annotated[
+        Measurements,
+        BeforeValidator(_table),
+        PlainSerializer(lambda table: [record._asdict() for record in table]),
+    ]
     distributions: list[Distribution] = Field(default_factory=list)
-    attack_kinds: dict[str, str] = Field(default_factory=dict, description="kind of each attack that was tried or left out, by its name")
-    untried: list[str] = Field(default_factory=list, description="attacks that apply, by name, and that the scenario leaves out")
-    partial: Partial | None = Field(None, description="how far the audit came, if it was stopped; None when it is whole")
+    attack_kinds: dict[str, str] = Field(
+        default_factory=dict,
+        description="kind of each attack that was tried or left out, by its name",
+    )
+    untried: list[str] = Field(
+        default_factory=list,
+        description="attacks that apply, by name, and that the scenario leaves out",
+    )
+    partial: Partial | None = Field(
+        None, description="how far the audit came, if it was stopped; None when it is whole"
+    )
 
     @property
     def title(self) -> str:
@@ -174,7 +215,9 @@ class AuditResult(BaseModel):
     @property
     def failed(self) -> bool:
         """Whether an attack, a scheme or an expectation failed while running."""
-        return bool(self.measurements.where(status="failed").any()) or any(record.failed for record in self.expectations)
+        return bool(self.measurements.where(status="failed").any()) or any(
+            record.failed for record in self.expectations
+        )
 
     @property
     def exit_status(self) -> int:
@@ -188,7 +231,9 @@ class AuditResult(BaseModel):
     def __repr__(self) -> str:
         """One line, however much was measured: what a prompt or a log shows."""
         statuses = Counter(record.status for record in self.expectations)
-        judged = ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none"
+        judged = (
+            ", ".join(f"{count} {status}" for status, count in sorted(statuses.items())) or "none"
+        )
         stopped = ", partial" if self.partial is not None else ""
         return f"<AuditResult {clean(self.name)!r}: expectations: {judged}; {len(self.measurements):,} measurements{stopped}>"
 
@@ -227,7 +272,10 @@ class AuditResult(BaseModel):
             "schema_version": self.schema_version if table is None else SCHEMA_VERSION_BESIDE,
             "name": self.name,
             **self.model_dump(mode="json", include=HEAD),
-            "expectations": [record.model_dump(mode="json", exclude_defaults=True) for record in self.expectations],
+            "expectations": [
+                record.model_dump(mode="json", exclude_defaults=True)
+                for record in self.expectations
+            ],
             **({} if self.partial is None else {"partial": self.partial.model_dump(mode="json")}),
         }
         yield escaped(f'{_written(head)[:-1]},"measurements":')
@@ -238,8 +286,8 @@ class AuditResult(BaseModel):
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write ``results.json`` and ``results.parquet`` atomically, with what may leave the owner's machine (`disclosed`).
 
-        Measurements of more than ``MOST_IN_JSON`` characters are in ``results.parquet`` alone, which ``results.json`` then names with a
-        checksum.
+        Measurements of more than ``MOST_IN_JSON`` characters are in ``results.parquet`` alone,
+        which ``results.json`` then names with a checksum.
 
         Returns
         -------
@@ -252,7 +300,9 @@ class AuditResult(BaseModel):
         table = tidy.parquet(released.measurements)
         long = _length(released.measurements) > MOST_IN_JSON
         beside = {"file": TABLE, "sha256": hashlib.sha256(table).hexdigest()} if long else None
-        write_atomically(folder / "results.json", (piece.encode() for piece in released._json(beside)))
+        write_atomically(
+            folder / "results.json", (piece.encode() for piece in released._json(beside))
+        )
         write_atomically(folder / TABLE, table)
         return folder
 
@@ -263,7 +313,8 @@ class AuditResult(BaseModel):
         Raises
         ------
         AuditorError
-            The file is missing, is not an audit's results, or was written by a newer version of the program.
+            The file is missing, is not an audit's results, or was written by a newer version of the
+            program.
         """
         file = Path(path)
         if file.is_dir():
@@ -281,7 +332,9 @@ class AuditResult(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(str(part) for part in first["loc"])
-            raise AuditorError(f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})") from None
+            raise AuditorError(
+                f"{file}: not the results of an audit ({ascii(place)[1:-1]}: {first['msg'].lower()})"
+            ) from None
         except RecursionError:
             raise AuditorError(f"{file}: not the results of an audit (nested too deeply)") from None
 
@@ -300,10 +353,14 @@ def _rows(measurements: Measurements) -> Iterator[str]:
     for start in range(0, len(measurements), ROWS_AT_ONCE):
         here = slice(start, start + ROWS_AT_ONCE)
         fields = [
-            list(map(column.values.__getitem__, column.places[here].tolist())) if isinstance(column, Coded)
-            else [repr(number) if math.isfinite(number) else "null" for number in column[here].tolist()]
+            list(map(column.values.__getitem__, column.places[here].tolist()))
+            if isinstance(column, Coded)
+            else [
+                repr(number) if math.isfinite(number) else "null"
+                for number in column[here].tolist()
+            ]
             for column in columns
-        ]  # fmt: skip
+        ]
         yield lead + ",".join(map(_record(measurements).__mod__, zip(*fields, strict=True)))
         lead = ","
     yield "]" if len(measurements) else "[]"
@@ -312,7 +369,10 @@ def _rows(measurements: Measurements) -> Iterator[str]:
 def _length(measurements: Measurements) -> int:
     """Return about how many characters the rows of a table are written in."""
     coded = [column for column in _as_text(measurements).values() if isinstance(column, Coded)]
-    text = sum(int(np.array([len(value) for value in column.values], dtype=np.intp)[column.places].sum()) for column in coded)
+    text = sum(
+        int(np.array([len(value) for value in column.values], dtype=np.intp)[column.places].sum())
+        for column in coded
+    )
     return text + len(measurements) * (len(_record(measurements)) + NUMBER * len(NUMBERS))
 
 
@@ -320,9 +380,11 @@ def _as_text(measurements: Measurements) -> dict[str, Column]:
     """Return a table's columns, those of few distinct values with each of these written as JSON."""
     columns = measurements.columns
     return {
-        name: Coded(column.places, list(map(_written, column.values))) if isinstance(column, Coded) else column
+        name: Coded(column.places, list(map(_written, column.values)))
+        if isinstance(column, Coded)
+        else column
         for name, column in columns.items()
-    }  # fmt: skip
+    }
 
 
 def _record(measurements: Measurements) -> str:

@@ -1,11 +1,12 @@
 """The owner's key, which stays on this machine, and fingerprints under it.
 
-A plain hash of a small table can be guessed: eight yes/no records are found in at most 256 tries. A hash under a secret key (HMAC) says
-whether two audits on one machine read the same data, and to everybody else nothing. Without the key's name being the same, two
-fingerprints cannot be compared.
+A plain hash of a small table can be guessed: eight yes/no records are found in at most 256 tries. A
+hash under a secret key (HMAC) says whether two audits on one machine read the same data, and to
+everybody else nothing. Without the key's name being the same, two fingerprints cannot be compared.
 
-The key is 32 bytes of the operating system's entropy in ``fingerprint.key``, mode 0600, in the folder that ``AUDITOR_STATE`` names, else
-where a user's programs keep their state. Where that cannot be written, a key lasts as long as the process.
+The key is 32 bytes of the operating system's entropy in ``fingerprint.key``, mode 0600, in the
+folder that ``AUDITOR_STATE`` names, else where a user's programs keep their state. Where that
+cannot be written, a key lasts as long as the process.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ BYTES = 32
 
 def fingerprint(digest: str, public: bool = False) -> str:
     """Return what may be reported of a table's digest: of a private one its HMAC-SHA-256, of a public one the digest itself."""
-    return digest if public else hmac.new(_key(state_folder()), digest.encode(), hashlib.sha256).hexdigest()
+    return (
+        digest
+        if public
+        else hmac.new(_key(state_folder()), digest.encode(), hashlib.sha256).hexdigest()
+    )
 
 
 def key_name() -> str:
@@ -56,7 +61,8 @@ def _key(folder: Path) -> bytes:
 def _made(path: Path) -> bytes:
     """Make the key, whole or not at all; if another process was faster, theirs is the key."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{NAME}-")  # readable by its owner alone
+    # readable by its owner alone
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{NAME}-")
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(os.urandom(BYTES))

@@ -1,6 +1,7 @@
 """Reads a results file and trusts nothing in it: who edits one by hand learns what is wrong, and where.
 
-Reports and comparisons may then rely on numbers being finite, coalitions ascending and bins in order.
+Reports and comparisons may then rely on numbers being finite, coalitions ascending and bins in
+order.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from auditor.parameters import is_number
 from auditor.results import tidy
 from auditor.results.measurements import NUMBERS, Measurements
 from auditor.results.metrics import RENAMED
-from auditor.results.records import SCHEMA_VERSION, SCHEMA_VERSION_BESIDE, Distribution, ErrorBar, Measurement, Status
+from auditor.results.records import (
+    SCHEMA_VERSION,
+    SCHEMA_VERSION_BESIDE,
+    Distribution,
+    ErrorBar,
+    Measurement,
+    Status,
+)
 
 LARGEST = 1e150
 """Numbers beyond this are refused: sums of their squares would not be finite."""
@@ -38,7 +46,8 @@ def read(file: Path) -> dict[str, Any]:
     Raises
     ------
     AuditorError
-        The file is missing, is not an audit's results or by a newer version of the program, or holds a value that no audit writes.
+        The file is missing, is not an audit's results or by a newer version of the program, or
+        holds a value that no audit writes.
     """
     parsed = _parsed(file)
     document: dict[str, Any] = parsed if isinstance(parsed, dict) else {}
@@ -46,17 +55,27 @@ def read(file: Path) -> dict[str, Any]:
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise _no_results(file, "no schema_version")
     if version > SCHEMA_VERSION_BESIDE:
-        raise AuditorError(f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION_BESIDE})")
+        raise AuditorError(
+            f"{file}: schema_version {version} is newer than this program reads ({SCHEMA_VERSION_BESIDE})"
+        )
     beside = document.get("measurements") if version == SCHEMA_VERSION_BESIDE else None
     if isinstance(beside, dict):
         document |= {"schema_version": SCHEMA_VERSION, "measurements": []}
     lists = {name: _list(file, document, name) for name in ("measurements", "distributions")}
     if (wrong := _all_finite(document)) is not None:
         raise _no_results(file, wrong)
-    document["measurements"] = _table(file, beside) if isinstance(beside, dict) else [
-        _record(file, f"measurements[{i}]", one, _MEASUREMENT) for i, one in enumerate(lists["measurements"])
-    ]  # fmt: skip
-    document["distributions"] = [_record(file, f"distributions[{i}]", one, _DISTRIBUTION) for i, one in enumerate(lists["distributions"])]
+    document["measurements"] = (
+        _table(file, beside)
+        if isinstance(beside, dict)
+        else [
+            _record(file, f"measurements[{i}]", one, _MEASUREMENT)
+            for i, one in enumerate(lists["measurements"])
+        ]
+    )
+    document["distributions"] = [
+        _record(file, f"distributions[{i}]", one, _DISTRIBUTION)
+        for i, one in enumerate(lists["distributions"])
+    ]
     return document
 
 
@@ -68,9 +87,13 @@ def _table(file: Path, beside: dict[str, Any]) -> Measurements:
     try:
         content = (file.parent / name).read_bytes()
     except (OSError, ValueError):  # a NUL byte
-        raise AuditorError(f"{file.parent / name}: no such file; {file.name} has its measurements there") from None
+        raise AuditorError(
+            f"{file.parent / name}: no such file; {file.name} has its measurements there"
+        ) from None
     if hashlib.sha256(content).hexdigest() != beside.get("sha256"):
-        raise AuditorError(f"{file.parent / name}: not the table that {file.name} was written with (its checksum differs)")
+        raise AuditorError(
+            f"{file.parent / name}: not the table that {file.name} was written with (its checksum differs)"
+        )
     try:
         table = tidy.from_parquet(content)
     except ValueError as error:
@@ -79,7 +102,13 @@ def _table(file: Path, beside: dict[str, Any]) -> Measurements:
         column = table.columns[field]
         # Of numbers the least and the largest say whether all are as they must be.
         known = column[~np.isnan(column)] if field in NUMBERS else None
-        values = column.values if known is None else [known.min().item(), known.max().item()] if known.size else []
+        values = (
+            column.values
+            if known is None
+            else [known.min().item(), known.max().item()]
+            if known.size
+            else []
+        )
         for value in values:
             if (fault := check(value)) is not None:
                 raise _no_results(file.parent / name, f"{field} {fault}")
@@ -94,16 +123,22 @@ def _no_results(file: Path, why: str) -> AuditorError:
 
 def _parsed(file: Path) -> Any:
     def refuse(constant: str) -> None:
-        raise AuditorError(f"{file}: {constant} is not JSON; a figure that was not measured is null")
+        raise AuditorError(
+            f"{file}: {constant} is not JSON; a figure that was not measured is null"
+        )
 
     try:
         return json.loads(file.read_text(encoding="utf-8"), parse_constant=refuse)
     except FileNotFoundError:
         raise AuditorError(f"{file}: no such file; expected the results.json of an audit") from None
     except json.JSONDecodeError as error:
-        raise AuditorError(f"{file}:{error.lineno}:{error.colno}: cannot be read as JSON results ({error.msg})") from None
+        raise AuditorError(
+            f"{file}:{error.lineno}:{error.colno}: cannot be read as JSON results ({error.msg})"
+        ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise AuditorError(f"{file}: cannot be read as JSON results ({type(error).__name__})") from None
+        raise AuditorError(
+            f"{file}: cannot be read as JSON results ({type(error).__name__})"
+        ) from None
 
 
 def _list(file: Path, document: dict[str, Any], name: str) -> list[Any]:
@@ -120,7 +155,9 @@ def _all_finite(value: Any, place: str = "") -> Fault:
     while waiting:
         place, value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [(f"{place}.{key}" if place else str(key), item) for key, item in value.items()]
+            waiting += [
+                (f"{place}.{key}" if place else str(key), item) for key, item in value.items()
+            ]
         elif isinstance(value, list):
             waiting += [(f"{place}[{index}]", item) for index, item in enumerate(value)]
         elif is_number(value) and not -LARGEST <= value <= LARGEST:
@@ -143,37 +180,69 @@ def _text_or_null(value: Any) -> Fault:
 
 def _number(value: Any) -> Fault:
     known = is_number(value)
-    return None if known and -LARGEST <= value <= LARGEST else f"must be a number of at most {LARGEST:g} in size"
+    return (
+        None
+        if known and -LARGEST <= value <= LARGEST
+        else f"must be a number of at most {LARGEST:g} in size"
+    )
 
 
 def _number_or_null(value: Any) -> Fault:
-    return None if value is None or _number(value) is None else f"must be null or a number of at most {LARGEST:g} in size"
+    return (
+        None
+        if value is None or _number(value) is None
+        else f"must be null or a number of at most {LARGEST:g} in size"
+    )
 
 
 def _error(value: Any) -> Fault:
-    return None if value is None or (_number(value) is None and value >= 0) else "must be null or a number, and not below 0"
+    return (
+        None
+        if value is None or (_number(value) is None and value >= 0)
+        else "must be null or a number, and not below 0"
+    )
 
 
 def _counting(value: Any) -> Fault:
-    return None if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < COPIES else "must be a whole number from 1"
+    return (
+        None
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < COPIES
+        else "must be a whole number from 1"
+    )
 
 
 def _coalition(value: Any) -> Fault:
     listed = isinstance(value, (list, tuple)) and not any(_counting(copy) for copy in value)
-    return None if listed and all(a < b for a, b in itertools.pairwise(value)) else "must be a list of copy numbers, ascending from 1"
+    return (
+        None
+        if listed and all(a < b for a, b in itertools.pairwise(value))
+        else "must be a list of copy numbers, ascending from 1"
+    )
 
 
 def _numbers(value: Any) -> Fault:
-    return None if isinstance(value, (list, tuple)) and not any(_number(one) for one in value) else "must be a list of numbers"
+    return (
+        None
+        if isinstance(value, (list, tuple)) and not any(_number(one) for one in value)
+        else "must be a list of numbers"
+    )
 
 
 def _edges(value: Any) -> Fault:
     ascending = _numbers(value) is None and all(a <= b for a, b in itertools.pairwise(value))
-    return None if ascending and len(value) >= 2 else "must be a list of at least two numbers, ascending"
+    return (
+        None
+        if ascending and len(value) >= 2
+        else "must be a list of at least two numbers, ascending"
+    )
 
 
 def _shares(value: Any) -> Fault:
-    return None if _numbers(value) is None and all(0 <= one <= MOST for one in value) else "must be a list of shares from 0 to 1"
+    return (
+        None
+        if _numbers(value) is None and all(0 <= one <= MOST for one in value)
+        else "must be a list of shares from 0 to 1"
+    )
 
 
 def _share(value: Any) -> Fault:
@@ -188,10 +257,16 @@ def _point(value: Any) -> Fault:
 
 def _one_of(*known: str) -> Callable[[Any], Fault]:
     words = ", ".join(known)
-    return lambda value: None if isinstance(value, str) and value in known else f"must be one of {words}"
+    return lambda value: (
+        None if isinstance(value, str) and value in known else f"must be one of {words}"
+    )
 
 
-Checks = tuple[Callable[..., Measurement | Distribution], dict[str, Callable[[Any], Fault]], Callable[[Any], Fault]]
+Checks = tuple[
+    Callable[..., Measurement | Distribution],
+    dict[str, Callable[[Any], Fault]],
+    Callable[[Any], Fault],
+]
 
 
 def _interval(record: Any) -> Fault:
@@ -201,20 +276,61 @@ def _interval(record: Any) -> Fault:
 
 
 def _bins(record: Any) -> Fault:
-    return None if len(record.edges) == len(record.shares) + 1 else "must have one share between every two edges"
+    return (
+        None
+        if len(record.edges) == len(record.shares) + 1
+        else "must have one share between every two edges"
+    )
 
 
-_MEASUREMENT: Checks = (Measurement, {
-    "sweep": _point, "scheme": _text, "knowledge": _text_or_null, "attack": _text_or_null, "coalition": _coalition, "levels": _numbers,
-    "replicate": _counting, "attribute": _text, "metric": _text, "value": _number_or_null, "std_error": _error, "ci_low": _number_or_null,
-    "ci_high": _number_or_null, "theory": _number_or_null, "status": _one_of(*get_args(Status)), "reason": _text_or_null,
-    "error_bar": _one_of(*get_args(ErrorBar)),
-}, _interval)  # fmt: skip
-_DISTRIBUTION: Checks = (Distribution, {
-    "sweep": _point, "scheme": _text, "knowledge": _text, "attack": _text, "coalition": _coalition, "replicate": _counting,
-    "attribute": _text, "edges": _edges, "shares": _shares, "above": _share,
-}, _bins)  # fmt: skip
-_LEFT_OUT = {"error_bar": "none", "value": None, "std_error": None, "ci_low": None, "ci_high": None, "theory": None, "reason": None}
+_MEASUREMENT: Checks = (
+    Measurement,
+    {
+        "sweep": _point,
+        "scheme": _text,
+        "knowledge": _text_or_null,
+        "attack": _text_or_null,
+        "coalition": _coalition,
+        "levels": _numbers,
+        "replicate": _counting,
+        "attribute": _text,
+        "metric": _text,
+        "value": _number_or_null,
+        "std_error": _error,
+        "ci_low": _number_or_null,
+        "ci_high": _number_or_null,
+        "theory": _number_or_null,
+        "status": _one_of(*get_args(Status)),
+        "reason": _text_or_null,
+        "error_bar": _one_of(*get_args(ErrorBar)),
+    },
+    _interval,
+)
+_DISTRIBUTION: Checks = (
+    Distribution,
+    {
+        "sweep": _point,
+        "scheme": _text,
+        "knowledge": _text,
+        "attack": _text,
+        "coalition": _coalition,
+        "replicate": _counting,
+        "attribute": _text,
+        "edges": _edges,
+        "shares": _shares,
+        "above": _share,
+    },
+    _bins,
+)
+_LEFT_OUT = {
+    "error_bar": "none",
+    "value": None,
+    "std_error": None,
+    "ci_low": None,
+    "ci_high": None,
+    "theory": None,
+    "reason": None,
+}
 """What another version, or another program, may leave out."""
 
 
@@ -232,7 +348,13 @@ def _record(file: Path, place: str, given: Any, checks: Checks) -> Any:
             raise _no_results(file, f"{place}.{field} is missing")
         if (fault := check(value)) is not None:
             raise _no_results(file, f"{place}.{field} {fault}")
-        values.append(tuple(value) if isinstance(value, list) else RENAMED.get(value, value) if field == "metric" else value)
+        values.append(
+            tuple(value)
+            if isinstance(value, list)
+            else RENAMED.get(value, value)
+            if field == "metric"
+            else value
+        )
     record = kind(*values)
     if (fault := whole(record)) is not None:
         raise _no_results(file, f"{place} {fault}")

@@ -13,10 +13,13 @@ K = TypeVar("K")
 V = TypeVar("V")
 SCHEMA_VERSION = 1
 SCHEMA_VERSION_BESIDE = 2
-"""Of a results.json whose measurements are in a file beside it: programs that know of none must not take them for missing."""
+"""Of a results.json whose measurements are in a file beside it: programs that know of none must not
+take them for missing."""
 Status = Literal["ok", "not-applicable", "failed"]
 Verdict = Literal["holds", "fails", "undecided"]
-ErrorBar = Literal["closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"]
+ErrorBar = Literal[
+    "closed-form", "redraws", "jackknife", "sampling", "replicates", "replicates-needed", "none"
+]
 Disclosure = Literal["public", "private", "rounded", "withheld"]
 FEWEST_REPLICATES = 5
 """From so many replicates on their own spread is the error bar where there is no closed form."""
@@ -32,7 +35,8 @@ class Measurement(NamedTuple):
     scheme : str
         The scheme's id.
     knowledge, attack : str or None
-        The adversary's knowledge and the attack's id; None for figures of the release itself (``seconds``, ``utility_*``).
+        The adversary's knowledge and the attack's id; None for figures of the release itself
+        (``seconds``, ``utility_*``).
     coalition : tuple of int
         Copy numbers held, ascending, from 1.
     levels : tuple of float
@@ -42,18 +46,22 @@ class Measurement(NamedTuple):
     attribute : str
         A column's name, or ``*`` for all attributes together.
     metric : str
-        For example ``distortion`` (squared data units), ``normalized_error`` (1 = no better than guessing the mean).
+        For example ``distortion`` (squared data units), ``normalized_error`` (1 = no better than
+        guessing the mean).
     value, std_error, ci_low, ci_high : float or None
         The measured value, its standard error and a 95 % interval; None where there is none.
     theory : float or None
         The closed form for the same cell.
     status : {'ok', 'not-applicable', 'failed'}
     reason : str or None
-        Why a cell is not applicable or failed; of an insider's attack, the fault in the noise that it uses.
-    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates', 'replicates-needed', 'none'}
-        Where ``std_error`` comes from; ``redraws``: from other draws of the same release, which the audit made for the purpose;
-        ``sampling``: as if the records (or a cross-validation's folds) were independent draws; ``replicates-needed``: there is none, as
-        one release does not tell what was drawn once for all its records, and five replicates would.
+        Why a cell is not applicable or failed; of an insider's attack, the fault in the noise that
+        it uses.
+    error_bar : {'closed-form', 'redraws', 'jackknife', 'sampling', 'replicates',
+    'replicates-needed', 'none'}
+        Where ``std_error`` comes from; ``redraws``: from other draws of the same release, which the
+        audit made for the purpose; ``sampling``: as if the records (or a cross-validation's folds)
+        were independent draws; ``replicates-needed``: there is none, as one release does not tell
+        what was drawn once for all its records, and five replicates would.
     """
 
     sweep: dict[str, Any]
@@ -81,10 +89,11 @@ class Distribution(NamedTuple):
     Attributes
     ----------
     edges : tuple of float
-        Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's standard deviation,
-        never the largest error itself, which could betray an outlying record.
+        Bin edges in data units, ``len(shares) + 1`` of them. They are multiples of the attribute's
+        standard deviation, never the largest error itself, which could betray an outlying record.
     shares : tuple of float
-        Share of the records in each bin, in [0, 1]. Neighbouring bins that hold fewer than ten records have their mean share.
+        Share of the records in each bin, in [0, 1]. Neighbouring bins that hold fewer than ten
+        records have their mean share.
     above : float
         Share of the records beyond the last edge.
     """
@@ -104,7 +113,8 @@ class Distribution(NamedTuple):
 class ExpectationRecord(BaseModel):
     """A statement of the scenario, and whether the audit proved or refuted it.
 
-    ``line`` is where it stands in the scenario's file, from 1; None where it was set from outside, or nobody asked for it.
+    ``line`` is where it stands in the scenario's file, from 1; None where it was set from outside,
+    or nobody asked for it.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -128,15 +138,20 @@ class AttributeSummary(BaseModel):
     name: str
     mean: float | None = None
     variance: float | None = None
-    values: int | None = Field(None, description="size of the domain, of a column that is taken as categories")
-    unit: float | None = Field(None, description="of a standardized column: what 1 stands for in its own units")
+    values: int | None = Field(
+        None, description="size of the domain, of a column that is taken as categories"
+    )
+    unit: float | None = Field(
+        None, description="of a standardized column: what 1 stands for in its own units"
+    )
 
 
 class DataSummary(BaseModel):
     """The table that was audited, in aggregates.
 
-    ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in memory alone; what is written of it
-    is ``rounded`` to the precision of its error bars, or ``withheld`` where there are too few records (`auditor.results.disclosure`).
+    ``disclosure``: figures of a ``public`` table are in full; of a ``private`` one they are too, in
+    memory alone; what is written of it is ``rounded`` to the precision of its error bars, or
+    ``withheld`` where there are too few records (`auditor.results.disclosure`).
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)
@@ -155,10 +170,12 @@ class DataSummary(BaseModel):
 def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     """Return mean and standard error of one cell over its replicates; NaN and None when nothing was measured.
 
-    Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the spread of a single
-    draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None when any replicate has no error bar.
+    Error bars that come from the replicates themselves (``error_bar == 'replicates'``) are each the
+    spread of a single draw, as closed-form ones are, so the rule is one: ``sqrt(Σ se²) / R``. None
+    when any replicate has no error bar.
     """
-    if len(records) == 1 and records[0].value is not None:  # as most cells are; the same figures with less work
+    # as most cells are; the same figures with less work
+    if len(records) == 1 and records[0].value is not None:
         value, error = records[0].value + 0.0, records[0].std_error
         return value, None if error is None else math.sqrt(error**2)
     values = [record.value for record in records if record.value is not None]
@@ -168,20 +185,25 @@ def pooled(records: Sequence[Measurement]) -> tuple[float, float | None]:
     mean = math.fsum(values) / len(values)
     if any(error is None for error in errors):
         return mean, None
-    return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(errors)
+    return mean, math.sqrt(math.fsum(error**2 for error in errors if error is not None)) / len(
+        errors
+    )
 
 
 def uncertainty(records: Sequence[Measurement]) -> float:
     """Return the standard error to judge one cell by: 0 for figures that have none, infinite where one release does not tell."""
     error = pooled(records)[1]
     if error is None:
-        return math.inf if any(record.error_bar == "replicates-needed" for record in records) else 0.0
+        return (
+            math.inf if any(record.error_bar == "replicates-needed" for record in records) else 0.0
+        )
     return error
 
 
 def half_interval(degrees: float) -> float:
     """Return half of a 95 % interval in standard errors, by Student's t: few replicates know their own spread badly."""
-    from auditor.numerics.statistics import quantile  # scipy, which whoever only reads and lists results does not wait for
+    # scipy, which whoever only reads and lists results does not wait for
+    from auditor.numerics.statistics import quantile
 
     return quantile(0.975, degrees)
 
@@ -200,7 +222,8 @@ def cells(records: Iterable[Measurement]) -> dict[tuple[Any, ...], list[Measurem
     points: dict[str, str] = {}
     sweep, text = None, ""
     for record in records:
-        if record.sweep is not sweep:  # neighbours mostly share one, and records read from a file hold equal ones
+        # neighbours mostly share one, and records read from a file hold equal ones
+        if record.sweep is not sweep:
             sweep, key = record.sweep, repr(record.sweep)
             text = points.get(key) or points.setdefault(key, json.dumps(sweep, sort_keys=True))
         groups.setdefault((text, *record[1:5], record.attribute, record.metric), []).append(record)

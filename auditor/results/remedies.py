@@ -19,12 +19,15 @@ class Remedy(BaseModel):
     levels : list of float
         Levels at which half would be left; empty where no level of the scheme would do.
     lossless : float or None
-        Level of the least perturbed copy under a scheme that gains nothing by pooling, where that is another scheme; without it or
-        levels no noise helps, as the attributes that an adversary was given in clear say so much.
+        Level of the least perturbed copy under a scheme that gains nothing by pooling, where that
+        is another scheme; without it or levels no noise helps, as the attributes that an adversary
+        was given in clear say so much.
     kind : 'noise' or 'retention'
-        What levels are: noise multiples, of which more is safer, or chances to keep a value, of which less is.
+        What levels are: noise multiples, of which more is safer, or chances to keep a value, of
+        which less is.
     estimated : bool
-        Whether the closed form of linear attacks was scaled by what the strongest attack left here, rather than taken as it is.
+        Whether the closed form of linear attacks was scaled by what the strongest attack left here,
+        rather than taken as it is.
     """
 
     model_config = ConfigDict(frozen=True, defer_build=True)

@@ -1,8 +1,9 @@
 """Register of released columns, beside the owner's key: it notices a second independent release of one table.
 
-Each line of ``releases.jsonl`` (mode 0600) holds a release's place, its date and a keyed fingerprint of every column that was perturbed.
-Numbers are compared in 32 bits, so that a file and a table that another library has read from it agree. A column counts as released if
-all its values are the same in the same order: a selection of the records, or another order, is not noticed.
+Each line of ``releases.jsonl`` (mode 0600) holds a release's place, its date and a keyed
+fingerprint of every column that was perturbed. Numbers are compared in 32 bits, so that a file and
+a table that another library has read from it agree. A column counts as released if all its values
+are the same in the same order: a selection of the records, or another order, is not noticed.
 """
 
 from __future__ import annotations
@@ -35,13 +36,19 @@ class ColumnPrints:
 
     def add_numbers(self, x: Any) -> None:
         """Add the next records, shape (b, N)."""
-        for digest, column in zip(self._digests.values(), np.asarray(x, dtype=np.float32).T, strict=True):
+        for digest, column in zip(
+            self._digests.values(), np.asarray(x, dtype=np.float32).T, strict=True
+        ):
             digest.update((column + np.float32(0)).tobytes())  # −0 is 0
 
     def add_labels(self, columns: Iterable[tuple[Sequence[Any], Any]]) -> None:
         """Add the next records of categories: the labels of each column, and each record's place among them."""
         for digest, (labels, codes) in zip(self._digests.values(), columns, strict=True):
-            digest.update(np.array([hashlib.sha256(str(label).encode()).digest()[:8] for label in labels])[codes].tobytes())
+            digest.update(
+                np.array([hashlib.sha256(str(label).encode()).digest()[:8] for label in labels])[
+                    codes
+                ].tobytes()
+            )
 
     def by_column(self) -> dict[str, str]:
         """Return each column's fingerprint under the owner's key."""
@@ -59,7 +66,9 @@ def earlier_release(prints: ColumnPrints) -> str | None:
         with suppress(ValueError, LookupError, TypeError):
             known = json.loads(line)
             if found := [names[mark] for mark in known["columns"] if mark in names]:
-                which = f"column {found[0]!r}" + (f" and {len(found) - 1} more" if found[1:] else "")
+                which = f"column {found[0]!r}" + (
+                    f" and {len(found) - 1} more" if found[1:] else ""
+                )
                 return f"the same records were released before, {known['place']} on {known['date']} ({which}); {AGAIN}"
     return None
 
@@ -67,7 +76,13 @@ def earlier_release(prints: ColumnPrints) -> str | None:
 def register_release(prints: ColumnPrints, folder: Path | None = None) -> None:
     """Note a release in a folder, or in memory; nothing is noted where the owner's key cannot be kept."""
     place = IN_MEMORY if folder is None else f"in {folder.absolute()}"
-    line = json.dumps({"columns": sorted(prints.by_column().values()), "place": place, "date": date.today().isoformat()})
+    line = json.dumps(
+        {
+            "columns": sorted(prints.by_column().values()),
+            "place": place,
+            "date": date.today().isoformat(),
+        }
+    )
     with suppress(OSError, RuntimeError):
         if line not in _lines():
             descriptor = os.open(_path(), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -1,6 +1,7 @@
 """Measurements as one tidy table: their own fields, and scalar columns besides to filter and group by.
 
-A coalition and a sweep point are a list and a mapping, which neither pandas nor R nor SQL groups by. So every row also says
+A coalition and a sweep point are a list and a mapping, which neither pandas nor R nor SQL groups
+by. So every row also says
 
 ================== =====================================================================
 ``coalition_label`` the copies held, as ``1+3``; empty where the record is of no coalition
@@ -9,7 +10,8 @@ A coalition and a sweep point are a list and a mapping, which neither pandas nor
 ``sweep.PATH``      one column a swept path, as ``sweep.data.rows``
 ================== =====================================================================
 
-A swept path's column holds numbers where every value is one, and text elsewhere: what is no text stands there as JSON.
+A swept path's column holds numbers where every value is one, and text elsewhere: what is no text
+stands there as JSON.
 """
 
 from __future__ import annotations
@@ -32,23 +34,35 @@ NAMES = "names"
 LARGEST_INTEGER = 2**63
 """Integers from here on have no column type of their own in Parquet, and stand there as text."""
 MOST_NAMED = 2**19
-"""Copies that the coalitions of rows held as a table may name: each, with its level, takes 16 bytes there."""
+"""Copies that the coalitions of rows held as a table may name: each, with its level, takes 16 bytes
+there."""
 
 
 def frame(measurements: Measurements) -> pd.DataFrame:
     """Return the table as pandas has it: ``coalition`` and ``levels`` as tuples, ``sweep`` as a mapping."""
     columns = _columns(measurements).items()
-    return pd.DataFrame({name: column.expanded() if isinstance(column, Coded) else column for name, column in columns})
+    return pd.DataFrame(
+        {
+            name: column.expanded() if isinstance(column, Coded) else column
+            for name, column in columns
+        }
+    )
 
 
 def arrow(measurements: Measurements) -> pa.Table:
     """Return the table with explicit types, so that an empty or all-null column keeps its own; ``sweep`` is JSON text.
 
-    Names stand in it escaped: they come from files, and whoever prints the table must not be steered by them. The metadata have them as
-    they are.
+    Names stand in it escaped: they come from files, and whoever prints the table must not be
+    steered by them. The metadata have them as they are.
     """
     number, whole, text = pa.float64(), pa.int64(), pa.string()
-    types = {"coalition": pa.list_(whole), "levels": pa.list_(number), "replicate": whole, "coalition_size": whole, "level_min": number}
+    types = {
+        "coalition": pa.list_(whole),
+        "levels": pa.list_(number),
+        "replicate": whole,
+        "coalition_size": whole,
+        "level_min": number,
+    }
     arrays = {}
     names: dict[Any, Any] = {}
     for field, column in _columns(measurements).items():
@@ -60,7 +74,9 @@ def arrow(measurements: Measurements) -> pa.Table:
                 kind = None  # numbers of whichever type they are
             if kind == text:
                 shown = [value if value is None else visible_on_one_line(value) for value in values]
-                names |= {safe: value for safe, value in zip(shown, values, strict=True) if safe != value}
+                names |= {
+                    safe: value for safe, value in zip(shown, values, strict=True) if safe != value
+                }
                 values = shown
             found = _array(values, kind).take(_numbers(column.places))
         else:
@@ -79,7 +95,10 @@ def _array(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
         return _numbers(np.array(numbers, None if kind is None else kind.to_pandas_dtype()), known)
     text = pa.types.is_string(kind)
     parts = [(value or "").encode() if text else value or () for value in values]
-    whole = np.array([part for each in parts for part in each], np.uint8 if text else kind.value_type.to_pandas_dtype())
+    whole = np.array(
+        [part for each in parts for part in each],
+        np.uint8 if text else kind.value_type.to_pandas_dtype(),
+    )
     buffers = [_bits(known), pa.py_buffer(np.cumsum([0, *map(len, parts)], dtype=np.int32))]
     if text:
         return pa.Array.from_buffers(kind, len(parts), [*buffers, pa.py_buffer(whole)])
@@ -89,18 +108,30 @@ def _array(values: Sequence[Any], kind: pa.DataType | None) -> pa.Array:
 def _numbers(numbers: NDArray[Any], known: NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as Arrow has them; those not known are null."""
     whole = np.ascontiguousarray(numbers)
-    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [_bits(known), pa.py_buffer(whole)])
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(whole.dtype), len(whole), [_bits(known), pa.py_buffer(whole)]
+    )
 
 
 def _bits(known: NDArray[np.bool_] | None) -> pa.Buffer | None:
-    return None if known is None or known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    return (
+        None
+        if known is None or known.all()
+        else pa.py_buffer(np.packbits(known, bitorder="little"))
+    )
 
 
 def parquet(measurements: Measurements) -> bytes:
     """Return the table as the content of a Parquet file, in row groups that each name so many copies at most (``MOST_NAMED``)."""
-    sink, longest = pa.BufferOutputStream(), max(map(len, measurements.columns["coalition"].values), default=0)
+    sink, longest = (
+        pa.BufferOutputStream(),
+        max(map(len, measurements.columns["coalition"].values), default=0),
+    )
     rows = max(1, MOST_NAMED // max(1, longest))
-    parts = (arrow(measurements.taken(slice(start, start + rows))) for start in range(0, max(1, len(measurements)), rows))
+    parts = (
+        arrow(measurements.taken(slice(start, start + rows)))
+        for start in range(0, max(1, len(measurements)), rows)
+    )
     first = next(parts)
     with pq.ParquetWriter(sink, first.schema, compression="zstd") as writer:
         for part in chain([first], parts):
@@ -120,15 +151,30 @@ def from_parquet(content: bytes) -> Measurements:
         table = pq.read_table(pa.BufferReader(content), columns=list(Measurement._fields))
         names: dict[Any, str] = json.loads((table.schema.metadata or {}).get(NAMES.encode(), b"{}"))
         columns: dict[str, Any] = {}
-        for field, found in zip(Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True):
+        for field, found in zip(
+            Measurement._fields, table.select(Measurement._fields).itercolumns(), strict=True
+        ):
             if field in NUMBERS:
                 columns[field] = found.cast(pa.float64()).to_numpy()
             else:
-                values = (tuple(value) if isinstance(value, list) else names.get(value, value) for value in found.to_pylist())
+                values = (
+                    tuple(value) if isinstance(value, list) else names.get(value, value)
+                    for value in found.to_pylist()
+                )
                 columns[field] = Coded.of(values)
         points = columns["sweep"]
-        return Measurements(columns | {"sweep": points._replace(values=[json.loads(point) for point in points.values])})
-    except (pa.ArrowException, OSError, RecursionError, AttributeError, KeyError, TypeError) as error:
+        return Measurements(
+            columns
+            | {"sweep": points._replace(values=[json.loads(point) for point in points.values])}
+        )
+    except (
+        pa.ArrowException,
+        OSError,
+        RecursionError,
+        AttributeError,
+        KeyError,
+        TypeError,
+    ) as error:
         raise ValueError(type(error).__name__) from None
 
 
@@ -138,10 +184,17 @@ def _columns(measurements: Measurements) -> dict[str, Column]:
     coalition, levels, sweep = (columns[field] for field in ("coalition", "levels", "sweep"))
     paths = dict.fromkeys(path for point in sweep.values for path in point)
     return columns | {
-        "coalition_label": coalition._replace(values=["+".join(map(str, held)) for held in coalition.values]),
+        "coalition_label": coalition._replace(
+            values=["+".join(map(str, held)) for held in coalition.values]
+        ),
         "coalition_size": coalition._replace(values=[len(held) for held in coalition.values]),
         "level_min": levels._replace(values=[min(each, default=None) for each in levels.values]),
-        **{f"sweep.{path}": sweep._replace(values=_scalars([point.get(path) for point in sweep.values])) for path in paths},
+        **{
+            f"sweep.{path}": sweep._replace(
+                values=_scalars([point.get(path) for point in sweep.values])
+            )
+            for path in paths
+        },
     }
 
 
@@ -149,8 +202,13 @@ def _scalars(values: Sequence[Any]) -> list[Any]:
     """Return swept values as one column can hold them: as they are if all are numbers, else as text; None where there is none."""
     if all(value is None or _is_number(value) for value in values):
         return list(values)
-    return [value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    return [
+        value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in values
+    ]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, float) or (type(value) is int and -LARGEST_INTEGER <= value < LARGEST_INTEGER)
+    return isinstance(value, float) or (
+        type(value) is int and -LARGEST_INTEGER <= value < LARGEST_INTEGER
+    )

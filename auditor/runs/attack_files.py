@@ -1,8 +1,9 @@
 """One attack on copies in files: what ``auditor.attack`` does, for whoever has files and no Python at hand.
 
-Copies of numbers are laid beside the original as the scheme ``published`` does it, with its checks that they are the original's records
-in its order. With a stated law the attack uses that, and there is a closed form if the attack has one; without, it uses the law that is
-estimated from original and copies, if there is any. Copies of categories need a stated law.
+Copies of numbers are laid beside the original as the scheme ``published`` does it, with its checks
+that they are the original's records in its order. With a stated law the attack uses that, and there
+is a closed form if the attack has one; without, it uses the law that is estimated from original and
+copies, if there is any. Copies of categories need a stated law.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class Request:
     original : str
         A file, or a registered source.
     scheme : str or mapping, optional
-        Whose law the copies follow: its name, or ``{name: …, …its parameters}``. ``levels`` then has one for each copy.
+        Whose law the copies follow: its name, or ``{name: …, …its parameters}``. ``levels`` then
+        has one for each copy.
     columns : sequence of str, optional
         To rebuild; by default every column of numbers that the original and all copies have.
     knowledge : str or mapping
@@ -84,7 +86,8 @@ def attack_files(asked: Request) -> Any:
     Raises
     ------
     AuditorError
-        A file cannot be read, the copies are not the original's records, or what is asked for does not apply.
+        A file cannot be read, the copies are not the original's records, or what is asked for does
+        not apply.
     """
     law = asked.scheme if isinstance(asked.scheme, Mapping) else {"name": asked.scheme}
     rest = {key: value for key, value in law.items() if key != "name"}
@@ -92,18 +95,27 @@ def attack_files(asked: Request) -> Any:
         return _on_numbers(asked, None)
     scheme = make_plugin("scheme", law.get("name", ""), rest)
     if len(asked.levels) != len(asked.copies):
-        raise AuditorError(f"a scheme needs the level of each of {len(asked.copies)} copies; got {len(asked.levels)}")
+        raise AuditorError(
+            f"a scheme needs the level of each of {len(asked.copies)} copies; got {len(asked.levels)}"
+        )
     if scheme.adds_noise:
         return _on_numbers(asked, {"scheme": scheme.name, **rest})
     if scheme.engine != "categorical":
-        raise AuditorError(f"copies by {scheme.name} are attacked from Python, or by a scenario; here by schemes that add noise or replace")
+        raise AuditorError(
+            f"copies by {scheme.name} are attacked from Python, or by a scenario; here by schemes that add noise or replace"
+        )
     return _on_categories(asked, scheme)
 
 
 def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
     copies = [str(Path(name).expanduser()) for name in asked.copies]
-    scheme = make_plugin("scheme", "published", {"copies": copies, **({} if law is None else {"law": law})})
-    plugin, knows = make_plugin("attack", asked.attack, asked.parameters or {}).form(), knowledge_of(asked.knowledge)
+    scheme = make_plugin(
+        "scheme", "published", {"copies": copies, **({} if law is None else {"law": law})}
+    )
+    plugin, knows = (
+        make_plugin("attack", asked.attack, asked.parameters or {}).form(),
+        knowledge_of(asked.knowledge),
+    )
     plugin.check(scheme.family, knows)
     table = _original(asked)
     if law is not None:
@@ -117,9 +129,14 @@ def _on_numbers(asked: Request, law: dict[str, Any] | None) -> Estimate:
     moments = table_moments(table)
     stated = scheme.law(tuple(asked.levels), moments)
     used = _estimated(table, moments, arrays) if stated is None else stated
-    held = Held(scheme, table, moments, tuple(range(1, len(copies) + 1)), tuple(asked.levels), arrays, used)
-    found = measured(plugin, held, pd.DataFrame(table.values, columns=list(table.attributes)), knows, asked.seed)
-    return found if stated is not None else replace(found, theory=None)  # under an estimated law it would prove nothing
+    held = Held(
+        scheme, table, moments, tuple(range(1, len(copies) + 1)), tuple(asked.levels), arrays, used
+    )
+    found = measured(
+        plugin, held, pd.DataFrame(table.values, columns=list(table.attributes)), knows, asked.seed
+    )
+    # under an estimated law it would prove nothing
+    return found if stated is not None else replace(found, theory=None)
 
 
 def _estimated(table: Table, moments: TableMoments, copies: Sequence[Array]) -> NoiseLaw | None:
@@ -138,10 +155,18 @@ def _on_categories(asked: Request, scheme: Any) -> Any:
             unequal = f"has {len(copy):,} rows where the original has {len(original):,}; rows must match one to one"
             raise AuditorError(f"{Path(name).name}: {unequal}")
         if not all(copy[column].isin(original[column].cat.categories).all() for column in names):
-            raise AuditorError(f"{Path(name).name}: has values that the original has not, or missing cells")
+            raise AuditorError(
+                f"{Path(name).name}: has values that the original has not, or missing cells"
+            )
     typed = tuple(copy.astype(original.dtypes) for copy in copies)
     release = Release(original, typed, checked_levels(list(asked.levels), 0, scheme), scheme)
-    return attack(asked.attack, release, knowledge=asked.knowledge, seed=asked.seed, **(asked.parameters or {}))
+    return attack(
+        asked.attack,
+        release,
+        knowledge=asked.knowledge,
+        seed=asked.seed,
+        **(asked.parameters or {}),
+    )
 
 
 def _original(asked: Request) -> Table:
@@ -192,15 +217,27 @@ def described(asked: Request, found: Any) -> str:
         return f"{figure if public else rounded(figure, rows):.4g}"
 
     held = f"{len(asked.copies)} {'copy' if len(asked.copies) == 1 else 'copies'}"
-    exactly = "knows means and correlations exactly" if isinstance(found, Estimate) else "knows every category's share exactly"
+    exactly = (
+        "knows means and correlations exactly"
+        if isinstance(found, Estimate)
+        else "knows every category's share exactly"
+    )
     known = knowledge_of(asked.knowledge)
     knows = exactly if isinstance(known, Perfect) else f"{known.label} knowledge"
     lines = [f"{registry.get('attack', asked.attack).name}, {knows}, {held}, {rows:,} records"]
     if isinstance(found, Estimate):
         width = found.values.shape[1]
         scale = found.distortion / found.normalized_error if found.normalized_error else 0.0
-        theory = f"{written(found.theory)} ({written(found.theory / scale)} normalized)" if found.theory is not None and scale else "none"
-        unstated = "" if asked.scheme else "; no law of the noise was stated, so it was estimated from original and copies"
+        theory = (
+            f"{written(found.theory)} ({written(found.theory / scale)} normalized)"
+            if found.theory is not None and scale
+            else "none"
+        )
+        unstated = (
+            ""
+            if asked.scheme
+            else "; no law of the noise was stated, so it was estimated from original and copies"
+        )
         lines += [
             f"normalized error: {written(found.normalized_error)} (0: exact; 1: no better than guessing the mean)",
             f"mean squared error: {written(found.distortion)}, over {width} {'attribute' if width == 1 else 'attributes'}",
@@ -222,11 +259,17 @@ def check_output(asked: Request, output: str) -> None:
     AuditorError
         It is of no kind that is written, or is the original or one of the copies.
     """
-    read = [place.resolve() for name in (*asked.copies, *([asked.original] if is_file(asked.original) else [])) for place in located(name)]
+    read = [
+        place.resolve()
+        for name in (*asked.copies, *([asked.original] if is_file(asked.original) else []))
+        for place in located(name)
+    ]
     if Path(output).suffix not in SUFFIXES:
         raise AuditorError(f"{output}: a reconstruction is written as {' or '.join(SUFFIXES)}")
     if Path(output).resolve() in read:
-        raise AuditorError(f"{output}: is one of the files that were read, and would be written over; choose another with --output")
+        raise AuditorError(
+            f"{output}: is one of the files that were read, and would be written over; choose another with --output"
+        )
 
 
 def write_estimate(found: Any, output: str) -> Path:

@@ -1,7 +1,8 @@
 """Copies of records that arrive later, as files beside those of a release: nothing that is out is written or drawn again.
 
-A batch needs no secret and no noise of those before it. What noise is scaled to is found again in the originals of the first batch, which
-their owner has anyway: it is in no file, as an exact covariance would tell the last record to whoever knows all others.
+A batch needs no secret and no noise of those before it. What noise is scaled to is found again in
+the originals of the first batch, which their owner has anyway: it is in no file, as an exact
+covariance would tell the last record to whoever knows all others.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from auditor.data.alignment import misaligned
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats.as_written import column_as_written
-from auditor.data.formats.release_folder import MANIFEST, batches_of, check_free, read_manifest, taken
+from auditor.data.formats.release_folder import (
+    MANIFEST,
+    batches_of,
+    check_free,
+    read_manifest,
+    taken,
+)
 from auditor.data.load import file_pieces
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
@@ -34,8 +41,19 @@ from auditor.schemes.draw import check_takes_batches
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array
 
-ONE_BATCH = ("rows", "grid", "post_processing", "kept", "missing", "for_study_only", "copies", "fingerprint", "fingerprint_key")
-"""What a manifest states of a later batch by itself; scheme, levels, columns and precision are those of the first."""
+ONE_BATCH = (
+    "rows",
+    "grid",
+    "post_processing",
+    "kept",
+    "missing",
+    "for_study_only",
+    "copies",
+    "fingerprint",
+    "fingerprint_key",
+)
+"""What a manifest states of a later batch by itself; scheme, levels, columns and precision are
+those of the first."""
 
 GIVE = "give the originals of every batch as they were, in order"
 LOOKED_AT = 20_000
@@ -58,15 +76,19 @@ def append_copies(
     Parameters
     ----------
     data : str
-        A path to a file with the new records: the columns that the release perturbs, and those that it keeps.
+        A path to a file with the new records: the columns that the release perturbs, and those that
+        it keeps.
     folder : Path
-        Of the release, as ``write_copies`` or this has left it. Scheme, levels, columns and what is done to copies are taken from it.
+        Of the release, as ``write_copies`` or this has left it. Scheme, levels, columns and what is
+        done to copies are taken from it.
     earlier : sequence of str
-        Paths to the originals of every batch that is out, in order; the first one's moments are what noise is scaled to.
+        Paths to the originals of every batch that is out, in order; the first one's moments are
+        what noise is scaled to.
     seed : int, optional
         For studies only, as for ``write_copies``.
     missing, forms
-        What is done about blank cells of the new records, and how text holds dates; see ``Treatment``.
+        What is done about blank cells of the new records, and how text holds dates; see
+        ``Treatment``.
     key : str, optional
         A column that identifies records, in ``data`` and in all of ``earlier``.
     repeats : bool
@@ -75,12 +97,14 @@ def append_copies(
     Warns
     -----
     AuditorWarning
-        Records that are out already; columns whose variance is far from the first batch's; and what ``write_copies`` warns of.
+        Records that are out already; columns whose variance is far from the first batch's; and what
+        ``write_copies`` warns of.
 
     Raises
     ------
     AuditorError
-        The folder holds no release, ``earlier`` is not what was released, or the batch cannot be used.
+        The folder holds no release, ``earlier`` is not what was released, or the batch cannot be
+        used.
     """
     if not folder.is_dir():
         raise _no_release(folder)
@@ -89,9 +113,15 @@ def append_copies(
 
 
 def _append(
-    data: str, folder: Path, earlier: Sequence[str], seed: int | None, missing: Blank, forms: Mapping[str, str], key: str | None,
+    data: str,
+    folder: Path,
+    earlier: Sequence[str],
+    seed: int | None,
+    missing: Blank,
+    forms: Mapping[str, str],
+    key: str | None,
     repeats: bool,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     manifest = _read(folder)
     with plugin_errors():
         scheme: Scheme = make_plugin("scheme", manifest["scheme"], manifest["parameters"])
@@ -99,25 +129,40 @@ def _append(
     if key is not None:
         _check_keys(key, data, earlier, repeats)
     treatment = _treatment(manifest, missing, forms)
-    asked = Asked(data, manifest["attributes"], None, manifest["levels"], seed, manifest["precision"], treatment)
+    asked = Asked(
+        data,
+        manifest["attributes"],
+        None,
+        manifest["levels"],
+        seed,
+        manifest["precision"],
+        treatment,
+    )
     tables = _tables_before(scheme, asked, earlier, folder, manifest)
     asked = replace(asked, earlier=_earlier(tables, _past(scheme, tables, folder, manifest)))
     if isinstance(scheme, UniformScheme):
         scheme = scheme.over(tables[0])  # replacements stay those of the first batch
     if asked.earlier.scale is not None:
-        for note in arrivals.notes(tables, asked.numbers()[1], np.diag(asked.earlier.scale.covariance)):
+        for note in arrivals.notes(
+            tables, asked.numbers()[1], np.diag(asked.earlier.scale.covariance)
+        ):
             warnings.warn(AuditorWarning(note), stacklevel=3)
     paths = _paths(folder, manifest)
     check_free(folder, paths)
 
     def with_batch(stated: Mapping[str, Any]) -> Mapping[str, Any]:
-        later = [*manifest.get("later_batches", []), {name: stated[name] for name in ONE_BATCH if name in stated}]
+        later = [
+            *manifest.get("later_batches", []),
+            {name: stated[name] for name in ONE_BATCH if name in stated},
+        ]
         return {**manifest, "later_batches": later}
 
     return written(scheme, asked, paths, manifest.get("kept", []), with_batch)
 
 
-def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]) -> list[Any]:
+def _tables_before(
+    scheme: Scheme, asked: Asked, earlier: Sequence[str], folder: Path, manifest: Mapping[str, Any]
+) -> list[Any]:
     """Return the originals of every batch that is out, of numbers or of categories.
 
     Raises
@@ -128,14 +173,21 @@ def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder:
     out, categorical = batches_of(manifest), scheme.engine == "categorical"
     if len(earlier) != len(out):
         wanted = f"{len(out)}; got {len(earlier)}"
-        raise AuditorError(f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}")
+        raise AuditorError(
+            f"{folder}: name the originals of each batch that is out, in order, each by --earlier FILE: {wanted}"
+        )
     given = zip(earlier, out, strict=True)
-    before = [replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"])) for path, part in given]
+    before = [
+        replace(asked, data=path, treatment=replace(asked.treatment, missing=part["missing"]))
+        for path, part in given
+    ]
     tables: list[Any] = [part.categories() for part in before] if categorical else _numbers(before)
     least = int(np.argmin(manifest["levels"]))
     for path, table, part in zip(earlier, tables, out, strict=True):
         if table.rows != part["rows"]:
-            raise AuditorError(f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}")
+            raise AuditorError(
+                f"{path}: has {table.rows:,} records, and {part['rows']:,} of its batch are out; {GIVE}"
+            )
         if not (categorical or part.get("post_processing") or part["missing"] == "keep"):
             _check_related(path, table, folder / part["copies"][least])
     return tables
@@ -144,7 +196,10 @@ def _tables_before(scheme: Scheme, asked: Asked, earlier: Sequence[str], folder:
 def _paths(folder: Path, manifest: Mapping[str, Any]) -> list[Path]:
     """Return the paths of a batch's copies, each beside the copy of the first batch."""
     batch = len(batches_of(manifest)) + 1
-    return [folder / f"{Path(name).stem}-batch-{batch}{Path(name).suffix}" for name in manifest["copies"]]
+    return [
+        folder / f"{Path(name).stem}-batch-{batch}{Path(name).suffix}"
+        for name in manifest["copies"]
+    ]
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -158,13 +213,18 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _no_release(folder: Path) -> AuditorError:
-    return AuditorError(f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it")
+    return AuditorError(
+        f"{folder}: holds no release that records can be appended to; expected {MANIFEST} as `auditor perturb` writes it"
+    )
 
 
 def _treatment(manifest: Mapping[str, Any], missing: Blank, forms: Mapping[str, str]) -> Treatment:
     """Return what is done to a later batch's copies: what was done to the first one's, to the same steps."""
     done = manifest.get("post_processing") or {}
-    bounds = {"" if name == "*" else name: (pair[0], pair[1]) for name, pair in done.get("clip", {}).items()}
+    bounds = {
+        "" if name == "*" else name: (pair[0], pair[1])
+        for name, pair in done.get("clip", {}).items()
+    }
     return Treatment(missing, "round" in done, bounds, forms, done.get("round"))
 
 
@@ -181,7 +241,9 @@ def _check_related(path: str, table: Table, copy: Path) -> None:
         raise AuditorError(f"{copy}: is not as it was written")
     found = misaligned(table.read(0, rows), released, table.attributes)
     if found is not None and found.certain:
-        raise AuditorError(f"{path}: cannot be what {copy.name} is of, whose rows {found.cause}; {GIVE}")
+        raise AuditorError(
+            f"{path}: cannot be what {copy.name} is of, whose rows {found.cause}; {GIVE}"
+        )
 
 
 def _numbers(before: Sequence[Asked]) -> list[Table]:
@@ -191,7 +253,9 @@ def _numbers(before: Sequence[Asked]) -> list[Table]:
     return [first, *(replace(part, earlier=followed).numbers()[1] for part in before[1:])]
 
 
-def _past(scheme: Scheme, tables: Sequence[Any], folder: Path, manifest: Mapping[str, Any]) -> tuple[Array, ...]:
+def _past(
+    scheme: Scheme, tables: Sequence[Any], folder: Path, manifest: Mapping[str, Any]
+) -> tuple[Array, ...]:
     """Return the last records that are out and their copies, where noise follows on from record to record; else nothing.
 
     Raises
@@ -199,14 +263,23 @@ def _past(scheme: Scheme, tables: Sequence[Any], folder: Path, manifest: Mapping
     AuditorError
         What was added to these records cannot be told, as the copies were changed since.
     """
-    law = None if scheme.engine == "categorical" else scheme.law(manifest["levels"], table_moments(tables[0]))
+    law = (
+        None
+        if scheme.engine == "categorical"
+        else scheme.law(manifest["levels"], table_moments(tables[0]))
+    )
     if law is None or law.serial is None:
         return ()
     last, table = batches_of(manifest)[-1], tables[-1]
     if last.get("post_processing") or last["missing"] == "keep":
-        raise AuditorError(f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked")
+        raise AuditorError(
+            f"{folder}: noise that follows on cannot go on from copies that were rounded, clipped or blanked"
+        )
     start = max(0, table.rows - law.serial.order)
-    copies = (copy_columns(folder / name, list(table.attributes)).to_numpy(dtype=np.float64)[start:] for name in last["copies"])
+    copies = (
+        copy_columns(folder / name, list(table.attributes)).to_numpy(dtype=np.float64)[start:]
+        for name in last["copies"]
+    )
     return (table.read(start, table.rows), *copies)
 
 
@@ -214,7 +287,9 @@ def _earlier(tables: Sequence[Any], past: tuple[Array, ...]) -> Earlier:
     """Return what a batch has from those before it."""
     records, first = sum(table.rows for table in tables), tables[0]
     if isinstance(first, CategoricalTable):
-        return Earlier(records, domains={attribute.name: attribute.labels for attribute in first.attributes})
+        return Earlier(
+            records, domains={attribute.name: attribute.labels for attribute in first.attributes}
+        )
     return Earlier(records, table_moments(first), past=past)
 
 

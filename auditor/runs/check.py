@@ -16,7 +16,15 @@ from auditor.audit.workload import check_size
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.request import is_file
 from auditor.data.table import Table
-from auditor.errors import AuditorError, AuditorWarning, DataError, PluginFailed, Problem, ScenarioError, did_you_mean
+from auditor.errors import (
+    AuditorError,
+    AuditorWarning,
+    DataError,
+    PluginFailed,
+    Problem,
+    ScenarioError,
+    did_you_mean,
+)
 from auditor.expectations.base import listed
 from auditor.process.containment import contained
 from auditor.results import metrics
@@ -41,7 +49,8 @@ def check_data(scenario: Scenario) -> Tables:
     Raises
     ------
     ScenarioError
-        A table cannot be audited, or something in the scenario asks more of it than it has: everything, at every sweep point.
+        A table cannot be audited, or something in the scenario asks more of it than it has:
+        everything, at every sweep point.
     """
     tables: Tables = []
     problems: dict[tuple[Any, str], Problem] = {}
@@ -55,7 +64,11 @@ def check_data(scenario: Scenario) -> Tables:
         table = _check_point(here, found)
         if table is not None:
             tables.append((point, table))
-        where = f" (at {', '.join(f'{path}={value}' for path, value in point.items())})" if point else ""
+        where = (
+            f" (at {', '.join(f'{path}={value}' for path, value in point.items())})"
+            if point
+            else ""
+        )
         for path, message, key in found.found:
             problems.setdefault((path, message), here.places.problem(path, message + where, key))
     found = Problems()
@@ -63,7 +76,9 @@ def check_data(scenario: Scenario) -> Tables:
     _check_coalitions(scenario, tables, found)
     every = [*problems.values(), *scenario.places.located(found.found)]
     if every:
-        raise ScenarioError(sorted(every, key=lambda problem: (problem.line or 0, problem.column or 0)))
+        raise ScenarioError(
+            sorted(every, key=lambda problem: (problem.line or 0, problem.column or 0))
+        )
     return tables
 
 
@@ -79,16 +94,21 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
         found.add(("data",), f"cannot be used: {error}")
         return None
     except (MemoryError, OverflowError):
-        found.add(("data", "rows") if here.data.rows else ("data",), "cannot be used: the table does not fit into memory")
+        found.add(
+            ("data", "rows") if here.data.rows else ("data",),
+            "cannot be used: the table does not fit into memory",
+        )
         return None
     if is_file(here.data.source):
-        from auditor.data.load import file_notes  # for start-up: what reads files takes long to import
+        # for start-up: what reads files takes long to import
+        from auditor.data.load import file_notes
 
         for note in file_notes(here.data.source, here.base):
             warnings.warn(AuditorWarning(note), stacklevel=2)
     _check_knowledge(here, table, found)
     if here.utility is not None:
-        from auditor.audit.measures.utility import utility_problems  # for start-up: few scenarios measure it
+        # for start-up: few scenarios measure it
+        from auditor.audit.measures.utility import utility_problems
 
         for path, message in utility_problems(here, table):
             found.add(("utility", *path), message)
@@ -99,7 +119,9 @@ def _check_point(here: Scenario, found: Problems) -> Table | None:
     return table
 
 
-def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, found: Problems) -> None:
+def _check_attack(
+    here: Scenario, place: int, use: PluginUse, table: Table, found: Problems
+) -> None:
     with contained() as failure:
         attack: Attack = registry.get("attack", use.name)(use.parameters)
         attack.check_table(table)
@@ -109,7 +131,9 @@ def _check_attack(here: Scenario, place: int, use: PluginUse, table: Table, foun
     _note_refusal(failure, ("attacks", place), use.id, found)
 
 
-def _note_refusal(failure: contained, path: tuple[str | int, ...], name: str, found: Problems) -> None:
+def _note_refusal(
+    failure: contained, path: tuple[str | int, ...], name: str, found: Problems
+) -> None:
     """Note what a plugin refuses; where it breaks instead, the run records that, and finishes the others."""
     if failure.error is not None and not isinstance(failure.error, PluginFailed):
         found.add(path, f"({name}) cannot be used: {failure.reason}")
@@ -120,10 +144,20 @@ def _check_knowledge(here: Scenario, table: Table, found: Problems, lead: str = 
         try:
             check_knowledge(knowledge, table)
         except AuditorError as error:
-            found.add(("knowledge", place, knowledge.name, *(error.path if isinstance(error, DataError) else ())), f"{lead}{error}")
+            found.add(
+                (
+                    "knowledge",
+                    place,
+                    knowledge.name,
+                    *(error.path if isinstance(error, DataError) else ()),
+                ),
+                f"{lead}{error}",
+            )
 
 
-def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems) -> None:
+def _check_scheme(
+    here: Scenario, place: int, use: SchemeUse, table: Table, moments: TableMoments, found: Problems
+) -> None:
     with contained() as failure:
         levels = release_levels(use, here)
         scheme = make_scheme(use, here.base)
@@ -133,12 +167,17 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
             check_takes_batches(scheme)
         part = scheme.audited(table).table
         if part is not table:
-            _check_knowledge(here, part, found, f"is of what {use.id} has in common with the data: it ")
+            _check_knowledge(
+                here, part, found, f"is of what {use.id} has in common with the data: it "
+            )
         copies = scheme.count(levels)
         check_size(scheme, table, copies)
         if use.public_grid:
             released_grid(scheme, table, levels, scale=moments.scale)
-        _check_range(scheme.law(levels, moments.scale), max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)))
+        _check_range(
+            scheme.law(levels, moments.scale),
+            max(levels, default=0.0) * float(np.diag(moments.covariance).max(initial=0.0)),
+        )
     if failure.error is not None:
         _note_refusal(failure, ("schemes", place), use.id, found)
         return
@@ -152,15 +191,28 @@ def _check_scheme(here: Scenario, place: int, use: SchemeUse, table: Table, mome
         _check_records(here, use, copies, table.width, found)
 
 
-def _check_records(here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems) -> None:
+def _check_records(
+    here: Scenario, use: SchemeUse, copies: int, width: int, found: Problems
+) -> None:
     """Refuse more measurements of one scheme than fit into memory and into a file that anybody reads."""
-    each = len(here.knowledge) * len(here.attacks) * here.replicates * (width + 1) * len(metrics.ALWAYS)
+    each = (
+        len(here.knowledge)
+        * len(here.attacks)
+        * here.replicates
+        * (width + 1)
+        * len(metrics.ALWAYS)
+    )
     coalitions = max((entry.size(copies) for entry in here.coalitions), default=0)
     if coalitions * each <= MOST_RECORDS:  # else there is no need to name a million of them
         coalitions = len(expand_all(here.coalitions, copies, here.seed))
     if coalitions * each > MOST_RECORDS:
-        count = f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
-        found.add(("coalitions",), f"ask for too much: {count}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}")
+        count = (
+            f"{coalitions:,} coalitions of scheme {use.id} make {coalitions * each:,} measurements"
+        )
+        found.add(
+            ("coalitions",),
+            f"ask for too much: {count}, more than the {MOST_RECORDS:,} allowed; try {{random: 1000}}",
+        )
 
 
 def _check_range(law: NoiseLaw | None, loudest: float) -> None:
@@ -169,25 +221,35 @@ def _check_range(law: NoiseLaw | None, loudest: float) -> None:
         loudest = float(law.level_covariance.max(initial=0.0)) * float(law.shape.max(initial=0.0))
         loudest = np.inf if np.isnan(loudest) else loudest
     if loudest > LARGEST_VARIANCE:
-        raise AuditorError(f"noise of variance {loudest:.3g} is beyond what double precision can square")
+        raise AuditorError(
+            f"noise of variance {loudest:.3g} is beyond what double precision can square"
+        )
 
 
 def _check_attributes(scenario: Scenario, tables: Tables, found: Problems) -> None:
     """Check that filters by attribute name columns that some sweep point audits."""
     known = {"*", *(name for _, table in tables for name in table.attributes)}
-    known |= {name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})}
+    known |= {
+        name for use in scenario.attacks for name in getattr(use.parameters, "predicates", {})
+    }
     if not tables:
         return
     for use in scenario.judged:
         for name in listed(getattr(use.expectation.parameters, "attribute", None)):
             if name not in known:
                 path = ("expect", use.place, use.name, "attribute")
-                found.add(path, f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}")
+                found.add(
+                    path,
+                    f"names no column that is audited: {name!r}{did_you_mean(name, known - {'*'})}",
+                )
 
 
 def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> None:
     """Check that filters by coalition name copies that some scheme they cover releases, at some sweep point."""
-    if not tables or not any(getattr(use.expectation.parameters, "coalition", None) is not None for use in scenario.judged):
+    if not tables or not any(
+        getattr(use.expectation.parameters, "coalition", None) is not None
+        for use in scenario.judged
+    ):
         return
     released: dict[str, int] = {}
     for point, _ in tables:
@@ -198,9 +260,16 @@ def _check_coalitions(scenario: Scenario, tables: Tables, found: Problems) -> No
     for use in scenario.judged:
         wanted = getattr(use.expectation.parameters, "coalition", None)
         parsed = None if wanted is None else parse_coalitions(wanted)
-        last = 0 if parsed is None else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
+        last = (
+            0
+            if parsed is None
+            else max((parsed.count if parsed.kind == "first" else 0, *parsed.copies))
+        )
         schemes = listed(getattr(use.expectation.parameters, "scheme", None)) or list(released)
         most = max((released.get(scheme, 0) for scheme in schemes), default=0)
         if last > most:
             path = ("expect", use.place, use.name, "coalition")
-            found.add(path, f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released")
+            found.add(
+                path,
+                f"names copy {last}, but only {most} {'copies are' if most != 1 else 'copy is'} released",
+            )

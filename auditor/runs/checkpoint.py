@@ -75,7 +75,9 @@ class Unfinished:
         What each task's parts took, whoever found them.
     """
 
-    def __init__(self, journal: Journal, keys: Sequence[str], sure: Callable[[], bool], clock: Clock) -> None:
+    def __init__(
+        self, journal: Journal, keys: Sequence[str], sure: Callable[[], bool], clock: Clock
+    ) -> None:
         self._journal, self._keys, self._sure, self._clock = journal, keys, sure, clock
         self.spent, self.seconds = 0.0, [0.0] * len(keys)
 
@@ -125,12 +127,16 @@ class TaskCheckpoint(Generic[R]):
         Seconds that the results handed out again took when they were computed.
     """
 
-    def __init__(self, keep: Keep, identity: Identity, declared: Any, complete: Callable[[R], bool]) -> None:
+    def __init__(
+        self, keep: Keep, identity: Identity, declared: Any, complete: Callable[[R], bool]
+    ) -> None:
         self._keep, self._identity, self._complete = keep, identity, complete
         self._encode, self._decode = codec(declared)
         self.spent = 0.0
 
-    def finished(self, tasks: Sequence[T], carry_out: Callable[[Sequence[T], Unfinished], Numbered[R]]) -> Numbered[R]:
+    def finished(
+        self, tasks: Sequence[T], carry_out: Callable[[Sequence[T], Unfinished], Numbered[R]]
+    ) -> Numbered[R]:
         """Yield every task's result: those kept first, then the others as they are finished, with what was found for them before.
 
         Raises
@@ -146,12 +152,19 @@ class TaskCheckpoint(Generic[R]):
                 if entry is not None:
                     known[number] = entry
             missing = [number for number in range(len(keys)) if number not in known]
-            self._announce(journal, len(known), len(keys), journal.parts_of({keys[number] for number in missing}))
+            self._announce(
+                journal,
+                len(known),
+                len(keys),
+                journal.parts_of({keys[number] for number in missing}),
+            )
             yield from known.items()
             clock = Clock()
             begun = Unfinished(journal, [keys[number] for number in missing], self._sure, clock)
             try:
-                with closing(_checked(carry_out([tasks[number] for number in missing], begun))) as results:
+                with closing(
+                    _checked(carry_out([tasks[number] for number in missing], begun))
+                ) as results:
                     for place, result in results:
                         number, seconds = missing[place], clock.lap() + begun.seconds[place]
                         yield number, self._kept(journal, keys[number], result, seconds)
@@ -183,7 +196,9 @@ class TaskCheckpoint(Generic[R]):
         """Whether everything was computed from the files as they were when the run began."""
         changed = self._identity.files_changed()
         if changed:
-            self._keep.tell(f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume")
+            self._keep.tell(
+                f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume"
+            )
             self._identity.stamps.clear()
             self._identity.unsure = True
         return not self._identity.unsure
@@ -192,13 +207,19 @@ class TaskCheckpoint(Generic[R]):
         tell, done = self._keep.tell, f"{known} of {total} tasks"
         if not self._keep.resume:
             if journal.entries and not journal.whole:
-                tell(f"an earlier run was not finished; its {journal.entries} finished tasks are replaced (--resume would have used them)")
+                tell(
+                    f"an earlier run was not finished; its {journal.entries} finished tasks are replaced (--resume would have used them)"
+                )
             return
         if not journal.entries and not parts and not journal.damaged:
             tell(f"nothing to resume in {journal.path.parent}: every task is carried out")
             return
         why = f"; changed since: {', '.join(journal.changed)}" if journal.changed else ""
-        torn = f"; {journal.damaged} damaged {'entry is' if journal.damaged == 1 else 'entries are'} left out" if journal.damaged else ""
+        torn = (
+            f"; {journal.damaged} damaged {'entry is' if journal.damaged == 1 else 'entries are'} left out"
+            if journal.damaged
+            else ""
+        )
         begun = f", and {parts} part{'s' if parts > 1 else ''} of others" if parts else ""
         tell(f"resumed: {done} are finished already{begun}{why}{torn}")
 

@@ -51,7 +51,8 @@ class Estimate:
     values : array or DataFrame
         ``X̂``, like the original.
     theory : float or None
-        Closed-form distortion (mean squared error over rows and attributes, squared data units), where there is one.
+        Closed-form distortion (mean squared error over rows and attributes, squared data units),
+        where there is one.
     distortion : float
         Measured distortion, over the records that the adversary was not given in clear.
     normalized_error : float
@@ -79,7 +80,8 @@ class Estimate:
         Returns
         -------
         ndarray of shape (n,) or None
-            In order of rows; its ``argmax`` is the record that is most exposed. Records given in clear are certain.
+            In order of rows; its ``argmax`` is the record that is most exposed. Records given in
+            clear are certain.
 
         Raises
         ------
@@ -96,7 +98,9 @@ class Estimate:
         """
         if not is_number(tolerance) or not 0 < tolerance < np.inf:
             raise AuditorError(f"the tolerance must be a number above 0; got {tolerance!r}")
-        return None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
+        return (
+            None if self._fitted is None else self._fitted.chances(self._copies, float(tolerance))
+        )
 
 
 @with_plugin_errors
@@ -121,7 +125,8 @@ def attack(
     coalition : list of int or 'all'
         Copy numbers from 1.
     knowledge : str or mapping
-        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``, ``{"known-records": 100}``, ``{"known-attributes": ["age"]}``.
+        As in a scenario: ``"perfect"``, ``{"estimated": {"rows": 400}}``, ``{"known-records":
+        100}``, ``{"known-attributes": ["age"]}``.
     seed : int
         Of the rows that an adversary estimates from, or is given.
     **parameters
@@ -140,17 +145,42 @@ def attack(
         A name, a copy number or a parameter is wrong.
     """
     plugin: Attack = make_plugin("attack", name, parameters).form()
-    return by_engine(ESTIMATED, release.scheme)(plugin, release, original, coalition, knowledge, seed)
+    return by_engine(ESTIMATED, release.scheme)(
+        plugin, release, original, coalition, knowledge, seed
+    )
 
 
-def _from_categories(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Any:
+def _from_categories(
+    plugin: Attack,
+    release: Release,
+    original: Microdata | None,
+    coalition: Any,
+    knowledge: Any,
+    seed: int,
+) -> Any:
     knows, coalition = knowledge_of(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     X = release.original if original is None else original
-    return categories.estimate(plugin, release.scheme, X, release.copies, release.levels, coalition, knows, checked_seed(seed))
+    return categories.estimate(
+        plugin,
+        release.scheme,
+        X,
+        release.copies,
+        release.levels,
+        coalition,
+        knows,
+        checked_seed(seed),
+    )
 
 
-def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, coalition: Any, knowledge: Any, seed: int) -> Estimate:
+def _from_numbers(
+    plugin: Attack,
+    release: Release,
+    original: Microdata | None,
+    coalition: Any,
+    knowledge: Any,
+    seed: int,
+) -> Estimate:
     X = release.original if original is None else in_order(original, release.original)
     own = X is release.original
     table = release._table if own else as_table(X)
@@ -159,13 +189,32 @@ def _from_numbers(plugin: Attack, release: Release, original: Microdata | None, 
     knows, copies = knowledge_of(knowledge), _coalition(coalition, len(release.copies))
     plugin.check(release.scheme.family, knows)
     moments = release._moments if own else table_moments(table)
-    arrays = [release.scheme.from_columns(copy_values(release.copies[copy - 1], table.rows), table.attributes) for copy in copies]
-    levels, law = tuple(release.levels[copy - 1] for copy in copies), None if release.law is None else release.law.of(copies)
-    held = Held(scheme=release.scheme, table=table, moments=moments, copies=copies, levels=levels, arrays=arrays, law=law)
+    arrays = [
+        release.scheme.from_columns(
+            copy_values(release.copies[copy - 1], table.rows), table.attributes
+        )
+        for copy in copies
+    ]
+    levels, law = (
+        tuple(release.levels[copy - 1] for copy in copies),
+        None if release.law is None else release.law.of(copies),
+    )
+    held = Held(
+        scheme=release.scheme,
+        table=table,
+        moments=moments,
+        copies=copies,
+        levels=levels,
+        arrays=arrays,
+        law=law,
+    )
     return measured(plugin, held, X, knows, seed)
 
 
-ESTIMATED: dict[str, Callable[..., Any]] = {"numeric": _from_numbers, "categorical": _from_categories}
+ESTIMATED: dict[str, Callable[..., Any]] = {
+    "numeric": _from_numbers,
+    "categorical": _from_categories,
+}
 """What rebuilds the original from copies in memory, by the engine that a scheme names."""
 
 
@@ -189,12 +238,19 @@ def measured(plugin: Attack, held: Held, X: Microdata, knows: Knowledge, seed: i
         distortion = mean_squared_error(table.values, values, given)
     scale = float(np.trace(held.moments.covariance)) / table.width
     return Estimate(
-        values=like(X, values), theory=theory, distortion=distortion, normalized_error=distortion / scale, coalition=held.copies,
-        _fitted=fitted, _copies=held.arrays,
-    )  # fmt: skip
+        values=like(X, values),
+        theory=theory,
+        distortion=distortion,
+        normalized_error=distortion / scale,
+        coalition=held.copies,
+        _fitted=fitted,
+        _copies=held.arrays,
+    )
 
 
-def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
+def rebuilt(
+    plugin: Attack, held: Held, knows: Knowledge, seed: int
+) -> tuple[Array, float | None, Reconstruction | None, NDArray[np.intp]]:
     """Return the estimates, shape (n, N), theory's distortion, what a row-level attack was fitted to, and the rows given in clear.
 
     Raises
@@ -208,13 +264,24 @@ def rebuilt(plugin: Attack, held: Held, knows: Knowledge, seed: int) -> tuple[Ar
     blocks, joint = in_blocks(table, arrays), scheme.output_width(table.width) == table.width
     rows = RowSelection(table, [knows], seed, 1)
     released = ReleasedCopies(
-        table=table, moments=moments, levels=levels, law=law, blocks=blocks, joint=joint, public=scheme.public, numbers=copies
+        table=table,
+        moments=moments,
+        levels=levels,
+        law=law,
+        blocks=blocks,
+        joint=joint,
+        public=scheme.public,
+        numbers=copies,
     )
     gathered = Gathered(released, rows, late=True)
     if isinstance(plugin, LinearAttack) and (scheme.has_matrices or not joint):
-        plugin = plugin.over_rows()  # of copies that were transformed moments about the original's mean are rounding, far from the origin
+        # of copies that were transformed moments about the original's mean are rounding, far from
+        # the origin
+        plugin = plugin.over_rows()
     seen = CopyBlocks(rows.seen(knows, blocks), tuple(range(1, len(copies) + 1)))
-    values, theory, fitted = _reconstruct(plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows))
+    values, theory, fitted = _reconstruct(
+        plugin, gathered.view(knows), table, moments, arrays, seen, rows.originals(knows)
+    )
     return values, theory, fitted, rows.given(knows)
 
 
@@ -233,7 +300,10 @@ def _squares(first: Array, second: Array) -> float:
 def in_blocks(table: Table, arrays: Sequence[Array]) -> Callable[[], Any]:
     """Return what gives a table's rows and its copies' block by block, anew at every call."""
     bounds = row_blocks(table.rows, table.width)
-    return lambda: ((k, table.read(a, b), readable([copy[a:b] for copy in arrays])) for k, (a, b) in enumerate(bounds))
+    return lambda: (
+        (k, table.read(a, b), readable([copy[a:b] for copy in arrays]))
+        for k, (a, b) in enumerate(bounds)
+    )
 
 
 def knowledge_of(value: Any) -> Knowledge:
@@ -264,9 +334,14 @@ def _coalition(value: Any, M: int) -> Coalition:
 
 
 def _reconstruct(
-    plugin: Attack, view: View, table: Table, moments: TableMoments, held: list[Array], seen: CopyBlocks,
+    plugin: Attack,
+    view: View,
+    table: Table,
+    moments: TableMoments,
+    held: list[Array],
+    seen: CopyBlocks,
     true: tuple[Originals, Originals],
-) -> tuple[Array, float | None, Reconstruction | None]:  # fmt: skip
+) -> tuple[Array, float | None, Reconstruction | None]:
     given = true[1].without
     if isinstance(plugin, LinearAttack):
         affine = plugin.affine(view)
@@ -279,17 +354,34 @@ def _reconstruct(
         raise NotApplicable(f"{plugin.name} is neither a linear nor a row-level attack")
     fitted = plugin.fit(view, seen)
     values = rows_of(fitted, in_blocks(table, held)())
-    expected = fitted.expected(np.delete(table.values, given, axis=0) if given.size else table.values)
+    expected = fitted.expected(
+        np.delete(table.values, given, axis=0) if given.size else table.values
+    )
     squares = np.array([np.nan if expected is None else float(expected.sum())])
-    theory = float(with_row_theory(squares, [fitted], *true)[0]) / (table.rows - given.size) / table.width
+    theory = (
+        float(with_row_theory(squares, [fitted], *true)[0])
+        / (table.rows - given.size)
+        / table.width
+    )
     return values, None if np.isnan(theory) else theory, fitted
 
 
-def _theory(affine: Affine, view: View, moments: TableMoments, table: Table, given: NDArray[np.intp]) -> float | None:
+def _theory(
+    affine: Affine, view: View, moments: TableMoments, table: Table, given: NDArray[np.intp]
+) -> float | None:
     if view.law is None or not (affine.fixed or (affine.apart and given.size)):
         return None
-    maps = Maps(affine.weights[None], affine.offset[None], affine.fixed, None if affine.known is None else affine.known[None])
+    maps = Maps(
+        affine.weights[None],
+        affine.offset[None],
+        affine.fixed,
+        None if affine.known is None else affine.known[None],
+    )
     if affine.fixed:
-        return float(with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)[0, -1])
+        return float(
+            with_total(closed_form(maps, moments.covariance, view.law, moments.rows).expected)[
+                0, -1
+            ]
+        )
     judged = Moments.of(np.delete(table.values, given, axis=0) - view.centre)
     return float(held_out_theory(maps, judged, view.law)[0, -1])

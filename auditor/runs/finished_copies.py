@@ -1,8 +1,9 @@
 """What is done to copies once they are drawn: cut off at bounds, rounded to the original's resolution, and blank where it is blank.
 
-All of it is done to a copy alone, knowing nothing of the others. A recipient of one copy learns nothing more by it, as what is done is a
-function of the copy, of public bounds and steps, and of which cells are blank. Of several copies Theorem 4 is exact as they were drawn,
-and no longer of these: see docs/release.md for what the self-test measured.
+All of it is done to a copy alone, knowing nothing of the others. A recipient of one copy learns
+nothing more by it, as what is done is a function of the copy, of public bounds and steps, and of
+which cells are blank. Of several copies Theorem 4 is exact as they were drawn, and no longer of
+these: see docs/release.md for what the self-test measured.
 """
 
 from __future__ import annotations
@@ -40,15 +41,16 @@ class Treatment:
     Attributes
     ----------
     missing : 'refuse', 'drop', 'mean' or 'keep'
-        What is done about blank cells: nothing, and there may be none; records that have one are in no copy; the column's mean is
-        perturbed in their place; or they are blank in every copy.
+        What is done about blank cells: nothing, and there may be none; records that have one are in
+        no copy; the column's mean is perturbed in their place; or they are blank in every copy.
     rounded : bool
         Whether copies are rounded to each column's resolution.
     bounds : mapping
-        Column → lowest and highest value of its copies as they are written, either of them empty for none; column ``""`` stands for every
-        column of numbers.
+        Column → lowest and highest value of its copies as they are written, either of them empty
+        for none; column ``""`` stands for every column of numbers.
     forms : mapping
-        Columns of dates → the format of their text, where that is not ISO 8601; copies that are rounded have it, too.
+        Columns of dates → the format of their text, where that is not ISO 8601; copies that are
+        rounded have it, too.
     steps : mapping, optional
         What columns are rounded to, where earlier copies have been; else what their values lie on.
     """
@@ -68,9 +70,13 @@ class Treatment:
         """Refuse what cannot be done to a scheme's copies: a rotated column has no resolution, no bounds and no blanks of its own."""
         categorical = scheme.engine == "categorical"
         if (self.rounded or self.bounds) and categorical:
-            raise AuditorError(f"copies of {scheme.name} are of categories, which are neither rounded nor cut off at bounds")
+            raise AuditorError(
+                f"copies of {scheme.name} are of categories, which are neither rounded nor cut off at bounds"
+            )
         if not self.is_plain and not categorical and not scheme.adds_noise:
-            raise AuditorError(f"copies of {scheme.name} are not the table's columns plus noise: none is rounded, cut off or left blank")
+            raise AuditorError(
+                f"copies of {scheme.name} are not the table's columns plus noise: none is rounded, cut off or left blank"
+            )
 
 
 AS_DRAWN = Treatment()
@@ -120,14 +126,18 @@ class Finish(NamedTuple):
         if self.step % 1 or self.kind == "float":
             return pd.Series(x, dtype=column.dtype)
         if np.abs(x).max(initial=0.0) > EXACT:
-            raise AuditorError(f"column {quoted(column.name)}: the noise makes whole numbers beyond 2^53; do not round it")
+            raise AuditorError(
+                f"column {quoted(column.name)}: the noise makes whole numbers beyond 2^53; do not round it"
+            )
         return pd.Series(x.astype(np.int64), dtype="Int64" if self.blanks else np.int64)
 
     def _dates(self, name: Any, days: Any) -> pd.Series[Any]:
         try:
             dates = as_dates(days, whole=self.step % 1 == 0)
         except ValueError as error:
-            raise AuditorError(f"column {quoted(name)}: the noise makes {error}; state bounds for it, or do not round it") from None
+            raise AuditorError(
+                f"column {quoted(name)}: the noise makes {error}; state bounds for it, or do not round it"
+            ) from None
         if self.form is not None:
             dates = dates.dt.strftime(self.form)
         elif self.kind == "date":
@@ -136,12 +146,16 @@ class Finish(NamedTuple):
 
 
 def finishes(
-    table: Table, kinds: Mapping[str, Stored], raw: Callable[[], Iterable[pd.DataFrame]], asked: Treatment,
+    table: Table,
+    kinds: Mapping[str, Stored],
+    raw: Callable[[], Iterable[pd.DataFrame]],
+    asked: Treatment,
     whole: NDArray[np.bool_] | None = None,
-) -> dict[str, Finish]:  # fmt: skip
+) -> dict[str, Finish]:
     """Return what is done to each column of a table's copies, ``raw`` being its columns as they are found.
 
-    Columns that are ``whole`` as they are drawn are written as whole numbers, though nothing is rounded; dates are days, as elsewhere.
+    Columns that are ``whole`` as they are drawn are written as whole numbers, though nothing is
+    rounded; dates are days, as elsewhere.
 
     Raises
     ------
@@ -150,9 +164,21 @@ def finishes(
     """
     unknown = [name for name in asked.bounds if name and name not in table.attributes]
     if unknown:
-        raise AuditorError(f"bounds: no column {quoted(unknown[0])} is perturbed{nearest(unknown[0], table.attributes)}")
-    drawn = {} if whole is None else {name: 1.0 for name, is_whole in zip(table.attributes, whole.tolist(), strict=True) if is_whole}
-    steps = drawn if not asked.rounded else _steps(table, raw) if asked.steps is None else asked.steps
+        raise AuditorError(
+            f"bounds: no column {quoted(unknown[0])} is perturbed{nearest(unknown[0], table.attributes)}"
+        )
+    drawn = (
+        {}
+        if whole is None
+        else {
+            name: 1.0
+            for name, is_whole in zip(table.attributes, whole.tolist(), strict=True)
+            if is_whole
+        }
+    )
+    steps = (
+        drawn if not asked.rounded else _steps(table, raw) if asked.steps is None else asked.steps
+    )
     found = {}
     for name in table.attributes:
         kind, step = kinds[name], steps.get(name, math.nan)
@@ -165,7 +191,9 @@ def finishes(
             low, high = math.ceil(low / step - 1e-9) * step if low > -math.inf else low, high
             high = math.floor(high / step + 1e-9) * step if high < math.inf else high
         if low > high:
-            raise AuditorError(f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between")
+            raise AuditorError(
+                f"bounds of column {quoted(name)}: none of its values, as they are rounded, lies between"
+            )
         found[name] = Finish(kind, low, high, step, asked.missing == "keep", asked.forms.get(name))
     return found
 
@@ -173,13 +201,20 @@ def finishes(
 def _steps(table: Table, raw: Callable[[], Iterable[pd.DataFrame]]) -> dict[str, float]:
     """Return each column's resolution; blank cells are taken for 0, a whole multiple of any step, and not for a mean."""
     names = list(table.attributes)
-    found = resolution(lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()), table.rows, table.width)
+    found = resolution(
+        lambda: (np.nan_to_num(floats(in_days(frame[names], table.dates))) for frame in raw()),
+        table.rows,
+        table.width,
+    )
     return dict(zip(names, found.steps.tolist(), strict=True))
 
 
 def _bounds(name: str, kind: Stored, bounds: Bounds) -> tuple[float, float]:
     given = bounds.get(name, ("", "") if kind in ("date", "time") else bounds.get("", ("", "")))
-    low, high = (_bound(name, kind, text, none) for text, none in zip(given, (-math.inf, math.inf), strict=True))
+    low, high = (
+        _bound(name, kind, text, none)
+        for text, none in zip(given, (-math.inf, math.inf), strict=True)
+    )
     if low > high:
         raise AuditorError(f"bounds of column {quoted(name)}: the lower is above the upper")
     return low, high
@@ -202,7 +237,14 @@ def _bound(name: str, kind: Stored, text: str, none: float) -> float:
 
 def _places(step: float) -> int:
     """Return the decimal places that write a step."""
-    return next((places for places in range(MOST_PLACES) if abs(step * 10**places - round(step * 10**places)) < 1e-9), MOST_PLACES)
+    return next(
+        (
+            places
+            for places in range(MOST_PLACES)
+            if abs(step * 10**places - round(step * 10**places)) < 1e-9
+        ),
+        MOST_PLACES,
+    )
 
 
 def finished(
@@ -210,16 +252,28 @@ def finished(
 ) -> Iterator[Sequence[pd.DataFrame]]:
     """Yield copies as they are written, block by block."""
     for part in parts:
-        done = [pd.DataFrame({name: columns[str(name)].of(copy[name]) for name in copy}) for copy in part] if columns else part
+        done = (
+            [
+                pd.DataFrame({name: columns[str(name)].of(copy[name]) for name in copy})
+                for copy in part
+            ]
+            if columns
+            else part
+        )
         yield done if blanks is None else blanked(done, blanks.take(len(part[0])))
 
 
 def blanked(copies: Sequence[pd.DataFrame], blank: pd.DataFrame) -> list[pd.DataFrame]:
     """Return copies without the cells that are blank."""
-    return [pd.DataFrame({name: copy[name].mask(blank[name].to_numpy(dtype=bool)) for name in copy}) for copy in copies]
+    return [
+        pd.DataFrame({name: copy[name].mask(blank[name].to_numpy(dtype=bool)) for name in copy})
+        for copy in copies
+    ]
 
 
-def filled_categories(frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]) -> CategoricalTable:
+def filled_categories(
+    frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequence[Any]]
+) -> CategoricalTable:
     """Return categories with each column's commonest value where it is blank, in memory; what that is matters to nobody.
 
     Parameters
@@ -239,7 +293,10 @@ def filled_categories(frames: Iterable[pd.DataFrame], domains: Mapping[str, Sequ
         raise AuditorError(f"column {quoted(empty[0])} has no values at all")
     for name in frame:
         check_plain(str(name), frame[name])
-    found = [of_column(frame[name].fillna(frame[name].mode()[0]), str(name), domains.get(str(name))) for name in frame]
+    found = [
+        of_column(frame[name].fillna(frame[name].mode()[0]), str(name), domains.get(str(name)))
+        for name in frame
+    ]
     return product([attribute for attribute, _ in found], [codes for _, codes in found])
 
 
@@ -264,7 +321,9 @@ def notes_of(columns: Mapping[str, Finish], asked: Treatment) -> Iterator[str]:
         yield "copies that are rounded or cut off are not those that Theorem 4 is exact for: audit the files (scheme: published)"
 
 
-def notes_of_blanks(missing: Blank, records: int, incomplete: int, cells: Mapping[str, int]) -> Iterator[str]:
+def notes_of_blanks(
+    missing: Blank, records: int, incomplete: int, cells: Mapping[str, int]
+) -> Iterator[str]:
     """Yield what was done about blank cells."""
     total = sum(cells.values())
     if not total:

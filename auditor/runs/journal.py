@@ -1,9 +1,10 @@
 """An append-only file of what is finished: one line an entry, each with its own checksum, so that a torn line loses itself only.
 
-A line is ``checksum key JSON``: the key is a digest of everything the entry depends on, and the checksum is over what follows it. It
-guards against damage, not against forgery; entries are decoded strictly all the same. ``run`` lines hold digests of what a run was made
-of, by name, to tell what changed since. An entry may be a part of another that is not there yet: its key is the other's, a dot, and a
-name (``part_key``). The journal knows nothing of what it keeps.
+A line is ``checksum key JSON``: the key is a digest of everything the entry depends on, and the
+checksum is over what follows it. It guards against damage, not against forgery; entries are decoded
+strictly all the same. ``run`` lines hold digests of what a run was made of, by name, to tell what
+changed since. An entry may be a part of another that is not there yet: its key is the other's, a
+dot, and a name (``part_key``). The journal knows nothing of what it keeps.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ CHECKSUM = 32
 WRITTEN = (NAME, "results.json", "results.parquet", "report.html")
 LEFT_OVER_SECONDS = 3600.0
 SYNC_SECONDS = 1.0
-"""Entries reach the disk itself at most so much later: a killed program loses nothing, a power cut at most this."""
+"""Entries reach the disk itself at most so much later: a killed program loses nothing, a power cut
+at most this."""
 
 
 @contextmanager
@@ -44,9 +46,15 @@ def storing(path: Path) -> Iterator[None]:
     except OSError as error:
         problem = f"{path}: cannot be written ({error.strerror or type(error).__name__})"
         if isinstance(error, FileNotFoundError):
-            raise StorageError(f"{problem}: its folder was removed or renamed during the run; run again") from None
-        remedy = "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "mend this"
-        raise StorageError(f"{problem}; every finished task is kept there: {remedy}, and run again with --resume") from None
+            raise StorageError(
+                f"{problem}: its folder was removed or renamed during the run; run again"
+            ) from None
+        remedy = (
+            "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else "mend this"
+        )
+        raise StorageError(
+            f"{problem}; every finished task is kept there: {remedy}, and run again with --resume"
+        ) from None
 
 
 class Journal:
@@ -59,7 +67,8 @@ class Journal:
     parts : mapping of str to str
         What the run depends on, by the name a user knows it by → digest.
     resume : bool
-        Whether to use what is there. Otherwise it is replaced, but not before this run has finished something.
+        Whether to use what is there. Otherwise it is replaced, but not before this run has finished
+        something.
 
     Attributes
     ----------
@@ -95,12 +104,19 @@ class Journal:
             self._scan()
         except OSError as error:
             self.close()
-            raise StorageError(f"{self.path}: cannot be read ({error.strerror or type(error).__name__})") from None
+            raise StorageError(
+                f"{self.path}: cannot be read ({error.strerror or type(error).__name__})"
+            ) from None
 
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def __contains__(self, key: str) -> bool:
@@ -125,7 +141,8 @@ class Journal:
                 handle.seek(place[0])
                 line = handle.read(place[1])
             return json.loads(line[CHECKSUM + len(key) + 2 :])
-        except (OSError, ValueError, RecursionError):  # gone, torn or damaged: then the task is done again
+        # gone, torn or damaged: then the task is done again
+        except (OSError, ValueError, RecursionError):
             return None
 
     def parts_of(self, keys: Container[str]) -> int:
@@ -150,7 +167,10 @@ class Journal:
     def finish(self, keys: Iterable[str]) -> None:
         """Note that a run came to its end, and drop what its results do not use; a full disk does no harm here."""
         kept = [key for key in keys if key in self._found]
-        if self._file is None and (not self.path.is_file() or (self._stated and self.whole and self._lines == len(kept) + 2)):
+        if self._file is None and (
+            not self.path.is_file()
+            or (self._stated and self.whole and self._lines == len(kept) + 2)
+        ):
             return
         with shielded(), suppress(OSError):
             if self._file is not None and self._lines == len(kept) + 1:
@@ -158,7 +178,8 @@ class Journal:
             else:
                 self._rewrite(kept)
 
-    # -- reading -----------------------------------------------------------------------------------------------------------
+    # -- reading
+    # -----------------------------------------------------------------------------------------------------------
 
     def _scan(self) -> None:
         """Index the file by key; the last of two entries counts. Torn bytes at the end are where the next entry will go."""
@@ -185,15 +206,22 @@ class Journal:
     def _note_run(self, line: bytes) -> None:
         try:
             before = json.loads(line[CHECKSUM + len(RUN) + 2 :])["parts"]
-            self.changed = [name for name in {**self._parts, **before} if before.get(name) != self._parts.get(name)]
+            self.changed = [
+                name
+                for name in {**self._parts, **before}
+                if before.get(name) != self._parts.get(name)
+            ]
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             self.changed = list(self._parts)
         self.whole, self._stated = False, not self.changed
 
-    # -- writing -----------------------------------------------------------------------------------------------------------
+    # -- writing
+    # -----------------------------------------------------------------------------------------------------------
 
     def _run_line(self) -> bytes:
-        return _line(RUN, json.dumps({"journal": FORMAT, "parts": self._parts}, separators=(",", ":")))
+        return _line(
+            RUN, json.dumps({"journal": FORMAT, "parts": self._parts}, separators=(",", ":"))
+        )
 
     def _open(self) -> None:
         """Make ready to append; the journal of an earlier run is replaced now, or continued after its last whole line."""

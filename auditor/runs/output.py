@@ -36,7 +36,9 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
     """Return each scenario's folder, made and known to be writable."""
     for name in names:
         if names.count(name) > 1:
-            raise AuditorError(f"two scenarios are called {name!r}; their results would overwrite each other: run them apart")
+            raise AuditorError(
+                f"two scenarios are called {name!r}; their results would overwrite each other: run them apart"
+            )
     folders = [output / name for name in names]
     for folder in folders:
         with writing(folder):
@@ -47,7 +49,11 @@ def made_folders(output: Path, names: list[str]) -> list[Path]:
 
 def deposit(result: AuditResult, folder: Path) -> bool:
     """Write the results, unless they are of nothing and would replace better ones; return whether they were written."""
-    if result.partial is not None and not result.partial.finished and (folder / "results.json").exists():
+    if (
+        result.partial is not None
+        and not result.partial.finished
+        and (folder / "results.json").exists()
+    ):
         say(f"stopped before any task was finished: {_near(folder)} is left as it was")
         return False
     with storing(_near(folder)):
@@ -77,7 +83,13 @@ def _near(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False, output: Path = Path(), full: bool = True) -> None:
+def print_results(
+    results: Sequence[AuditResult],
+    form: str,
+    quiet: bool = False,
+    output: Path = Path(),
+    full: bool = True,
+) -> None:
     """Print a report of all results; a quiet table is the verdicts alone, and one that is not full what an owner reads first."""
     if quiet and form == "table":
         for result in results:
@@ -85,10 +97,18 @@ def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False
                 tell(clean(f"{result.name}: {record.status}: {record.expectation}: {record.why}"))
             if not result.expectations:
                 page = output / result.name / "report.html"
-                tell(clean(f"{result.name}: nothing was expected, so there is no verdict; written: {page}"))
+                tell(
+                    clean(
+                        f"{result.name}: nothing was expected, so there is no verdict; written: {page}"
+                    )
+                )
             broken = [record for record in result.measurements if record.status == "failed"]
             if broken:
-                tell(clean(f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}"))
+                tell(
+                    clean(
+                        f"{result.name}: failed: {len(broken)} cells, the first for this reason: {broken[0].reason}"
+                    )
+                )
         return
     put(rendered(form, results, **(screen() | {"full": full} if form == "table" else {})), nl=False)
 
@@ -96,7 +116,10 @@ def print_results(results: Sequence[AuditResult], form: str, quiet: bool = False
 def screen() -> dict[str, Any]:
     """Return what the terminal is like, as the table's parameters."""
     console = Console(file=stream())
-    return {"width": max(console.width, NARROWEST), "color": console.is_terminal and not os.environ.get("NO_COLOR")}
+    return {
+        "width": max(console.width, NARROWEST),
+        "color": console.is_terminal and not os.environ.get("NO_COLOR"),
+    }
 
 
 def rendered(form: str, results: Sequence[AuditResult], **parameters: Any) -> str:
@@ -143,7 +166,9 @@ def deliver(text: str, output: str | None, read: Sequence[str]) -> None:
         put(text, nl=False)
         return
     if Path(output).resolve() in [path.resolve() for name in read for path in _holding(Path(name))]:
-        raise AuditorError(f"{output}: holds the results themselves, and would be written over; choose another file with --output")
+        raise AuditorError(
+            f"{output}: holds the results themselves, and would be written over; choose another file with --output"
+        )
     check_place(output)
     with writing(Path(output)):
         write_atomically(Path(output), text.encode("utf-8", "backslashreplace"))

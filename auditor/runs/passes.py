@@ -1,6 +1,7 @@
 """A pass over the rows of a table that stays in its files, for one release or for many: cut into steps that any process may take.
 
-Steps carry places and jobs, which hold what attacks estimated and never rows, and yield counts and sums.
+Steps carry places and jobs, which hold what attacks estimated and never rows, and yield counts and
+sums.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from auditor.runs.task import Place, Task
 from auditor.runs.workers import Crew
 
 TASKS_PER_PASS = 256
-"""A table in its files is gone through in at most so many shares: five for each of fifty workers."""
+"""A table in its files is gone through in at most so many shares: five for each of fifty
+workers."""
 WAVE_BYTES = 2**28
-"""Results of a pass that may wait to be added up: tasks are handed out in waves that yield no more."""
+"""Results of a pass that may wait to be added up: tasks are handed out in waves that yield no
+more."""
 FEWEST_IN_WAVE = 8
 """Tasks in a wave, however much they yield."""
 
@@ -44,7 +47,8 @@ Found = Mapping[int, list[Any] | str]
 class PassTask:
     """Jobs to be done for stripes ``first`` to ``stop`` (exclusive) in the ``number``-th pass over releases of one table.
 
-    Where adversaries are given rows in clear its result holds these, so of it only what ``Job.storable`` returns may be written to disk.
+    Where adversaries are given rows in clear its result holds these, so of it only what
+    ``Job.storable`` returns may be written to disk.
     """
 
     place: Place
@@ -95,7 +99,9 @@ def go_through(task: PassTask) -> Found:
     workspace = Workspace()
 
     def parts(scheme: int, job: Job[Any]) -> Iterator[list[Any]]:
-        request = replace(task.place.request(scheme, task.table, task.replicate), workspace=workspace)
+        request = replace(
+            task.place.request(scheme, task.table, task.replicate), workspace=workspace
+        )
         block = engine_of(request.use).open(request).block
         yield from walk(job, block, task.table.rows, task.width, task.first, task.stop)
 
@@ -129,14 +135,28 @@ class Checkpoint:
         """Return the parts that were kept of a step, by scheme; nothing of a scheme where there is none, or none that makes sense."""
         if self.begun is None:
             return {}
-        parts = {scheme: job.restored(self.begun.read(self.places[scheme], step.name)) for scheme, job in step.jobs.items()}
-        return {scheme: each for scheme, each in parts.items() if len(each) == (1 if step.jobs[scheme].exact else step.stop - step.first)}
+        parts = {
+            scheme: job.restored(self.begun.read(self.places[scheme], step.name))
+            for scheme, job in step.jobs.items()
+        }
+        return {
+            scheme: each
+            for scheme, each in parts.items()
+            if len(each) == (1 if step.jobs[scheme].exact else step.stop - step.first)
+        }
 
     def keep(self, step: PassTask, found: Found) -> None:
         """Keep what may be kept of what a step found."""
         if self.begun is not None:
-            kept = {scheme: step.jobs[scheme].storable(parts) for scheme, parts in found.items() if not isinstance(parts, str)}
-            self.begun.keep(step.name, {self.places[scheme]: each for scheme, each in kept.items() if each is not None})
+            kept = {
+                scheme: step.jobs[scheme].storable(parts)
+                for scheme, parts in found.items()
+                if not isinstance(parts, str)
+            }
+            self.begun.keep(
+                step.name,
+                {self.places[scheme]: each for scheme, each in kept.items() if each is not None},
+            )
 
     def known(self, scheme: int, name: str, kind: Any) -> Any:
         """Return the aggregates that were kept under a name; None where there are none, or none that make sense."""
@@ -151,15 +171,25 @@ class Checkpoint:
             self.begun.keep(name, {self.places[scheme]: codec(kind)[0](found)})
 
 
-def passed(steps: Sequence[PassTask], crew: Crew, checkpoint: Checkpoint) -> Generator[Found, None, None]:
+def passed(
+    steps: Sequence[PassTask], crew: Crew, checkpoint: Checkpoint
+) -> Generator[Found, None, None]:
     """Yield what each step finds, in order; of a job whose parts are kept only the rest is done, if there is any."""
     known = [checkpoint.read(step) for step in steps]
-    left = [replace(step, jobs=_left(step.jobs, parts)) for step, parts in zip(steps, known, strict=True)]
+    left = [
+        replace(step, jobs=_left(step.jobs, parts))
+        for step, parts in zip(steps, known, strict=True)
+    ]
     with closing(_in_waves([step for step in left if step.jobs], crew)) as results:
         for step, parts in zip(left, known, strict=True):
             found = next(results) if step.jobs else {}
-            checkpoint.keep(step, {scheme: each for scheme, each in found.items() if scheme not in parts})
-            yield {**parts, **{scheme: _joined(parts.get(scheme), each) for scheme, each in found.items()}}
+            checkpoint.keep(
+                step, {scheme: each for scheme, each in found.items() if scheme not in parts}
+            )
+            yield {
+                **parts,
+                **{scheme: _joined(parts.get(scheme), each) for scheme, each in found.items()},
+            }
 
 
 def _left(jobs: Jobs, known: Mapping[int, Any]) -> Jobs:
@@ -180,7 +210,10 @@ def _in_waves(steps: Sequence[PassTask], crew: Crew) -> Generator[Found, None, N
         return
     rows = steps[0].table.rows
     stripe = math.ceil(rows / len(stripes(rows, steps[0].width)))  # records, about
-    most = max(sum(job.weight(stripe * (step.stop - step.first)) for job in step.jobs.values()) for step in steps)
+    most = max(
+        sum(job.weight(stripe * (step.stop - step.first)) for job in step.jobs.values())
+        for step in steps
+    )
     wave = max(FEWEST_IN_WAVE, WAVE_BYTES // max(1, most))
     for start in range(0, len(steps), wave):
         yield from crew.carry_out(go_through, steps[start : start + wave])
@@ -224,7 +257,9 @@ def shared_out(task: Task, crew: Crew, checkpoint: Checkpoint) -> Share:
     return share
 
 
-def _parts(found: list[Any] | str, job: Job[Any] | None = None, conclusion: Conclusion | None = None, /) -> Iterator[Any]:
+def _parts(
+    found: list[Any] | str, job: Job[Any] | None = None, conclusion: Conclusion | None = None, /
+) -> Iterator[Any]:
     if isinstance(found, str):
         raise AuditorError(found)  # a reason that may be reported
     yield from found

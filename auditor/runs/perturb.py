@@ -36,7 +36,15 @@ from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.scheme import Scheme, TableMoments, by_engine, table_moments
-from auditor.schemes.draw import HeldCopies, check_takes_batches, checked_seed, codes_key_of, drawn_blocks, key_of, whole_columns
+from auditor.schemes.draw import (
+    HeldCopies,
+    check_takes_batches,
+    checked_seed,
+    codes_key_of,
+    drawn_blocks,
+    key_of,
+    whole_columns,
+)
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.types import Array, Microdata
 
@@ -47,8 +55,9 @@ _one_at_a_time = threading.RLock()
 class Lineage:
     """Line of a release in memory, shared by all objects that `extend` and `append` have returned.
 
-    Two copies that are drawn from one pair of neighbours have independent noise beyond these neighbours, and average out. So each call
-    continues the newest state, on whichever object it is made.
+    Two copies that are drawn from one pair of neighbours have independent noise beyond these
+    neighbours, and average out. So each call continues the newest state, on whichever object it is
+    made.
     """
 
     newest: Release | None = None
@@ -92,9 +101,11 @@ class Release:
     levels: tuple[float, ...]
     scheme: Scheme
     state: Any = field(default=None, repr=False, compare=False)
-    """What an extension goes on from, kept in memory only: of categories what makes the copies, of secret matrices where they come from."""
+    """What an extension goes on from, kept in memory only: of categories what makes the copies, of
+    secret matrices where they come from."""
     first_batch: int | None = None
-    """How many records the first batch had, to which noise is scaled; None while there is no other."""
+    """How many records the first batch had, to which noise is scaled; None while there is no
+    other."""
     bounds: Bounds = field(default_factory=dict, repr=False)
     """By how much one record may change, by column, where that was stated."""
     line: Lineage = field(default_factory=Lineage, repr=False, compare=False)
@@ -104,58 +115,80 @@ class Release:
     def extend(self, levels: Any, seed: int | None = None) -> Release:
         """Return this release with new copies appended; earlier copies stay as they are.
 
-        New copies are drawn from all copies that are out, also from copies that an earlier call has added to this object or to its
-        folder: these are in the release that is returned. The same level again is the same copy, if the scheme ties its copies together.
-        Copies of a release in a folder are written to that folder.
+        New copies are drawn from all copies that are out, also from copies that an earlier call has
+        added to this object or to its folder: these are in the release that is returned. The same
+        level again is the same copy, if the scheme ties its copies together. Copies of a release in
+        a folder are written to that folder.
 
         Parameters
         ----------
         levels : list or range
-            Levels of the new copies, as for ``perturb``, in any order; by a guarantee only where bounds are stated.
+            Levels of the new copies, as for ``perturb``, in any order; by a guarantee only where
+            bounds are stated.
         seed : int, optional
-            For studies, as for ``perturb``; it need not be that of the first copies. A release in memory is then extended as it is, and
-            the next call does not know the new copies. Left out, their noise is drawn from a fresh secret key.
+            For studies, as for ``perturb``; it need not be that of the first copies. A release in
+            memory is then extended as it is, and the next call does not know the new copies. Left
+            out, their noise is drawn from a fresh secret key.
 
         Notes
         -----
-        This is how copies are added to a release. Another call of ``perturb`` draws anew, and copies of two calls average out.
+        This is how copies are added to a release. Another call of ``perturb`` draws anew, and
+        copies of two calls average out.
         """
         with self.line.latest(self, seed) as out:
             every = (*out.levels, *checked_levels(levels, seed, out.scheme, out.bounds))
             extended = by_engine(RELEASED, out.scheme)
-            made = extended(out.scheme, out.original, out.copies, every, seed, out.state, out.first_batch, out.bounds)
+            made = extended(
+                out.scheme,
+                out.original,
+                out.copies,
+                every,
+                seed,
+                out.state,
+                out.first_batch,
+                out.bounds,
+            )
             return self.line.record(out, made, seed)
 
     @with_plugin_errors
-    def append(self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse") -> Release:
+    def append(
+        self, X: Microdata, seed: int | None = None, repeats: Literal["refuse", "allow"] = "refuse"
+    ) -> Release:
         """Return this release with a batch of new records appended to every copy; no old record is drawn again.
 
-        It continues the newest state of the release, as `extend` does, and writes to the folder of a release in a folder.
+        It continues the newest state of the release, as `extend` does, and writes to the folder of
+        a release in a folder.
 
         Parameters
         ----------
         X : like the original
-            The new records, in the original's columns, one at least. An index that does not merely count records identifies them.
+            The new records, in the original's columns, one at least. An index that does not merely
+            count records identifies them.
         seed : int, optional
-            For studies, as for ``perturb``. Left out, the batch's noise is drawn from a fresh secret key.
+            For studies, as for ``perturb``. Left out, the batch's noise is drawn from a fresh
+            secret key.
         repeats : 'refuse' or 'allow'
-            What to do about records whose label in the index is that of one that is out: they would have noise of their own a second
-            time, and looks at levels a and b are together one at ``ab/(a + b)``.
+            What to do about records whose label in the index is that of one that is out: they would
+            have noise of their own a second time, and looks at levels a and b are together one at
+            ``ab/(a + b)``.
 
         Warns
         -----
         AuditorWarning
-            Records that equal others which are out, in every column; columns whose variance is far from the first batch's.
+            Records that equal others which are out, in every column; columns whose variance is far
+            from the first batch's.
 
         Raises
         ------
         AuditorError
-            The batch cannot be used, or has records that are out already, or the scheme is none that perturbs each record by itself.
+            The batch cannot be used, or has records that are out already, or the scheme is none
+            that perturbs each record by itself.
 
         Notes
         -----
-        Noise keeps the scale of the first batch: levels are multiples of *its* covariance. So copies of all batches together have the
-        law of copies made at once, and Theorem 4 holds over batches and levels. Categories keep the domain they have.
+        Noise keeps the scale of the first batch: levels are multiples of *its* covariance. So
+        copies of all batches together have the law of copies made at once, and Theorem 4 holds over
+        batches and levels. Categories keep the domain they have.
         """
         if repeats not in ("refuse", "allow"):
             raise AuditorError(f"repeats must be 'refuse' or 'allow'; got {repeats!r}")
@@ -164,9 +197,13 @@ class Release:
             X = arrivals.alike(out.original, X)
             arrivals.check_labels(out.original, X, repeats == "allow")
             new = by_engine(APPENDED, out.scheme)(out, X, seed)
-            copies = tuple(arrivals.stacked(copy, batch) for copy, batch in zip(out.copies, new, strict=True))
+            copies = tuple(
+                arrivals.stacked(copy, batch) for copy, batch in zip(out.copies, new, strict=True)
+            )
             first, every = out.first_batch or len(out.original), arrivals.stacked(out.original, X)
-            made = Release(every, copies, out.levels, out.scheme, first_batch=first, bounds=out.bounds)
+            made = Release(
+                every, copies, out.levels, out.scheme, first_batch=first, bounds=out.bounds
+            )
             return self.line.record(out, made, seed)
 
     def _repr_html_(self) -> str:
@@ -200,31 +237,41 @@ class Release:
 
 @with_plugin_errors
 def perturb(
-    X: Microdata, scheme: str, levels: Any = None, seed: int | None = None, *, bounds: Mapping[str, Sequence[float]] | None = None,
+    X: Microdata,
+    scheme: str,
+    levels: Any = None,
+    seed: int | None = None,
+    *,
+    bounds: Mapping[str, Sequence[float]] | None = None,
     **parameters: Any,
-) -> Release:  # fmt: skip
+) -> Release:
     """Make perturbed copies of a table.
 
     Parameters
     ----------
     X : ndarray of shape (n, N) or (n,), DataFrame or Series
-        Finite numbers, n ≥ 2, no constant column; for a uniform scheme categories, with domains as dtype ``category`` declares them or
-        else as observed. Of a DataFrame its ``category`` columns are perturbed together, if it has any, and the others pass through.
+        Finite numbers, n ≥ 2, no constant column; for a uniform scheme categories, with domains as
+        dtype ``category`` declares them or else as observed. Of a DataFrame its ``category``
+        columns are perturbed together, if it has any, and the others pass through.
     scheme : str
         A registered scheme; ``auditor list schemes`` names them.
     levels : list of float, or mapping; left out for schemes that have none, as ``"rotation"``
-        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a range
-        as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``. Or what each copy guarantees alone, ``{"epsilon": [1, 0.5]}`` or
-        ``{"gaussian-dp": [1, 0.5]}``, or its noise's size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
+        Noise multiples σ² ≥ 0 (uniform schemes: retention probabilities) in order of release, or a
+        range as a scenario has it: ``{"uniform": [0.25, 1.0], "count": 5}``. Or what each copy
+        guarantees alone, ``{"epsilon": [1, 0.5]}`` or ``{"gaussian-dp": [1, 0.5]}``, or its noise's
+        size in data units, ``{"scale": [3, 5]}``; these say ``noise`` themselves.
     seed : int, optional
-        **For studies only**: same table and same seed, same copies; so whoever knows or guesses both takes the noise off again, and
-        whoever holds the table but for one cell can try that cell's values. Left out, noise comes from a cipher under a key of the
-        operating system's entropy that is forgotten afterwards, and nobody can make the copies again.
+        **For studies only**: same table and same seed, same copies; so whoever knows or guesses
+        both takes the noise off again, and whoever holds the table but for one cell can try that
+        cell's values. Left out, noise comes from a cipher under a key of the operating system's
+        entropy that is forgotten afterwards, and nobody can make the copies again.
     bounds : mapping of column → (low, high), optional
-        By how much one record may change, in every column of numbers (``x1``, ``x2`` … of an array): for levels by a guarantee and for
-        ``noise="bounds"``. Knowledge from outside the table; records beyond are refused.
+        By how much one record may change, in every column of numbers (``x1``, ``x2`` … of an
+        array): for levels by a guarantee and for ``noise="bounds"``. Knowledge from outside the
+        table; records beyond are refused.
     **parameters
-        The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``, ``noise={"variance": 25.0}``.
+        The scheme's own, as in YAML with underscores: ``algorithm="on-demand"``,
+        ``noise={"variance": 25.0}``.
 
     Returns
     -------
@@ -237,9 +284,11 @@ def perturb(
 
     Notes
     -----
-    Numbers with added noise are whole multiples of a public power of two (``auditor.schemes.base.grid``), far below the noise; those of
-    schemes whose noise is whole, of the step that the original's column is recorded in, and integers stay integers. For more copies of the
-    same table later extend the release: two releases that know nothing of one another are fresh looks at ``X``, and average out.
+    Numbers with added noise are whole multiples of a public power of two
+    (``auditor.schemes.base.grid``), far below the noise; those of schemes whose noise is whole, of
+    the step that the original's column is recorded in, and integers stay integers. For more copies
+    of the same table later extend the release: two releases that know nothing of one another are
+    fresh looks at ``X``, and average out.
 
     Examples
     --------
@@ -255,7 +304,9 @@ def perturb(
         parameters.setdefault("noise", CURRENCIES[asked.currency])
     chosen: Scheme = make_plugin("scheme", scheme, parameters)
     stated = _checked_bounds(chosen, bounds)
-    return by_engine(RELEASED, chosen)(chosen, X, (), checked_levels(asked, seed, chosen, stated), seed, bounds=stated)
+    return by_engine(RELEASED, chosen)(
+        chosen, X, (), checked_levels(asked, seed, chosen, stated), seed, bounds=stated
+    )
 
 
 def _parsed(levels: Any) -> Levels:
@@ -271,32 +322,49 @@ def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None
     problems = Problems()
     found = read_bounds(("bounds",), plain(bounds), None, problems)
     if found and scheme.engine != "numeric":
-        problems.add(("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories")
+        problems.add(
+            ("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories"
+        )
     _refuse(problems)
     return found
 
 
 def _refuse(problems: Problems, of: str = "") -> None:
     if problems.found:
-        raise ScenarioError(Problem(".".join(map(str, path)), f"{message}{of}") for path, message, _ in problems.found)
+        raise ScenarioError(
+            Problem(".".join(map(str, path)), f"{message}{of}")
+            for path, message, _ in problems.found
+        )
 
 
-def checked_levels(levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})) -> tuple[float, ...]:
+def checked_levels(
+    levels: Any, seed: int | None, scheme: Scheme, bounds: Bounds = MappingProxyType({})
+) -> tuple[float, ...]:
     """Return levels as noise multiples or probabilities, drawn if a range was given, found if a guarantee or a scale was.
 
     Raises
     ------
     AuditorError
-        They are no levels, or none of this scheme; or a guarantee was stated without bounds, or of noise that is sized otherwise.
+        They are no levels, or none of this scheme; or a guarantee was stated without bounds, or of
+        noise that is sized otherwise.
     """
     asked = _parsed(levels)
     if asked.currency not in (None, "scale") and not bounds:
-        raise AuditorError(f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}")
+        raise AuditorError(
+            f"levels by {asked.currency} need bounds, by how much one record may change, as bounds={{'age': (0, 120)}}"
+        )
     if asked.currency is not None:
-        if isinstance(scheme, AdditiveScheme) and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]:
-            raise AuditorError(f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made")
+        if (
+            isinstance(scheme, AdditiveScheme)
+            and scheme.parameters.model_dump().get("noise") != CURRENCIES[asked.currency]
+        ):
+            raise AuditorError(
+                f"levels by {asked.currency} say how large the noise is: leave `noise` out when the first copies are made"
+            )
         data = DataUse("", bounds=dict(bounds))
-        asked = replace(asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated))
+        asked = replace(
+            asked, values=tuple(level_of(scheme, asked.currency, one, data) for one in asked.stated)
+        )
     resolved = asked.resolve(checked_seed(seed))
     scheme.check_levels(resolved)
     return resolved
@@ -312,7 +380,11 @@ def make_plugin(kind: str, name: str, parameters: Mapping[str, Any]) -> Any:
     """
     cls = registry.get(kind, name)
     problems = Problems()
-    model = problems.model((), {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()}, cls.Parameters)
+    model = problems.model(
+        (),
+        {key.replace("_", "-"): _spelt(value) for key, value in parameters.items()},
+        cls.Parameters,
+    )
     _refuse(problems, f" ({kind} {name!r})")
     assert isinstance(model, PluginParameters)
     return cls(model)
@@ -338,18 +410,32 @@ def prints_of(scheme: Scheme, X: Microdata) -> ColumnPrints:
 
 def _prints_of_categories(table: CategoricalTable) -> ColumnPrints:
     prints = ColumnPrints(table.names)
-    prints.add_labels(zip((attribute.labels for attribute in table.attributes), split(table, table.codes), strict=True))
+    prints.add_labels(
+        zip(
+            (attribute.labels for attribute in table.attributes),
+            split(table, table.codes),
+            strict=True,
+        )
+    )
     return prints
 
 
 def _released_numbers(
-    scheme: Scheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None, matrices: Seed | None = None,
-    first_batch: int | None = None, bounds: Bounds = MappingProxyType({}),
-) -> Release:  # fmt: skip
+    scheme: Scheme,
+    X: Microdata,
+    before: tuple[Microdata, ...],
+    levels: tuple[float, ...],
+    seed: int | None,
+    matrices: Seed | None = None,
+    first_batch: int | None = None,
+    bounds: Bounds = MappingProxyType({}),
+) -> Release:
     table = replace(as_table(X), first_batch=first_batch, bounds=bounds)
     check_bounds(table, bounds)
     if before and matrices is None and seed is None and scheme.has_matrices and scheme.needs_levels:
-        raise AuditorError(f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them")
+        raise AuditorError(
+            f"{scheme.name}: the matrices of copies made elsewhere are not known; extend the release that made them"
+        )
     key = key_of(scheme, table, levels, seed)
     if scheme.has_matrices:
         key = replace(key, matrices=key.seed if matrices is None else matrices)
@@ -357,7 +443,9 @@ def _released_numbers(
     held = HeldCopies(before, new, (table.rows, scheme.output_width(table.width)))
     prints = ColumnPrints(table.attributes)
     with one_thread():
-        for _ in drawn_blocks(scheme, table, levels, key, held, len(before), seen=prints.add_numbers):
+        for _ in drawn_blocks(
+            scheme, table, levels, key, held, len(before), seen=prints.add_numbers
+        ):
             pass
     if seed is None and not before:
         warn_and_register(prints)
@@ -368,19 +456,29 @@ def _released_numbers(
 
 def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
     """Return the copies of a batch of records, scaled to the first batch."""
-    batch, before, scale, scheme = as_table(X, varied=False), release._table, release._moments.scale, release.scheme
+    batch, before, scale, scheme = (
+        as_table(X, varied=False),
+        release._table,
+        release._moments.scale,
+        release.scheme,
+    )
     check_bounds(batch, release.bounds)
     for note in arrivals.notes([before], batch, np.diag(scale.covariance)):
         warnings.warn(AuditorWarning(note), stacklevel=4)
     key = key_of(scheme, batch, release.levels, seed, scale=scale, records_before=before.rows)
     if release.law is not None and release.law.serial is not None:
         last = slice(-release.law.serial.order, None)
-        out = (np.asarray(copy[last], dtype=np.float64).reshape(-1, batch.width) for copy in (release.original, *release.copies))
+        out = (
+            np.asarray(copy[last], dtype=np.float64).reshape(-1, batch.width)
+            for copy in (release.original, *release.copies)
+        )
         key = replace(key, past=tuple(out))
     copies = [scheme.blank(batch.rows, batch.width) for _ in release.levels]
     prints = ColumnPrints(batch.attributes)
     with one_thread():
-        for _ in drawn_blocks(scheme, batch, release.levels, key, copies, scale=scale, seen=prints.add_numbers):
+        for _ in drawn_blocks(
+            scheme, batch, release.levels, key, copies, scale=scale, seen=prints.add_numbers
+        ):
             pass
     if seed is None:
         warn_and_register(prints)
@@ -389,14 +487,24 @@ def _appended_numbers(release: Release, X: Microdata, seed: int | None) -> list[
 
 
 def _released_categories(
-    scheme: UniformScheme, X: Microdata, before: tuple[Microdata, ...], levels: tuple[float, ...], seed: int | None,
-    state: categories.State | None = None, first_batch: int | None = None, bounds: Bounds = MappingProxyType({}),
-) -> Release:  # fmt: skip
+    scheme: UniformScheme,
+    X: Microdata,
+    before: tuple[Microdata, ...],
+    levels: tuple[float, ...],
+    seed: int | None,
+    state: categories.State | None = None,
+    first_batch: int | None = None,
+    bounds: Bounds = MappingProxyType({}),
+) -> Release:
     table = as_categories(X) if state is None else state.table
     key = codes_key_of(scheme, table, seed)
     if state is None:
         old = levels[: len(before)]
-        state = categories.resume(scheme, table, X, before, old, key) if old else categories.start(scheme, table, levels, key)
+        state = (
+            categories.resume(scheme, table, X, before, old, key)
+            if old
+            else categories.start(scheme, table, levels, key)
+        )
     state = state.fork()  # the release that is extended stays as it is
     new = state.extend(X, levels[len(before) :], key)
     if seed is None and not before:
@@ -406,7 +514,10 @@ def _released_categories(
 
 def _appended_categories(release: Release, X: Microdata, seed: int | None) -> list[Microdata]:
     """Return the copies of a batch of records, whose values must be of the domain there is."""
-    scheme, domain = release.scheme, as_categories(release.original) if release.state is None else release.state.table
+    scheme, domain = (
+        release.scheme,
+        as_categories(release.original) if release.state is None else release.state.table,
+    )
     assert isinstance(scheme, UniformScheme)
     table, scheme = categories.of_domain(domain, X), scheme.over(domain)
     if seed is None:
@@ -415,7 +526,13 @@ def _appended_categories(release: Release, X: Microdata, seed: int | None) -> li
     return categories.start(scheme, table, release.levels, key).extend(X, release.levels, key)
 
 
-RELEASED: dict[str, Callable[..., Release]] = {"numeric": _released_numbers, "categorical": _released_categories}
+RELEASED: dict[str, Callable[..., Release]] = {
+    "numeric": _released_numbers,
+    "categorical": _released_categories,
+}
 """What makes copies of microdata in memory, by the engine that a scheme names."""
-APPENDED: dict[str, Callable[..., list[Microdata]]] = {"numeric": _appended_numbers, "categorical": _appended_categories}
+APPENDED: dict[str, Callable[..., list[Microdata]]] = {
+    "numeric": _appended_numbers,
+    "categorical": _appended_categories,
+}
 """What makes those of a batch of records, likewise."""

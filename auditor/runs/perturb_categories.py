@@ -21,7 +21,14 @@ from auditor.errors import AuditorError, AuditorWarning, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import BlockedCopies, BridgedCopies, Copies, UniformScheme, code_blocks, fork
+from auditor.schemes.replacement.base import (
+    BlockedCopies,
+    BridgedCopies,
+    Copies,
+    UniformScheme,
+    code_blocks,
+    fork,
+)
 from auditor.schemes.replacement.distribution import never_drawn
 from auditor.schemes.replacement.draws import code_type
 from auditor.types import Array, Coalition, Codes, Microdata
@@ -43,7 +50,9 @@ class State:
         return [like(X, self.table, self.copies.ask(level, key)) for level in levels]
 
 
-def start(scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key) -> State:
+def start(
+    scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key
+) -> State:
     """Return a release of which nothing is out yet and whose first copies are at these levels; warn of values that are never drawn."""
     scheme = scheme.over(table).started(levels)
     if note := never_drawn(scheme.replaced_by(table.size)):
@@ -52,7 +61,12 @@ def start(scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float
 
 
 def resume(
-    scheme: UniformScheme, table: CategoricalTable, X: Microdata, before: Sequence[Microdata], levels: Sequence[float], key: Key
+    scheme: UniformScheme,
+    table: CategoricalTable,
+    X: Microdata,
+    before: Sequence[Microdata],
+    levels: Sequence[float],
+    key: Key,
 ) -> State:
     """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
     scheme = scheme.over(table)
@@ -63,8 +77,12 @@ def resume(
         return state
     pi = scheme.replaced_by(table.size)
     out = [code_blocks(_codes_of(table, X, copy)) for copy in before]
-    parts = [BridgedCopies(part, table.size, replace(key, block=k), pi, levels, [copy[k] for copy in out])
-             for k, part in enumerate(code_blocks(table.codes))]  # fmt: skip
+    parts = [
+        BridgedCopies(
+            part, table.size, replace(key, block=k), pi, levels, [copy[k] for copy in out]
+        )
+        for k, part in enumerate(code_blocks(table.codes))
+    ]
     return State(table, BlockedCopies(parts, key))
 
 
@@ -84,7 +102,10 @@ def _codes_of(table: CategoricalTable, X: Microdata, copy: Microdata) -> Codes:
     if columns is None:
         values = np.asarray(copy)
         columns = [pd.Series(part) for part in (values[:, None] if values.ndim == 1 else values).T]
-    parts = [of_column(column, a.name, a.labels)[1] for a, column in zip(table.attributes, columns, strict=True)]
+    parts = [
+        of_column(column, a.name, a.labels)[1]
+        for a, column in zip(table.attributes, columns, strict=True)
+    ]
     return product(table.attributes, parts).codes.astype(code_type(table.size))
 
 
@@ -117,9 +138,15 @@ class CategoricalEstimate:
 
 
 def estimate(
-    attack: Any, scheme: Any, X: Microdata, copies: Sequence[Microdata], levels: Sequence[float], coalition: Coalition,
-    knowledge: Knowledge, seed: int,
-) -> CategoricalEstimate:  # fmt: skip
+    attack: Any,
+    scheme: Any,
+    X: Microdata,
+    copies: Sequence[Microdata],
+    levels: Sequence[float],
+    coalition: Coalition,
+    knowledge: Knowledge,
+    seed: int,
+) -> CategoricalEstimate:
     """Run a categorical attack on one coalition; see ``auditor.attack``."""
     if not isinstance(attack, CategoricalAttack):
         raise NotApplicable(f"{attack.name} does not attack categories")
@@ -133,9 +160,13 @@ def estimate(
     best = P.argmax(axis=1).astype(table.codes.dtype)
     truth = P[np.arange(table.rows), table.codes]
     return CategoricalEstimate(
-        values=like(X, table, best), posterior=P, domain=tuple(a.labels for a in table.attributes),
-        accuracy=float(np.mean(best == table.codes)), reconstruction_probability=float(truth.mean()), coalition=coalition,
-    )  # fmt: skip
+        values=like(X, table, best),
+        posterior=P,
+        domain=tuple(a.labels for a in table.attributes),
+        accuracy=float(np.mean(best == table.codes)),
+        reconstruction_probability=float(truth.mean()),
+        coalition=coalition,
+    )
 
 
 def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
@@ -143,10 +174,19 @@ def given_columns(P: Array, known: NDArray[np.intp], codes: Codes) -> Array:
     return np.where(known == known[codes][:, None], Told(known).posterior(P), 0.0)
 
 
-def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coalition, knowledge: Knowledge, seed: int) -> CategoricalView:
+def _view(
+    table: CategoricalTable,
+    law: Any,
+    held: list[Codes],
+    coalition: Coalition,
+    knowledge: Knowledge,
+    seed: int,
+) -> CategoricalView:
     def rows(what: str, count: int) -> NDArray[np.intp]:
         if count > table.rows:
-            raise AuditorError(f"knowledge {knowledge.label} needs that many rows; the table has {table.rows}")
+            raise AuditorError(
+                f"knowledge {knowledge.label} needs that many rows; the table has {table.rows}"
+            )
         return np.sort(stream(seed, what, 1).permutation(table.rows)[:count])
 
     given: Given = Prior(table.prior) if isinstance(knowledge, Perfect) else NOTHING
@@ -154,7 +194,11 @@ def _view(table: CategoricalTable, law: Any, held: list[Codes], coalition: Coali
         given = Prior(published_prior(knowledge, table.attributes, table.prior))
     if isinstance(knowledge, Estimated):
         chosen = rows("estimated", knowledge.rows)
-        given = SampleCounts(tuple(np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held))
+        given = SampleCounts(
+            tuple(
+                np.bincount(copy[chosen], minlength=table.size).astype(np.float64) for copy in held
+            )
+        )
     if isinstance(knowledge, KnownRecords):
         chosen = rows("known-records", knowledge.count)
         given = KnownPairs(table.codes[chosen], tuple(copy[chosen] for copy in held))

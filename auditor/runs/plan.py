@@ -49,7 +49,9 @@ class Line(NamedTuple):
 
 def memory_of(lines: Sequence[Line]) -> int:
     """Return the bytes that a process of a run takes, but for results: what was freed of one kind stays while the other is audited."""
-    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (len({line.engine for line in lines}) - 1)
+    return max(line.memory for line in lines) + 2 * KEPT_BYTES * (
+        len({line.engine for line in lines}) - 1
+    )
 
 
 def outline(scenario: Scenario) -> str:
@@ -70,14 +72,23 @@ def outline(scenario: Scenario) -> str:
         f"  about {values:,} values to draw, {took} on one core; {memory / 2**20:,.0f} MB of memory in each worker process",
     ]
     if memory > there:
-        head.append(f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions")
+        head.append(
+            f"  WARNING: that is more than the {there / 2**20:,.0f} MB that there are; audit fewer rows, copies or coalitions"
+        )
     elif memory > now:
-        head.append(f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time")
+        head.append(
+            f"  WARNING: that is more than the {now / 2**20:,.0f} MB free now; end other programs, or audit less at a time"
+        )
     for path, swept in scenario.sweep.items():
         listed = shortened(json.dumps(swept, ensure_ascii=False), LONGEST_SWEEP)
-        head.append(f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}")
+        head.append(
+            f"  swept: {path} over {len(swept)} {'value' if len(swept) == 1 else 'values'}: {listed}"
+        )
     schemes = list(dict.fromkeys(line.scheme for line in lines))
-    body = [_folded(name, [line for line in lines if line.scheme == name]) for name in schemes[:MOST_SCHEMES]]
+    body = [
+        _folded(name, [line for line in lines if line.scheme == name])
+        for name in schemes[:MOST_SCHEMES]
+    ]
     more = [f"  … and {len(schemes) - MOST_SCHEMES} more"] if len(schemes) > MOST_SCHEMES else []
     return "\n".join(head + body + more)
 
@@ -90,8 +101,9 @@ def seconds_of(lines: Sequence[Line]) -> float:
 def _folded(scheme: str, lines: Sequence[Line]) -> str:
     """Return the plan of one scheme over all sweep points in a line."""
     rows, width, copies, coalitions = (
-        _span([getattr(line, name) for line in lines]) for name in ("rows", "width", "copies", "coalitions")
-    )  # fmt: skip
+        _span([getattr(line, name) for line in lines])
+        for name in ("rows", "width", "copies", "coalitions")
+    )
     where = f" at {len(lines)} sweep points" if len(lines) > 1 else ""
     cells = f"{sum(line.cells for line in lines):,} cells{' in all' if where else ''}"
     return f"  {scheme}{where}: {rows} rows × {width}, {copies} copies, {coalitions} coalitions, {cells}"
@@ -113,13 +125,16 @@ def _releases(lines: Sequence[Line]) -> str:
     replicates = {line.replicates for line in lines}
     if len(replicates) == 1:
         return f"{len(lines)} releases × {replicates.pop()} replicates"
-    return f"{len(lines)} releases, {sum(line.replicates for line in lines):,} with their replicates"
+    return (
+        f"{len(lines)} releases, {sum(line.replicates for line in lines):,} with their replicates"
+    )
 
 
 def workers_worth(scenario: Scenario, tables: Tables) -> int:
     """Return how many processes a run should take where nobody said: one a processor, if it is long and half of the free memory will do.
 
-    Where they cannot be copies of this one, which start at once, it should be one; as of a plugin that breaks, which the run will record.
+    Where they cannot be copies of this one, which start at once, it should be one; as of a plugin
+    that breaks, which the run will record.
     """
     with contained():
         if seconds_of(lines := plan_lines(scenario, tables)) >= WORTH_SHARING and may_fork():
@@ -141,11 +156,21 @@ def line_of(here: Scenario, point: dict[str, Any], use: SchemeUse, table: Table)
     copies, replicates = release_copies(use, here), here.replicates_of(use)
     coalitions = len(expand_all(here.coalitions, copies, here.seed))
     cells = coalitions * len(here.knowledge) * len(here.attacks) * replicates
-    asked = replace(here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point)))
+    asked = replace(
+        here, judged=tuple(one for one in here.judged if one.asks_pooling(use.id, point))
+    )
     work = workload(asked, table, use, copies)
     return Line(
-        scheme=use.id, rows=table.rows, width=work.width, copies=copies,
-        replicates=replicates, coalitions=coalitions, cells=cells,
-        values=work.values * replicates, memory=work.memory, work=work.seconds * replicates + work.once,
-        results=work.results * replicates, engine=registry.get("scheme", use.name).engine,
-    )  # fmt: skip
+        scheme=use.id,
+        rows=table.rows,
+        width=work.width,
+        copies=copies,
+        replicates=replicates,
+        coalitions=coalitions,
+        cells=cells,
+        values=work.values * replicates,
+        memory=work.memory,
+        work=work.seconds * replicates + work.once,
+        results=work.results * replicates,
+        engine=registry.get("scheme", use.name).engine,
+    )

@@ -7,9 +7,10 @@
 | ``v_e`` | where the best linear attack would leave what the strongest left: ``u_j(v_e)`` | |
 | ``v_h`` | where it would leave half: ``u_j(v_h) = 1/2`` | |
 
-Levels times ``v_h/v_e`` leave half if the strongest attack goes on to know as much as a linear one would of ``v_e/v`` times the noise: an
-estimate, and exact for the best linear attack itself, of which ``v_e = v``. Under corner-wave noise of the data's shape ``v_h`` is 1. Of
-retention the same with exact Bayes in the place of the best linear attack, and ``1 − p`` in that of noise.
+Levels times ``v_h/v_e`` leave half if the strongest attack goes on to know as much as a linear one
+would of ``v_e/v`` times the noise: an estimate, and exact for the best linear attack itself, of
+which ``v_e = v``. Under corner-wave noise of the data's shape ``v_h`` is 1. Of retention the same
+with exact Bayes in the place of the best linear attack, and ``1 − p`` in that of noise.
 """
 
 from __future__ import annotations
@@ -35,20 +36,26 @@ from auditor.types import Array, Coalition
 
 HALF = 0.5
 NOTHING = 1e-6
-"""Shares below this are an exact reconstruction up to rounding: no factor of the levels would change it."""
+"""Shares below this are an exact reconstruction up to rounding: no factor of the levels would
+change it."""
 FURTHEST = 1e6
 """Noise multiples are looked for up to this, and down to one over it."""
 
 
 def remedy_of(
-    measurements: Measurements, scheme: Scheme, levels: Sequence[float], table: Table, moments: TableMoments
+    measurements: Measurements,
+    scheme: Scheme,
+    levels: Sequence[float],
+    table: Table,
+    moments: TableMoments,
 ) -> Remedy | None:
     """Return what would leave half of every attribute unknown, of one release; None where half is left, or nothing was measured.
 
     Parameters
     ----------
     measurements : Measurements
-        Of this release alone; of an adversary who was given attributes in clear the others are looked at.
+        Of this release alone; of an adversary who was given attributes in clear the others are
+        looked at.
     levels : sequence of float
         Of all copies.
     """
@@ -56,27 +63,43 @@ def remedy_of(
     if not exposed:
         return None
     if isinstance(scheme, UniformScheme):
-        # what who knows some columns is left with depends on what else was published of the others, and retention does not change that
+        # what who knows some columns is left with depends on what else was published of the others,
+        # and retention does not change that
         open_ = [cell for cell in exposed if not in_clear(cell[0].knowledge)]
         return _replaced(open_[0], scheme, levels, table) if open_ else None
 
     @cache  # decomposed once for all attributes beside which the same others are known
     def pencil(known: tuple[int, ...]) -> Pencil | None:
         K_X = moments.covariance
-        return Pencil.of(_beyond(K_X, known), scheme.law(levels, moments.scale).shape) if isinstance(scheme, AdditiveScheme) else None
+        return (
+            Pencil.of(_beyond(K_X, known), scheme.law(levels, moments.scale).shape)
+            if isinstance(scheme, AdditiveScheme)
+            else None
+        )
 
-    found = [_added(cell, scheme, levels, table.attributes, moments.covariance, pencil) for cell in exposed]
-    return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))  # what the worst attribute needs
+    found = [
+        _added(cell, scheme, levels, table.attributes, moments.covariance, pencil)
+        for cell in exposed
+    ]
+    # what the worst attribute needs
+    return max(found, key=lambda one: (not one.levels, one.levels or [1.0 - one.unknown]))
 
 
 def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     """Return of every attribute the cell that leaves least; of all together where none was measured by itself.
 
-    What was measured is ranked, on one draw of the noise for all attacks; of equals the one with a closed form goes first.
+    What was measured is ranked, on one draw of the noise for all attacks; of equals the one with a
+    closed form goes first.
     """
-    errors = measurements.taken(measurements.where(metric="normalized_error", status="ok") & ~measurements.where(attack=None))
+    errors = measurements.taken(
+        measurements.where(metric="normalized_error", status="ok")
+        & ~measurements.where(attack=None)
+    )
     knowledge, attribute = errors.columns["knowledge"], errors.columns["attribute"]
-    clear = np.array([[name in names for name in attribute.values] for names in map(in_clear, knowledge.values)], dtype=bool)
+    clear = np.array(
+        [[name in names for name in attribute.values] for names in map(in_clear, knowledge.values)],
+        dtype=bool,
+    )
     measured = ~np.isnan(errors.columns["value"]) & ~clear[knowledge.places, attribute.places]
     errors = errors.taken(measured)
     cell, name = errors.cells(), errors.columns["attribute"].places
@@ -84,8 +107,11 @@ def _strongest(measurements: Measurements) -> list[Sequence[Measurement]]:
     estimated = np.bincount(cell, np.isnan(errors.columns["theory"])) > 0
     of, found = name[np.unique(cell, return_index=True)[1]], {}
     for place in dict.fromkeys(name.tolist()):
-        least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))  # rounded to four digits, others are larger
-        first = np.lexsort((estimated[least], np.char.mod("%.4g", mean[least]).astype(np.float64)))[0]
+        # rounded to four digits, others are larger
+        least = np.flatnonzero((of == place) & (mean <= 1.002 * mean[of == place].min()))
+        first = np.lexsort((estimated[least], np.char.mod("%.4g", mean[least]).astype(np.float64)))[
+            0
+        ]
         found[attribute.values[place]] = errors.taken(cell == least[first])
     return [cell for name, cell in found.items() if name != "*" or len(found) == 1]
 
@@ -96,12 +122,22 @@ def _left(cell: Sequence[Measurement]) -> float:
 
 
 def _added(
-    cell: Sequence[Measurement], scheme: Scheme, levels: Sequence[float], attributes: Sequence[str], K_X: Array,
+    cell: Sequence[Measurement],
+    scheme: Scheme,
+    levels: Sequence[float],
+    attributes: Sequence[str],
+    K_X: Array,
     pencil: Callable[[tuple[int, ...]], Pencil | None],
-) -> Remedy:  # fmt: skip
+) -> Remedy:
     """Return what would change the exposure of one attribute to one attack by numbers with something added."""
     one, left = cell[0], _left(cell)
-    remedy = Remedy(attack=str(one.attack), attribute=one.attribute, unknown=left, lossless=1.0, estimated=mean_theory(cell) is None)
+    remedy = Remedy(
+        attack=str(one.attack),
+        attribute=one.attribute,
+        unknown=left,
+        lossless=1.0,
+        estimated=mean_theory(cell) is None,
+    )
     if not isinstance(scheme, AdditiveScheme) or one.attribute not in attributes or left < NOTHING:
         return remedy
     clear = in_clear(one.knowledge)
@@ -110,15 +146,25 @@ def _added(
     if decomposed is None:
         return remedy
     curve = _curve(decomposed, K_X, attributes.index(one.attribute))
-    if curve(np.asarray(FURTHEST)) <= HALF:  # what is known of the record without any copy: no noise takes that back
+    # what is known of the record without any copy: no noise takes that back
+    if curve(np.asarray(FURTHEST)) <= HALF:
         return remedy.model_copy(update={"lossless": None})
-    held, every = (_pooled_level(scheme, levels, copies) for copies in (one.coalition, tuple(range(1, len(levels) + 1))))
+    held, every = (
+        _pooled_level(scheme, levels, copies)
+        for copies in (one.coalition, tuple(range(1, len(levels) + 1)))
+    )
     worth, half = _where(curve, left), _where(curve, HALF)
     if worth is None or half is None or held <= 0.0:
         return remedy
-    lossless = bool(known) or every >= min(levels) * (1.0 - 1e-9)  # what data-shaped noise leaves beside known attributes is not told
+    # what data-shaped noise leaves beside known attributes is not told
+    lossless = bool(known) or every >= min(levels) * (1.0 - 1e-9)
     needed = [float(f"{level * half / worth:.3g}") for level in levels]
-    return remedy.model_copy(update={"levels": needed, "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}")})
+    return remedy.model_copy(
+        update={
+            "levels": needed,
+            "lossless": None if lossless else float(f"{max(1.0, held / worth):.3g}"),
+        }
+    )
 
 
 def _beyond(K_X: Array, known: Sequence[int]) -> Array:
@@ -131,7 +177,11 @@ def _beyond(K_X: Array, known: Sequence[int]) -> Array:
 
 def _pooled_level(scheme: AdditiveScheme, levels: Sequence[float], copies: Coalition) -> float:
     held = np.asarray(copies, dtype=np.intp) - 1
-    return float(best_unbiased_combination(np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)])[1])
+    return float(
+        best_unbiased_combination(np.asarray(scheme.level_covariance(levels))[np.ix_(held, held)])[
+            1
+        ]
+    )
 
 
 def _curve(pencil: Pencil, K_X: Array, j: int) -> Callable[[Array], Array]:
@@ -143,27 +193,38 @@ def _where(curve: Callable[[Array], Array], share: float) -> float | None:
     low, high = -np.log(FURTHEST), np.log(FURTHEST)
     if not curve(np.exp(low)) < share < curve(np.exp(high)):
         return None
-    while high - low > 1e-9:  # cut in 32 by hand: `scipy.optimize` takes as long to import as 10,000 looks at the curve
+    # cut in 32 by hand: `scipy.optimize` takes as long to import as 10,000 looks at the curve
+    while high - low > 1e-9:
         at = np.linspace(low, high, 33)
         low, high = at[np.searchsorted(curve(np.exp(at[1:-1])), share) + np.arange(2)]
     return float(np.exp((low + high) / 2.0))
 
 
-def _replaced(cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table) -> Remedy | None:
+def _replaced(
+    cell: Sequence[Measurement], scheme: UniformScheme, levels: Sequence[float], table: Table
+) -> Remedy | None:
     """Return what would change the exposure of categories that are kept with a probability."""
     if table.categorical is None or cell[0].attribute != "*":
         return None
     prior, left = table.categorical.prior, _left(cell)
-    pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None  # else uniform-multilevel is advised
+    # else uniform-multilevel is advised
+    pi = scheme.over(table.categorical).replaced_by(prior.size) if scheme.multilevel else None
     known = prior[prior > 0.0]
-    if known.size < 2 or known.size < prior.size:  # the closed form is of a domain all of whose values there are
+    # the closed form is of a domain all of whose values there are
+    if known.size < 2 or known.size < prior.size:
         return None
     half, worth = (
-        scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p, pi) - at, 0.0, 1.0) for at in (HALF, max(left, NOTHING))
+        scipy.optimize.brentq(lambda p, at=at: left_by_retention(prior, p, pi) - at, 0.0, 1.0)
+        for at in (HALF, max(left, NOTHING))
     )
     needed = [float(f"{level * half / worth:.3g}") for level in levels] if scheme.multilevel else []
     best = None if scheme.multilevel else float(f"{half:.3g}")
     return Remedy(
-        attack=str(cell[0].attack), attribute="*", unknown=left, levels=needed, lossless=best, kind="retention",
+        attack=str(cell[0].attack),
+        attribute="*",
+        unknown=left,
+        levels=needed,
+        lossless=best,
+        kind="retention",
         estimated=mean_theory(cell) is None,
-    )  # fmt: skip
+    )

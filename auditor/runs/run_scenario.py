@@ -32,8 +32,20 @@ from auditor.results import owner_key as owner
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.results.evidence import Evidence
 from auditor.results.measurements import Measurements
-from auditor.results.model import AuditResult, Partial, PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import FEWEST_REPLICATES, AttributeSummary, DataSummary, ExpectationRecord
+from auditor.results.model import (
+    AuditResult,
+    Partial,
+    PluginSummary,
+    Provenance,
+    Reference,
+    SchemeSummary,
+)
+from auditor.results.records import (
+    FEWEST_REPLICATES,
+    AttributeSummary,
+    DataSummary,
+    ExpectationRecord,
+)
 from auditor.results.remedies import Remedy
 from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
 from auditor.runs.remedies import remedy_of
@@ -55,7 +67,8 @@ DRAWN_ANEW = "every replicate draws its levels anew, so that figures are means o
 ALWAYS = "noise-follows-law"
 """The expectation that every audit has; in its results when it fails."""
 IMPLICIT_LEVEL = 1e-4
-"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is said to fail."""
+"""Its level over all schemes where nobody asked: of ten thousand audits of honest noise one is said
+to fail."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +84,13 @@ Listener = Callable[[Progress], None]
 
 
 def run_scenario(
-    scenario: Scenario, workers: int = 1, cluster: str | None = None, listener: Listener | None = None, command: str = "",
+    scenario: Scenario,
+    workers: int = 1,
+    cluster: str | None = None,
+    listener: Listener | None = None,
+    command: str = "",
     keep: Keep | None = None,
-) -> AuditResult:  # fmt: skip
+) -> AuditResult:
     """Run an audit.
 
     Parameters
@@ -93,7 +110,8 @@ def run_scenario(
     Returns
     -------
     AuditResult
-        ``partial`` when ``Interrupted`` was raised while tasks were carried out, or workers were lost.
+        ``partial`` when ``Interrupted`` was raised while tasks were carried out, or workers were
+        lost.
 
     Raises
     ------
@@ -102,22 +120,38 @@ def run_scenario(
     """
     started, clock = datetime.now(UTC), time.perf_counter()
     points = scenario.sweep_points()
-    summaries, digests = zip(*(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True)
+    summaries, digests = zip(
+        *(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True
+    )
     tasks = list(plan(scenario, points, shared=workers > 1 or cluster is not None))
     found: dict[int, list[ReleaseAudit]] = {}
     partial = None
     tables = list(zip(points, digests, strict=True))
-    checkpoint = None if keep is None else TaskCheckpoint(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
+    checkpoint = (
+        None
+        if keep is None
+        else TaskCheckpoint(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
+    )
     try:
-        with Crew(workers, cluster) as crew, closing(_finished(tasks, crew, checkpoint, listener)) as finished:
+        with (
+            Crew(workers, cluster) as crew,
+            closing(_finished(tasks, crew, checkpoint, listener)) as finished,
+        ):
             found.update(finished)
     except (Interrupted, WorkersLost) as reason:
         if len(found) < len(tasks):
-            partial = Partial(finished=len(found), tasks=len(tasks), why=str(reason), signal=getattr(reason, "signal", None))
+            partial = Partial(
+                finished=len(found),
+                tasks=len(tasks),
+                why=str(reason),
+                signal=getattr(reason, "signal", None),
+            )
     audits = [audit for number in sorted(found) for audit in found[number]]
     duration = time.perf_counter() - clock + (checkpoint.spent if checkpoint is not None else 0.0)
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
-    measurements = spread_over_replicates(Measurements.concatenated(audit.measurements for audit in audits))
+    measurements = spread_over_replicates(
+        Measurements.concatenated(audit.measurements for audit in audits)
+    )
     evidence = Evidence(measurements, [audit.evidence for audit in audits])
     left_out = untried(scenario)
     return AuditResult.model_construct(  # all of it was made here: nothing is checked again
@@ -131,7 +165,10 @@ def run_scenario(
         expectations=judge(scenario, evidence, missing),
         measurements=measurements,
         distributions=[spread for audit in audits for spread in audit.distributions],
-        attack_kinds={name: str(registry.get("attack", name).attack_kind) for name in [*(use.name for use in scenario.attacks), *left_out]},
+        attack_kinds={
+            name: str(registry.get("attack", name).attack_kind)
+            for name in [*(use.name for use in scenario.attacks), *left_out]
+        },
         untried=left_out,
         partial=partial,
     )
@@ -147,7 +184,10 @@ def _missing(task: Task) -> Missing:
 
 
 def _finished(
-    tasks: Sequence[Task], crew: Crew, checkpoint: TaskCheckpoint[list[ReleaseAudit]] | None, listener: Listener | None
+    tasks: Sequence[Task],
+    crew: Crew,
+    checkpoint: TaskCheckpoint[list[ReleaseAudit]] | None,
+    listener: Listener | None,
 ) -> Numbered[list[ReleaseAudit]]:
     """Yield place and result of every task as it is finished, or was by an earlier run."""
 
@@ -174,16 +214,24 @@ SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief
 def spread_over_replicates(measurements: Measurements) -> Measurements:
     """Return the measurements, with error bars from the replicates where there is no closed form.
 
-    Replicates are other draws, all of whose figures are shown. With five or more of them the spread between them is the honest error of a
-    single one, with Student's t for the interval.
+    Replicates are other draws, all of whose figures are shown. With five or more of them the spread
+    between them is the honest error of a single one, with Student's t for the interval.
     """
     bars, reasons = measurements.columns["error_bar"], measurements.columns["reason"]
-    rough = np.isin(bars.places, [place for place, bar in enumerate(bars.values) if bar in ESTIMATED])
-    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)[reasons.places]
+    rough = np.isin(
+        bars.places, [place for place, bar in enumerate(bars.values) if bar in ESTIMATED]
+    )
+    explained = np.array([reason is not None for reason in reasons.values], dtype=bool)[
+        reasons.places
+    ]
     other = measurements.where(status="ok") & _levels_drawn_anew(measurements)
     unknown = np.flatnonzero(rough | other | (measurements.where(status="ok") & explained))
-    cell, infinite = measurements.taken(unknown).cells(), ~np.isfinite(measurements.columns["value"][unknown])
-    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)  # an infinite guarantee is so in every draw
+    cell, infinite = (
+        measurements.taken(unknown).cells(),
+        ~np.isfinite(measurements.columns["value"][unknown]),
+    )
+    # an infinite guarantee is so in every draw
+    spread = (np.bincount(cell) >= FEWEST_REPLICATES) & (np.bincount(cell, infinite) == 0)
     changed = unknown[spread[cell]]
     if not changed.size:
         return measurements
@@ -194,12 +242,18 @@ def spread_over_replicates(measurements: Measurements) -> Measurements:
     squares = (value - (np.bincount(cell, value) / count)[cell]) ** 2
     error = np.sqrt(np.bincount(cell, squares) / (count - 1))
     reach = (np.array([wide[each] for each in count.tolist()]) * error)[cell]
-    low = np.where([metric in SIGNED for metric in some.column("metric")], value - reach, np.maximum(0.0, value - reach))
+    low = np.where(
+        [metric in SIGNED for metric in some.column("metric")],
+        value - reach,
+        np.maximum(0.0, value - reach),
+    )
     found = {"std_error": error[cell], "ci_low": low, "ci_high": value + reach}
     columns = {name: measurements.columns[name].copy() for name in found}
     for name, figures in found.items():
         columns[name][changed] = figures
-    return measurements.replaced(**columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None))
+    return measurements.replaced(
+        **columns, error_bar=bars.put(changed, "replicates"), reason=reasons.put(changed, None)
+    )
 
 
 def _levels_drawn_anew(measurements: Measurements) -> NDArray[np.bool_]:
@@ -210,22 +264,31 @@ def _levels_drawn_anew(measurements: Measurements) -> NDArray[np.bool_]:
     return np.asarray(np.bincount(found, minlength=1)[cell] > 1)
 
 
-def judge(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()) -> list[ExpectationRecord]:
+def judge(
+    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing] = ()
+) -> list[ExpectationRecord]:
     """Return the verdict on every expectation of the scenario; what tasks are missing leaves those that cover them undecided."""
     asked = [undecided(_judged(use, evidence), use.expectation, missing) for use in scenario.judged]
     lines = [scenario.places.problem(("expect", use.place), "").line for use in scenario.judged]
-    placed = [record.model_copy(update={"line": line}) for record, line in zip(asked, lines, strict=True)]
+    placed = [
+        record.model_copy(update={"line": line}) for record, line in zip(asked, lines, strict=True)
+    ]
     return [*placed, *_unasked(scenario, evidence, missing)]
 
 
-def _unasked(scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]) -> list[ExpectationRecord]:
+def _unasked(
+    scenario: Scenario, evidence: Evidence, missing: Sequence[Missing]
+) -> list[ExpectationRecord]:
     """Return the verdict on what every audit expects: that noise follows its law. Only of schemes whose noise does not."""
     expected = registry.get("expectation", ALWAYS)
     schemes = list(dict.fromkeys(release.scheme for release in evidence.releases))
     asked = [use.expectation.parameters for use in scenario.judged if use.name == ALWAYS]
     found = []
     for scheme in schemes:
-        if any(each.sweep is None and (each.scheme is None or scheme in listed(each.scheme)) for each in asked):
+        if any(
+            each.sweep is None and (each.scheme is None or scheme in listed(each.scheme))
+            for each in asked
+        ):
             continue
         expectation = expected(scheme=scheme, level=IMPLICIT_LEVEL / len(schemes))
         record = _judged(ExpectationUse(ALWAYS, expectation, {"scheme": scheme}), evidence)
@@ -241,7 +304,13 @@ def _judged(use: ExpectationUse, evidence: Evidence) -> ExpectationRecord:
         return use.expectation.record(use.name, use.where, evidence)
     why = f"could not be judged: {failure.reason}"
     return ExpectationRecord(
-        expectation=use.name, where=use.where, status="undecided", observed=None, bound=None, why=why, failed=True
+        expectation=use.name,
+        where=use.where,
+        status="undecided",
+        observed=None,
+        bound=None,
+        why=why,
+        failed=True,
     )
 
 
@@ -261,28 +330,56 @@ def _summary_of_data(scenario: Scenario, point: dict[str, Any]) -> tuple[DataSum
         licence=table.licence,
         fingerprint=owner.fingerprint(digest, public),
         disclosure="public" if public else "private",
-        sweep={path: value for path, value in point.items() if path.partition(".")[0] in ("data", "seed")},
+        sweep={
+            path: value
+            for path, value in point.items()
+            if path.partition(".")[0] in ("data", "seed")
+        },
     )
     return summary, digest
 
 
 def _summaries_of_attributes(table: Table, moments: TableMoments) -> list[AttributeSummary]:
-    sizes = {} if table.categorical is None else {attribute.name: attribute.size for attribute in table.categorical.attributes}
+    sizes = (
+        {}
+        if table.categorical is None
+        else {attribute.name: attribute.size for attribute in table.categorical.attributes}
+    )
     variances = np.diag(moments.covariance)
-    units = np.sqrt(np.diag(table.scan.covariance)).tolist() if table.standardized else [None] * table.width
+    units = (
+        np.sqrt(np.diag(table.scan.covariance)).tolist()
+        if table.standardized
+        else [None] * table.width
+    )
     numeric = [
-        AttributeSummary(name=name, mean=float(mean), variance=float(variance), values=sizes.pop(name, None), unit=unit)
-        for name, mean, variance, unit in zip(table.attributes, moments.mean, variances, units, strict=True)
+        AttributeSummary(
+            name=name,
+            mean=float(mean),
+            variance=float(variance),
+            values=sizes.pop(name, None),
+            unit=unit,
+        )
+        for name, mean, variance, unit in zip(
+            table.attributes, moments.mean, variances, units, strict=True
+        )
     ]
-    return [*numeric, *(AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items())]
+    return [
+        *numeric,
+        *(AttributeSummary(name=name, values=size, unit=None) for name, size in sizes.items()),
+    ]
 
 
 def _distinct(summaries: Sequence[DataSummary]) -> list[DataSummary]:
     return list({summary.model_dump_json(): summary for summary in summaries}.values())
 
 
-def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence) -> list[SchemeSummary]:
-    summaries, audited = [], {(str(release.sweep), release.scheme): release for release in evidence.releases}
+def _summaries_of_schemes(
+    scenario: Scenario, points: Sequence[dict[str, Any]], evidence: Evidence
+) -> list[SchemeSummary]:
+    summaries, audited = (
+        [],
+        {(str(release.sweep), release.scheme): release for release in evidence.releases},
+    )
     for point in points:
         here = at_point(scenario, point)
         for use in here.schemes:
@@ -292,11 +389,19 @@ def _summaries_of_schemes(scenario: Scenario, points: Sequence[dict[str, Any]], 
             with contained():  # where it fails every cell of the scheme says so
                 levels = list(release_levels(use, here))
             summary = SchemeSummary(
-                sweep=point, scheme=use.id, plugin=use.name, levels=levels, summary=cls.summary(), claims=cls.claims,
-                notes=[*(release.notes if release else ()), *([DRAWN_ANEW] if _draws_anew(use) else [])],
+                sweep=point,
+                scheme=use.id,
+                plugin=use.name,
+                levels=levels,
+                summary=cls.summary(),
+                claims=cls.claims,
+                notes=[
+                    *(release.notes if release else ()),
+                    *([DRAWN_ANEW] if _draws_anew(use) else []),
+                ],
                 understated=release is not None and release.understated,
                 remedy=_remedy(here, use, levels, point, evidence),
-            )  # fmt: skip
+            )
             summaries.append(summary)
     return summaries
 
@@ -305,7 +410,13 @@ def _draws_anew(use: SchemeUse) -> bool:
     return use.levels is not None and use.levels.each_replicate
 
 
-def _remedy(here: Scenario, use: SchemeUse, levels: Sequence[float], point: dict[str, Any], evidence: Evidence) -> Remedy | None:
+def _remedy(
+    here: Scenario,
+    use: SchemeUse,
+    levels: Sequence[float],
+    point: dict[str, Any],
+    evidence: Evidence,
+) -> Remedy | None:
     """Return what would leave half unknown of one release; nothing of tables with too few records to be told of."""
     every = Measurements.of(evidence.measurements)
     found = every.taken(every.where(scheme=use.id, sweep=point))
@@ -324,9 +435,15 @@ def _summaries_of_plugins(scenario: Scenario) -> list[PluginSummary]:
             cls = registry.get(kind, use.name)
             parameters = use.parameters.model_dump(mode="json", by_alias=True)
             summary = PluginSummary(
-                kind=kind, id=use.id, name=use.name, summary=cls.summary(), assumes=cls.assumes,
-                wins=getattr(cls, "wins", ""), reference=cls.reference, parameters=parameters,
-            )  # fmt: skip
+                kind=kind,
+                id=use.id,
+                name=use.name,
+                summary=cls.summary(),
+                assumes=cls.assumes,
+                wins=getattr(cls, "wins", ""),
+                reference=cls.reference,
+                parameters=parameters,
+            )
             summaries.append(summary)
     return summaries
 
@@ -340,14 +457,23 @@ def _references(scenario: Scenario) -> list[Reference]:
 
 
 def _provenance(
-    scenario: Scenario, summaries: Sequence[DataSummary], started: datetime, duration: float, command: str
+    scenario: Scenario,
+    summaries: Sequence[DataSummary],
+    started: datetime,
+    duration: float,
+    command: str,
 ) -> Provenance:
     packages = ("auditor", "numpy", "scipy", "pandas", "scikit-learn")
     return Provenance(
-        versions={"python": platform.python_version(), **{package: version(package) for package in packages}},
+        versions={
+            "python": platform.python_version(),
+            **{package: version(package) for package in packages},
+        },
         seed=scenario.seed,
         fingerprint=summaries[0].fingerprint,
-        fingerprint_key="" if all(summary.disclosure == "public" for summary in summaries) else owner.key_name(),
+        fingerprint_key=""
+        if all(summary.disclosure == "public" for summary in summaries)
+        else owner.key_name(),
         platform=f"{platform.system()} {platform.machine()}",
         start=started.isoformat(timespec="seconds"),
         duration=round(duration, 3),
@@ -362,4 +488,10 @@ def _file_of(scenario: Scenario) -> str:
     path = Path(document.file if document is not None and document.file else "")
     with suppress(OSError, ValueError):  # the current folder is gone, or the file is not below it
         path = path.relative_to(Path.cwd()) if path.is_absolute() else path
-    return path.name if path.is_absolute() or ".." in path.parts else path.as_posix() if path.name else ""
+    return (
+        path.name
+        if path.is_absolute() or ".." in path.parts
+        else path.as_posix()
+        if path.name
+        else ""
+    )

@@ -1,10 +1,12 @@
 """What a run is cut into: tasks that carry paths, places and aggregates, and yield aggregates, in any process or on any machine.
 
-Releases of a table in memory are a task each. A table that stays in its files is gone through in passes: steps of some stripes each read
-the rows, make copies of them and do the jobs that releases ask for. What an engine knows to be needed ahead is done in one pass for all
-releases together; then each attempt that goes through the rows by itself is a step, and then each release is a task again, beside which
-steps find out what trees gain of its copies. A release in memory is cut up so, too, where it would take more than a worker's share of the
-time. Where an engine hands out passes, as each depends on the one before it, the audit is carried out here, and their steps elsewhere. What
+Releases of a table in memory are a task each. A table that stays in its files is gone through in
+passes: steps of some stripes each read the rows, make copies of them and do the jobs that releases
+ask for. What an engine knows to be needed ahead is done in one pass for all releases together; then
+each attempt that goes through the rows by itself is a step, and then each release is a task again,
+beside which steps find out what trees gain of its copies. A release in memory is cut up so, too,
+where it would take more than a worker's share of the time. Where an engine hands out passes, as
+each depends on the one before it, the audit is carried out here, and their steps elsewhere. What
 stripes yield is added up in order, so that results are the same bytes for any cut.
 """
 
@@ -25,7 +27,15 @@ from auditor.process.containment import contained
 from auditor.process.environment import one_thread
 from auditor.process.memory import keep_freed_memory
 from auditor.runs.checkpoint import Unfinished
-from auditor.runs.passes import Checkpoint, PassTask, add_up, handed_out, passed, shared_out, steps_ahead
+from auditor.runs.passes import (
+    Checkpoint,
+    PassTask,
+    add_up,
+    handed_out,
+    passed,
+    shared_out,
+    steps_ahead,
+)
 from auditor.runs.plan import line_of
 from auditor.runs.tables import table_of
 from auditor.runs.task import AttemptTask, Place, Task
@@ -37,26 +47,50 @@ TASKS_PER_SCHEME = 16
 """Replicates are dealt out in at most so many shares: cheap ones should not each pay for a task."""
 
 
-def plan(scenario: Scenario, points: Sequence[dict[str, Any]], shared: bool = False) -> Iterator[Task]:
+def plan(
+    scenario: Scenario, points: Sequence[dict[str, Any]], shared: bool = False
+) -> Iterator[Task]:
     """Yield the release tasks of a scenario, in the order of its results; ``shared`` among several, each says how long it may take."""
     for point in points:
         here = at_point(scenario, point)
         table, _ = table_of(here)
-        place = Place(scenario.document, None if scenario.base is None else str(scenario.base), scenario.name, tuple(point.items()))
+        place = Place(
+            scenario.document,
+            None if scenario.base is None else str(scenario.base),
+            scenario.name,
+            tuple(point.items()),
+        )
         for scheme, released in enumerate(here.schemes):
             replicates = here.replicates_of(released)
-            numbers, share = range(1, replicates + 1), 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
+            numbers, share = (
+                range(1, replicates + 1),
+                1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME),
+            )
             pooling = any(use.asks_pooling(released.id, point) for use in scenario.judged)
             seconds = 0.0
             with contained():  # where it fails the audit will, and says why
-                seconds = line_of(here, point, released, table).work * share / replicates if shared else 0.0
+                seconds = (
+                    line_of(here, point, released, table).work * share / replicates
+                    if shared
+                    else 0.0
+                )
             for first in range(0, replicates, share):
-                yield Task(place, scheme, tuple(numbers[first : first + share]), pooling, table if table.streamed else None, seconds)
+                yield Task(
+                    place,
+                    scheme,
+                    tuple(numbers[first : first + share]),
+                    pooling,
+                    table if table.streamed else None,
+                    seconds,
+                )
 
 
 def carry_out_all(
-    tasks: Sequence[Task], crew: Crew, advance: Callable[[int, int, str], None], begun: Unfinished | None
-) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
+    tasks: Sequence[Task],
+    crew: Crew,
+    advance: Callable[[int, int, str], None],
+    begun: Unfinished | None,
+) -> Iterator[tuple[Task, list[ReleaseAudit]]]:
     """Yield every task with its result as it is finished; tables in memory first.
 
     Parameters
@@ -64,7 +98,8 @@ def carry_out_all(
     tasks : sequence of Task
     crew : Crew
     advance : callable
-        Told how many of how many steps are done, and of one that is under way: steps are begun in order, so the first not done is.
+        Told how many of how many steps are done, and of one that is under way: steps are begun in
+        order, so the first not done is.
     begun : Unfinished or None
         Where what a pass has found is kept until its tasks are finished, by their places.
     """
@@ -76,21 +111,35 @@ def carry_out_all(
         elif (engine := engine_of(task.place.scenario().schemes[task.scheme])).hands_out_passes:
             kept_here.append(task)
         else:
-            batches.setdefault((json.dumps(task.place.point), task.replicates, type(engine)), []).append(task)
-    held.sort(key=lambda task: -task.seconds)  # the longest first: begun last it would be waited for alone
-    work = [Batch([], attempts_on(_long(held, crew.workers)), held), *map(Batch.of, batches.values())]
+            batches.setdefault(
+                (json.dumps(task.place.point), task.replicates, type(engine)), []
+            ).append(task)
+    # the longest first: begun last it would be waited for alone
+    held.sort(key=lambda task: -task.seconds)
+    work = [
+        Batch([], attempts_on(_long(held, crew.workers)), held),
+        *map(Batch.of, batches.values()),
+    ]
     total, done = len(tasks) + sum(len(batch.steps) + len(batch.attempts) for batch in work), 0
     for batch in work:
-        ahead: dict[int, PassTask | AttemptTask | Task] = dict(enumerate((*batch.steps, *batch.attempts, *batch.tasks)))
+        ahead: dict[int, PassTask | AttemptTask | Task] = dict(
+            enumerate((*batch.steps, *batch.attempts, *batch.tasks))
+        )
         if ahead:
             advance(done, total, ahead[0].label)
 
         def finished(place: int, ahead: dict[int, PassTask | AttemptTask | Task] = ahead) -> None:
             nonlocal done
             done, last = done + 1, ahead.pop(place)
-            advance(done, total, next(iter(ahead.values()), last).label)  # the first that is not done; where all are, the last
+            # the first that is not done; where all are, the last
+            advance(done, total, next(iter(ahead.values()), last).label)
 
-        yield from _carried_out(batch, crew, Checkpoint(begun, {task.scheme: places[task.identity] for task in batch.tasks}), finished)
+        yield from _carried_out(
+            batch,
+            crew,
+            Checkpoint(begun, {task.scheme: places[task.identity] for task in batch.tasks}),
+            finished,
+        )
     for task in kept_here:
         share = shared_out(task, crew, Checkpoint(begun, {task.scheme: places[task.identity]}))
         yield task, carry_out(replace(task, share=share))
@@ -113,12 +162,16 @@ class Batch:
     def of(cls, tasks: list[Task]) -> Batch:
         """Return releases with the pass ahead of them, and attempts on those that it serves."""
         steps = steps_ahead(tasks)
-        return cls(steps, attempts_on([task for task in tasks if steps and task.scheme in steps[0].jobs]), tasks)
+        return cls(
+            steps,
+            attempts_on([task for task in tasks if steps and task.scheme in steps[0].jobs]),
+            tasks,
+        )
 
 
 def _carried_out(
     batch: Batch, crew: Crew, checkpoint: Checkpoint, finished: Callable[[int], None]
-) -> Iterator[tuple[Task, list[ReleaseAudit]]]:  # fmt: skip
+) -> Iterator[tuple[Task, list[ReleaseAudit]]]:
     """Yield every task of a batch with its result; what is done ahead and the tasks are numbered in one row, for whoever counts them."""
     wholes: dict[int, Any] = {}
     made: dict[int, dict[int, Attempt]] = {}
@@ -127,8 +180,13 @@ def _carried_out(
             add_up(wholes, step, found)
             finished(place)
     share = {scheme: handed_out(whole) for scheme, whole in wholes.items()}
-    tried = [replace(each, task=replace(each.task, share=share.get(each.task.scheme))) for each in batch.attempts]
-    attempts, gains = ([each for each in tried if (each.number < 0) == apart] for apart in (False, True))
+    tried = [
+        replace(each, task=replace(each.task, share=share.get(each.task.scheme)))
+        for each in batch.attempts
+    ]
+    attempts, gains = (
+        [each for each in tried if (each.number < 0) == apart] for apart in (False, True)
+    )
     done = len(batch.steps)
     with closing(attempted(attempts, [], crew, checkpoint)) as outcomes:
         for place, outcome in outcomes:
@@ -136,18 +194,33 @@ def _carried_out(
                 made.setdefault(attempts[place].task.scheme, {})[attempts[place].number] = outcome
             finished(done + place)
     done += len(attempts)
-    tasks = [replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {})) for task in batch.tasks]
-    for place, result in _with_gains(tasks, gains, crew, checkpoint, lambda place: finished(done + place)):
+    tasks = [
+        replace(task, share=share.get(task.scheme), attempts=made.get(task.scheme, {}))
+        for task in batch.tasks
+    ]
+    for place, result in _with_gains(
+        tasks, gains, crew, checkpoint, lambda place: finished(done + place)
+    ):
         yield batch.tasks[place], result
 
 
 def _with_gains(
-    tasks: Sequence[Task], gains: Sequence[AttemptTask], crew: Crew, checkpoint: Checkpoint, finished: Callable[[int], None]
-) -> Iterator[tuple[int, list[ReleaseAudit]]]:  # fmt: skip
+    tasks: Sequence[Task],
+    gains: Sequence[AttemptTask],
+    crew: Crew,
+    checkpoint: Checkpoint,
+    finished: Callable[[int], None],
+) -> Iterator[tuple[int, list[ReleaseAudit]]]:
     """Yield place and result of each task, with what trees gain of its copies, which steps beside them find out."""
-    apart = {task.scheme: {step.number: NOTHING for step in gains if step.task.scheme == task.scheme} for task in tasks}
+    apart = {
+        task.scheme: {step.number: NOTHING for step in gains if step.task.scheme == task.scheme}
+        for task in tasks
+    }
     ready = [replace(task, attempts={**task.attempts, **apart[task.scheme]}) for task in tasks]
-    left, gained = Counter(step.task.scheme for step in gains), defaultdict[int, list[Attempt | None]](list)
+    left, gained = (
+        Counter(step.task.scheme for step in gains),
+        defaultdict[int, list[Attempt | None]](list),
+    )
     audited = dict[int, list[ReleaseAudit]]()
     with closing(attempted(gains, ready, crew, checkpoint)) as outcomes:
         for number, found in outcomes:
@@ -161,7 +234,12 @@ def _with_gains(
             for place in [place for place in audited if not left[tasks[place].scheme]]:
                 audits, parts = audited.pop(place), gained[tasks[place].scheme]
                 failed = None in parts  # it will again, and the audit says why
-                yield place, carry_out(tasks[place]) if failed else [audit.with_gains(filter(None, parts)) for audit in audits]
+                yield (
+                    place,
+                    carry_out(tasks[place])
+                    if failed
+                    else [audit.with_gains(filter(None, parts)) for audit in audits],
+                )
 
 
 def _step(step: AttemptTask | Task) -> Any:
@@ -171,7 +249,8 @@ def _step(step: AttemptTask | Task) -> Any:
 def carry_out(task: Task) -> list[ReleaseAudit]:
     """Carry out one task; runs in a worker.
 
-    Linear algebra is held to one thread: its sums depend on the number of threads, and results must not.
+    Linear algebra is held to one thread: its sums depend on the number of threads, and results must
+    not.
     """
     keep_freed_memory()
     with one_thread():
@@ -179,7 +258,8 @@ def carry_out(task: Task) -> list[ReleaseAudit]:
         return [audit_release(task.request(table, replicate)) for replicate in task.replicates]
 
 
-# -- attempts ----------------------------------------------------------------------------------------------------------------
+# -- attempts
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
@@ -188,13 +268,17 @@ def attempts_on(batch: Sequence[Task]) -> list[AttemptTask]:
     for task in batch:
         with contained():  # where it fails the audit will, and says why
             request = task.audited_request(_table(task))
-            found += [AttemptTask(task, number) for number in engine_of(request.use).attempts(request)]
+            found += [
+                AttemptTask(task, number) for number in engine_of(request.use).attempts(request)
+            ]
     return sorted(found, key=lambda step: step.number < 0)
 
 
 def _long(held: Sequence[Task], workers: int) -> list[Task]:
     """Return the releases that take more than a worker's share of the time of all; none where schemes do not tell one from the others."""
-    if any(len(task.replicates) > 1 for task in held) or len({task.scheme for task in held}) < len(held):
+    if any(len(task.replicates) > 1 for task in held) or len({task.scheme for task in held}) < len(
+        held
+    ):
         return []
     return [task for task in held if task.seconds * workers > sum(each.seconds for each in held)]
 
@@ -212,7 +296,8 @@ def attempt(step: AttemptTask) -> Attempt | None:
 
 
 _opened: list[Any] = [None, None, {}]
-"""The last release of a table in memory that attempts were made on in this process: table, task, and what makes the others."""
+"""The last release of a table in memory that attempts were made on in this process: table, task,
+and what makes the others."""
 
 
 def _attempts(task: Task) -> Mapping[int, Callable[[], Attempt]]:
@@ -228,10 +313,13 @@ def _attempts(task: Task) -> Mapping[int, Callable[[], Attempt]]:
     return kept
 
 
-def attempted(steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, checkpoint: Checkpoint) -> Numbered[Any]:
+def attempted(
+    steps: Sequence[AttemptTask], beside: Sequence[Task], crew: Crew, checkpoint: Checkpoint
+) -> Numbered[Any]:
     """Yield place and outcome of each step, and after these in number of each task beside them, as they are done; those kept first.
 
-    Those without a fault are kept: what an attempt comes to are figures that the task's result will hold as they are.
+    Those without a fault are kept: what an attempt comes to are figures that the task's result will
+    hold as they are.
     """
     left = list[int]()
     for place, step in enumerate(steps):

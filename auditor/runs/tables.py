@@ -25,9 +25,12 @@ def table_of(scenario: Scenario) -> tuple[Table, TableMoments]:
     """Return the scenario's table and its exact moments; kept, as every task of a run reads the same few tables."""
     base = None if scenario.base is None else str(scenario.base)
     with one_thread():
-        spec = json.dumps(scenario.data.spec())  # order counts: columns make a product domain, leaves a hierarchy
+        # order counts: columns make a product domain, leaves a hierarchy
+        spec = json.dumps(scenario.data.spec())
         declared = json.dumps(scenario.data.hierarchies)
-        return _table(spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base))
+        return _table(
+            spec, declared, base, scenario.seed, _stamp(scenario.data.source, scenario.base)
+        )
 
 
 def outlined(scenario: Scenario) -> tuple[Table, TableMoments]:
@@ -45,8 +48,11 @@ def _stamp(source: str, base: Path | None) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=4)
-def _table(spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]) -> tuple[Table, TableMoments]:
-    from auditor.data.load import in_batches, load_table  # for start-up: whoever checks a scenario may not need the records
+def _table(
+    spec: str, declared: str, base: str | None, seed: int, stamp: tuple[tuple[str, int, int], ...]
+) -> tuple[Table, TableMoments]:
+    # for start-up: whoever checks a scenario may not need the records
+    from auditor.data.load import in_batches, load_table
 
     data = json.loads(spec)
     own = {key: value for key, value in data.items() if key not in DATA_FIELDS}

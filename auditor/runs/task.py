@@ -48,11 +48,13 @@ class Task:
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     table : Table or None
-        Where the rows are, for a table that stays in its files; others are loaded where the task is carried out.
+        Where the rows are, for a table that stays in its files; others are loaded where the task is
+        carried out.
     seconds : float
         How long it may take, for whoever deals tasks out; 0 where nobody asked.
     share : callable or None
-        Has the passes over such a table's rows done by others, or hands out what they found (``ReleaseRequest.share``).
+        Has the passes over such a table's rows done by others, or hands out what they found
+        (``ReleaseRequest.share``).
     attempts : mapping
         What others found of attempts on it already (``ReleaseRequest.attempts``).
     """
@@ -74,7 +76,9 @@ class Task:
 
     def request(self, table: Table, replicate: int) -> ReleaseRequest:
         """Return the request to audit one of its releases."""
-        return self.place.request(self.scheme, table, replicate, self.pooling, self.share, self.attempts)
+        return self.place.request(
+            self.scheme, table, replicate, self.pooling, self.share, self.attempts
+        )
 
     def audited_request(self, table: Table) -> ReleaseRequest:
         """Return the request for its first release, of the part of the table that copies are of."""

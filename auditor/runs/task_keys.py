@@ -1,7 +1,8 @@
 """What a task's result depends on, as digests: program, data, every file named, and the scenario at the task's sweep point.
 
-Two tasks with one key have one result. *Not checked*: the kind of processor (linear algebra may round otherwise on another), and what a
-third party's plugin reads beside its own package, its parameters and the files they name.
+Two tasks with one key have one result. *Not checked*: the kind of processor (linear algebra may
+round otherwise on another), and what a third party's plugin reads beside its own package, its
+parameters and the files they name.
 """
 
 from __future__ import annotations
@@ -58,14 +59,17 @@ class Identity:
         return [path.name for path, stamp in self.stamps.items() if _stamp(path) != stamp]
 
 
-def identify(scenario: Scenario, tasks: Sequence[Any], fingerprints: Sequence[tuple[dict[str, Any], str]]) -> Identity:
+def identify(
+    scenario: Scenario, tasks: Sequence[Any], fingerprints: Sequence[tuple[dict[str, Any], str]]
+) -> Identity:
     """Return the identity of a run.
 
     Parameters
     ----------
     scenario : Scenario
     tasks : sequence of dataclass instances
-        Each with ``place`` (of its sweep point) and ``scheme`` (its number in the scenario); their other fields are part of their keys.
+        Each with ``place`` (of its sweep point) and ``scheme`` (its number in the scenario); their
+        other fields are part of their keys.
     fingerprints : sequence of (sweep point, fingerprint of its table)
     """
     program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
@@ -81,16 +85,28 @@ def identify(scenario: Scenario, tasks: Sequence[Any], fingerprints: Sequence[tu
         named |= {path.name: content for path, content in files.items()}
         stamps |= {path: _stamp(path) for path in (*files, *_source(at))}
         found = {key: value for key, value in at.spec().items() if key not in WITHOUT_RESULT}
-        common = {"format": FORMAT, **program, "table": fingerprint, "files": list(files.values()), "scenario": found}
+        common = {
+            "format": FORMAT,
+            **program,
+            "table": fingerprint,
+            "files": list(files.values()),
+            "scenario": found,
+        }
         here[_text(point)] = (common, [use.spec() for use in at.schemes])
     parts["the table"] = _digest([fingerprint for _, fingerprint in fingerprints])
     parts |= {f"file {name}": content for name, content in named.items()}
-    return Identity(parts, [_task_key(task, *here[_text(dict(task.place.point))]) for task in tasks], stamps)
+    return Identity(
+        parts, [_task_key(task, *here[_text(dict(task.place.point))]) for task in tasks], stamps
+    )
 
 
 def _task_key(task: Any, common: Mapping[str, Any], schemes: Sequence[Any]) -> str:
-    own = {each.name: getattr(task, each.name) for each in fields(task) if each.name not in ELSEWHERE}
-    return _digest({**common, "point": dict(task.place.point), "scheme": schemes[task.scheme], "task": own})
+    own = {
+        each.name: getattr(task, each.name) for each in fields(task) if each.name not in ELSEWHERE
+    }
+    return _digest(
+        {**common, "point": dict(task.place.point), "scheme": schemes[task.scheme], "task": own}
+    )
 
 
 def _text(value: Any) -> str:
@@ -101,21 +117,32 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(_text(value).encode()).hexdigest()
 
 
-# -- the program -----------------------------------------------------------------------------------------------------------
+# -- the program
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _packages() -> dict[str, str]:
     found = {package: version(package) for package in PACKAGES}
-    return {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}", **found}
+    return {
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **found,
+    }
 
 
 def _program(scenario: Scenario) -> dict[str, str]:
     """Return version and source code of the core and of every package that a plugin used here comes from."""
-    uses = [*(("scheme", use.name) for use in scenario.schemes), *(("attack", use.name) for use in scenario.attacks)]
+    uses = [
+        *(("scheme", use.name) for use in scenario.schemes),
+        *(("attack", use.name) for use in scenario.attacks),
+    ]
     if registry.has("source", scenario.data.source):
         uses.append(("source", scenario.data.source))
     homes = {registry.get(kind, name).__module__.partition(".")[0] for kind, name in uses}
-    return {"version": version("auditor"), **{home: _source_code(home) for home in sorted({"auditor", *homes})}}
+    return {
+        "version": version("auditor"),
+        **{home: _source_code(home) for home in sorted({"auditor", *homes})},
+    }
 
 
 @lru_cache(maxsize=64)
@@ -123,7 +150,11 @@ def _source_code(package: str) -> str:
     """Return a digest of a package's Python files; one that has none is never the same twice."""
     module = sys.modules.get(package)
     roots = [Path(root) for root in getattr(module, "__path__", [])]
-    files = [(path.relative_to(root).as_posix(), path) for root in roots for path in sorted(root.rglob("*.py"))]
+    files = [
+        (path.relative_to(root).as_posix(), path)
+        for root in roots
+        for path in sorted(root.rglob("*.py"))
+    ]
     if not roots and getattr(module, "__file__", None):
         files = [(package, Path(str(getattr(module, "__file__", ""))))]
     if not files:
@@ -131,25 +162,35 @@ def _source_code(package: str) -> str:
     return _digest([(name, hashlib.sha256(path.read_bytes()).hexdigest()) for name, path in files])
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------
+# -- files
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def _files(scenario: Scenario) -> Iterator[tuple[Path, str]]:
     """Yield the files that the scenario names anywhere, with digests of their content.
 
-    The table has a fingerprint, so its file is left out, unless a model learns to predict a column that is not in the table.
+    The table has a fingerprint, so its file is left out, unless a model learns to predict a column
+    that is not in the table.
     """
-    spec = {key: value for key, value in scenario.spec().items() if key not in ("title", "cite", "expect")}
+    spec = {
+        key: value
+        for key, value in scenario.spec().items()
+        if key not in ("title", "cite", "expect")
+    }
     spec["data"] = {key: value for key, value in spec["data"].items() if key != "source"}
     predicts = scenario.utility is not None and scenario.utility.target is not None
     named = [_path(name, scenario.base) for name in dict.fromkeys(_names(spec))]
-    for path in dict.fromkeys([*(_source(scenario) if predicts else []), *(path for path in named if path is not None)]):
+    for path in dict.fromkeys(
+        [*(_source(scenario) if predicts else []), *(path for path in named if path is not None)]
+    ):
         yield path, _content(path, _stamp(path))
 
 
 def _source(scenario: Scenario) -> list[Path]:
     """Return the files that the table is in."""
-    for path in located(scenario.data.source, scenario.base) if is_file(scenario.data.source) else []:
+    for path in (
+        located(scenario.data.source, scenario.base) if is_file(scenario.data.source) else []
+    ):
         return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
     return []
 

@@ -1,7 +1,8 @@
 """Who carries tasks out: this process, several processes here, or a Dask cluster.
 
-A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places, results are aggregates. Processes here
-ignore Ctrl-C, which their parent answers, and end when it does. joblib and Dask are imported by runs that have such workers, for start-up.
+A worker that is killed loses nothing: its tasks are done again. Tasks carry paths and places,
+results are aggregates. Processes here ignore Ctrl-C, which their parent answers, and end when it
+does. joblib and Dask are imported by runs that have such workers, for start-up.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_DEATHS = 3
-"""Times in a row that workers may die before any task gets done: then it is the task that kills them, for want of memory mostly."""
+"""Times in a row that workers may die before any task gets done: then it is the task that kills
+them, for want of memory mostly."""
 
 
 WATCH_SECONDS = 1.0
@@ -108,8 +110,9 @@ def _in_processes(workers: int, work: Callable[[T], R], tasks: Sequence[T]) -> N
 def _pool(workers: int) -> Executor:
     """Return processes that will start with their first task.
 
-    In our own program they begin as copies of it: they import nothing, read no table again and share its memory. In somebody else's, whose
-    threads may hold locks that a copy would wait for in vain, and on other systems, they are started afresh.
+    In our own program they begin as copies of it: they import nothing, read no table again and
+    share its memory. In somebody else's, whose threads may hold locks that a copy would wait for in
+    vain, and on other systems, they are started afresh.
     """
     if may_fork():
         return ProcessPoolExecutor(workers, get_context("fork"), _begin_as_copy, (os.getpid(),))
@@ -151,7 +154,8 @@ def _kill(pool: Executor) -> None:
 def dismiss() -> None:
     """End the processes of somebody else's program that wait for more tasks.
 
-    Left to themselves they are asked to go when the program ends, and an answer is waited for; one that was killed meanwhile gives none.
+    Left to themselves they are asked to go when the program ends, and an answer is waited for; one
+    that was killed meanwhile gives none.
     """
     if "joblib" in sys.modules:
         from joblib.externals.loky import get_reusable_executor
@@ -167,10 +171,13 @@ def _without_signals() -> Iterator[None]:
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # before signals are blocked: until Python 3.12 or so, starting it unblocks what was blocked
+    # before signals are blocked: until Python 3.12 or so, starting it unblocks what was blocked
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
-        with warnings.catch_warnings():  # that copies of a program with threads may come to a standstill: ours hold no lock that they need
+        # that copies of a program with threads may come to a standstill: ours hold no lock that
+        # they need
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
@@ -185,14 +192,25 @@ def _begin_as_copy(leader: int) -> None:
     for name in ("stdout", "stderr"):
         with suppress(AttributeError, OSError, ValueError):  # closed, or no file
             stream = getattr(sys, name)
-            setattr(sys, name, open(stream.fileno(), "w", encoding=stream.encoding, errors=stream.errors, closefd=False))
+            setattr(
+                sys,
+                name,
+                open(
+                    stream.fileno(),
+                    "w",
+                    encoding=stream.encoding,
+                    errors=stream.errors,
+                    closefd=False,
+                ),
+            )
     _begin(leader)
 
 
 def _begin(leader: int) -> None:
     """Let this process end when the one that started it does, or has already: killed, it cannot say goodbye, and work goes on for nobody.
 
-    And let it ignore Ctrl-C, whatever it was started with: a worker may be replaced while the signal is not blocked.
+    And let it ignore Ctrl-C, whatever it was started with: a worker may be replaced while the
+    signal is not blocked.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     withhold_uncaught()
@@ -209,12 +227,17 @@ def _connected(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise AuditorError("--cluster needs the package `distributed`: pip install 'auditor[cluster]'") from None
+        raise AuditorError(
+            "--cluster needs the package `distributed`: pip install 'auditor[cluster]'"
+        ) from None
     try:
-        connect: Callable[..., Any] = Client  # typed or not, by whether the package is installed where types are checked
+        # typed or not, by whether the package is installed where types are checked
+        connect: Callable[..., Any] = Client
         return connect(address, timeout=f"{ANSWER_SECONDS}s")
     except (OSError, ValueError) as error:
-        raise AuditorError(f"no Dask scheduler answers at {address!r} ({type(error).__name__})") from None
+        raise AuditorError(
+            f"no Dask scheduler answers at {address!r} ({type(error).__name__})"
+        ) from None
 
 
 def _on_cluster(client: Any, work: Callable[[T], R], tasks: Sequence[T]) -> Numbered[R]:

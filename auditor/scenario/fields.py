@@ -7,9 +7,21 @@ from typing import Any
 from auditor.scenario.problems import Problems
 
 FIELDS = (
-    "schema", "title", "cite", "seed", "data", "schemes", "knowledge", "coalitions", "attacks",
-    "measures", "utility", "sweep", "replicates", "expect",
-)  # fmt: skip
+    "schema",
+    "title",
+    "cite",
+    "seed",
+    "data",
+    "schemes",
+    "knowledge",
+    "coalitions",
+    "attacks",
+    "measures",
+    "utility",
+    "sweep",
+    "replicates",
+    "expect",
+)
 
 
 def optional_list(fields: dict[str, Any], name: str, problems: Problems) -> list[Any]:

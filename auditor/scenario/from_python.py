@@ -22,7 +22,14 @@ def plain(value: Any, path: Path = ()) -> Any:
         A value has no YAML form: an object, a huge integer, or deep nesting.
     """
     if len(path) > DEEPEST:
-        raise ScenarioError([Problem(format_path(path[:3]), f"is nested too deeply: over {DEEPEST} lists and mappings in one another")])
+        raise ScenarioError(
+            [
+                Problem(
+                    format_path(path[:3]),
+                    f"is nested too deeply: over {DEEPEST} lists and mappings in one another",
+                )
+            ]
+        )
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
@@ -32,7 +39,11 @@ def plain(value: Any, path: Path = ()) -> Any:
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     if isinstance(value, int) and abs(value) >= 10**MOST_DIGITS:
-        raise ScenarioError([Problem(format_path(path), f"is an integer of more than {MOST_DIGITS} digits")])
+        raise ScenarioError(
+            [Problem(format_path(path), f"is an integer of more than {MOST_DIGITS} digits")]
+        )
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise ScenarioError([Problem(format_path(path), f"holds a {type(value).__name__}, which no scenario can")])
+    raise ScenarioError(
+        [Problem(format_path(path), f"holds a {type(value).__name__}, which no scenario can")]
+    )

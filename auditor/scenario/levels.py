@@ -84,11 +84,14 @@ class Levels:
         if self.currency is not None:
             raise AuditorError(f"levels by {self.currency} need the data's bounds")
         if self.order is not None:
-            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(seed, replicate)
+            every = replace(self, count=max(self.count, self.out_of), order=None, out_of=0).resolve(
+                seed, replicate
+            )
             return tuple(sorted(every, reverse=self.order == "descending")[: self.count])
         if self.kind == "linear":
             return tuple(float(level) for level in np.linspace(self.low, self.high, self.count))
-        again = (replicate,) if self.each_replicate and replicate > 1 else ()  # the first replicate keeps the common draws
+        # the first replicate keeps the common draws
+        again = (replicate,) if self.each_replicate and replicate > 1 else ()
         rng = stream(seed, "levels", self.kind, self.low, self.high, *again)
         if self.kind == "uniform":
             return tuple(float(level) for level in rng.uniform(self.low, self.high, self.count))
@@ -127,17 +130,23 @@ def _parse_stated(value: dict[Any, Any]) -> Levels:
         raise ValueError(f"must be a list alone, as {{epsilon: [1, 0.5]}}; got {_short(value)}")
     for number, one in enumerate(stated, start=1):
         if not _is_number(one) or not one > 0:
-            raise ValueError(f"must hold numbers above 0; {currency} of copy {number} is {_short(one)}")
+            raise ValueError(
+                f"must hold numbers above 0; {currency} of copy {number} is {_short(one)}"
+            )
     return Levels(currency=currency, stated=tuple(float(one) for one in stated))
 
 
 def _parse_range(value: dict[Any, Any]) -> Levels:
     kinds = [key for key in value if key in RANGES]
-    unknown = [key for key in value if key not in (*RANGES, "count", "order", "out-of", "each-replicate")]
+    unknown = [
+        key for key in value if key not in (*RANGES, "count", "order", "out-of", "each-replicate")
+    ]
     if len(kinds) != 1 or unknown:
         meant = did_you_mean(str(unknown[0]), (*RANGES, *CURRENCIES)) if unknown else ""
         found = ", ".join(map(str, value)) or "nothing"
-        raise ValueError(f"must have one of uniform, log-uniform or linear, and count; got {found}{meant}")
+        raise ValueError(
+            f"must have one of uniform, log-uniform or linear, and count; got {found}{meant}"
+        )
     kind, ends, count = kinds[0], value[kinds[0]], whole(value.get("count"))
     if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(map(_is_number, ends)):
         raise ValueError(f"needs two numbers, {kind}: [low, high]; got {_short(ends)}")
@@ -151,19 +160,30 @@ def _parse_range(value: dict[Any, Any]) -> Levels:
     order, out_of = value.get("order"), value.get("out-of", 0)
     if order is not None and order not in ORDERS:
         raise ValueError(f"needs order: ascending or descending; got {_short(order)}")
-    if isinstance(out_of, bool) or not isinstance(out_of, int) or (out_of and (order is None or not count <= out_of <= MOST_COPIES)):
-        raise ValueError(f"needs out-of, with an order, an integer from count to {MOST_COPIES:,}; got {_short(out_of)}")
+    if (
+        isinstance(out_of, bool)
+        or not isinstance(out_of, int)
+        or (out_of and (order is None or not count <= out_of <= MOST_COPIES))
+    ):
+        raise ValueError(
+            f"needs out-of, with an order, an integer from count to {MOST_COPIES:,}; got {_short(out_of)}"
+        )
     each = value.get("each-replicate", False)
     if not isinstance(each, bool) or (each and kind not in DRAWN):
         given = "evenly spaced levels, which are not drawn" if each is True else _short(each)
-        raise ValueError(f"needs each-replicate, true or false, with uniform or log-uniform levels; got {given}")
-    return Levels(kind=kind, low=low, high=high, count=count, order=order, out_of=out_of, each_replicate=each)
+        raise ValueError(
+            f"needs each-replicate, true or false, with uniform or log-uniform levels; got {given}"
+        )
+    return Levels(
+        kind=kind, low=low, high=high, count=count, order=order, out_of=out_of, each_replicate=each
+    )
 
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         return False
-    return bool(-LARGEST <= value <= LARGEST)  # false for NaN; integers beyond a double's range compare correctly
+    # false for NaN; integers beyond a double's range compare correctly
+    return bool(-LARGEST <= value <= LARGEST)
 
 
 def _short(value: Any) -> str:

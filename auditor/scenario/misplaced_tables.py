@@ -14,10 +14,48 @@ from auditor.errors import AuditorError, shortened
 from auditor.scenario.fields import FIELDS
 
 SUFFIXES = (
-    ".csv", ".tsv", ".tab", ".parquet", ".feather", ".arrow", ".orc", ".avro", ".xls", ".xlsx", ".xlsm", ".xlsb", ".ods", ".numbers",
-    ".dta", ".sav", ".sas7bdat", ".xpt", ".rds", ".rdata", ".npy", ".npz", ".h5", ".hdf5", ".mat", ".pkl", ".pickle", ".db", ".sqlite",
-    ".sqlite3", ".mdb", ".accdb", ".jsonl", ".ndjson", ".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".tar",
-)  # fmt: skip
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".parquet",
+    ".feather",
+    ".arrow",
+    ".orc",
+    ".avro",
+    ".xls",
+    ".xlsx",
+    ".xlsm",
+    ".xlsb",
+    ".ods",
+    ".numbers",
+    ".dta",
+    ".sav",
+    ".sas7bdat",
+    ".xpt",
+    ".rds",
+    ".rdata",
+    ".npy",
+    ".npz",
+    ".h5",
+    ".hdf5",
+    ".mat",
+    ".pkl",
+    ".pickle",
+    ".db",
+    ".sqlite",
+    ".sqlite3",
+    ".mdb",
+    ".accdb",
+    ".jsonl",
+    ".ndjson",
+    ".zip",
+    ".gz",
+    ".bz2",
+    ".xz",
+    ".zst",
+    ".7z",
+    ".tar",
+)
 LOOKED_AT = 2**20
 """Bytes of the file's start to read; scenarios are smaller."""
 
@@ -39,7 +77,9 @@ def check_no_table(path: Path) -> None:
     file = shortened(str(path), 100)
     if _is_readable(path):
         command = f"auditor new audit.yaml --data {shlex.quote(str(path) + '/' * path.is_dir())}"
-        raise AuditorError(f"{file}: is a table, not a scenario; `{command}` makes a scenario of it")
+        raise AuditorError(
+            f"{file}: is a table, not a scenario; `{command}` makes a scenario of it"
+        )
     remedy = "`auditor new audit.yaml` writes a scenario to start from, and its data: source names the table"
     if path.suffix.lower() in SUFFIXES and path.is_file():
         raise AuditorError(f"{file}: is a table, not a scenario; {remedy}")
@@ -52,14 +92,24 @@ def check_no_table(path: Path) -> None:
         raise AuditorError(f"{file}: is not text, so no scenario; {remedy}")
     text = start.decode("utf-8", "replace").removeprefix("\ufeff")
     content = re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE)
-    if content.strip() and not start.startswith((b"\xff\xfe", b"\xfe\xff")) and not (_FIELD.search(content) or _JSON_FIELD.search(content)):
-        raise AuditorError(f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; {remedy}")
+    if (
+        content.strip()
+        and not start.startswith((b"\xff\xfe", b"\xfe\xff"))
+        and not (_FIELD.search(content) or _JSON_FIELD.search(content))
+    ):
+        raise AuditorError(
+            f"{file}: is no scenario: none of its lines begins with a field of one, as `data:` or `schemes:`; {remedy}"
+        )
 
 
 def _is_readable(path: Path) -> bool:
     if path.is_dir():
         try:
-            return any(inside.suffix.lower() in file_kinds.SUFFIXES for inside in path.iterdir() if inside.is_file())
+            return any(
+                inside.suffix.lower() in file_kinds.SUFFIXES
+                for inside in path.iterdir()
+                if inside.is_file()
+            )
         except OSError:
             return False
     return path.suffix.lower() in file_kinds.SUFFIXES and path.is_file()

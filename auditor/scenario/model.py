@@ -31,7 +31,11 @@ class PluginUse:
 
     def spec(self) -> dict[str, Any]:
         """Return the use in scenario form, with defaults."""
-        return {"name": self.name, "id": self.id, **self.parameters.model_dump(mode="json", by_alias=True)}
+        return {
+            "name": self.name,
+            "id": self.id,
+            **self.parameters.model_dump(mode="json", by_alias=True),
+        }
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,9 @@ class AttackUse(PluginUse):
 
     def spec(self) -> dict[str, Any]:
         """Return the use in scenario form, with defaults."""
-        return super().spec() | ({"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {})
+        return super().spec() | (
+            {"coalitions": [entry.spec() for entry in self.coalitions]} if self.coalitions else {}
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,12 @@ class UtilityUse(NamedTuple):
         """Return the section in scenario form, with defaults."""
         if self.target is None:
             return {}
-        return {"target": self.target, "models": list(self.models), "folds": self.folds, "test": self.test}
+        return {
+            "target": self.target,
+            "models": list(self.models),
+            "folds": self.folds,
+            "test": self.test,
+        }
 
 
 class ExpectationUse(NamedTuple):
@@ -133,17 +144,30 @@ class ExpectationUse(NamedTuple):
     def asks_pooling(self, scheme: str, point: Mapping[str, Any]) -> bool:
         """Whether it needs a scheme's pooling gain at a sweep point (slow)."""
         wanted, sweep = self.where.get("scheme", scheme), self.where.get("sweep") or {}
-        covered = scheme in (wanted if isinstance(wanted, list) else [wanted]) and sweep.items() <= point.items()
+        covered = (
+            scheme in (wanted if isinstance(wanted, list) else [wanted])
+            and sweep.items() <= point.items()
+        )
         return self.expectation.needs_pooling and covered
 
     def spec(self) -> dict[str, Any]:
         """Return the expectation in scenario form, with defaults."""
         given = {key.replace("_", "-") for key in self.where}
-        defaults = self.expectation.parameters.model_dump(mode="json", by_alias=True, exclude_none=True)
-        spelt_by_metric = self.name not in (self.expectation.name, *getattr(self.expectation, "aliases", ()))
-        return {self.name: self.where | {
-            key: value for key, value in defaults.items() if key not in given and not (spelt_by_metric and key == "metric")
-        }}  # fmt: skip
+        defaults = self.expectation.parameters.model_dump(
+            mode="json", by_alias=True, exclude_none=True
+        )
+        spelt_by_metric = self.name not in (
+            self.expectation.name,
+            *getattr(self.expectation, "aliases", ()),
+        )
+        return {
+            self.name: self.where
+            | {
+                key: value
+                for key, value in defaults.items()
+                if key not in given and not (spelt_by_metric and key == "metric")
+            }
+        }
 
 
 @dataclass(frozen=True)
@@ -198,7 +222,9 @@ class Scenario:
 
         Without a sweep, the list has one empty point.
         """
-        return [dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())]
+        return [
+            dict(zip(self.sweep, values, strict=True)) for values in product(*self.sweep.values())
+        ]
 
     def replicates_of(self, use: SchemeUse) -> int:
         """Return a scheme's number of audits: 1 for copies from files.

@@ -34,7 +34,9 @@ class Problems:
             self.add(path, str(error))
             return None
 
-    def mapping(self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
+    def mapping(
+        self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()
+    ) -> dict[str, Any]:
         """Return a mapping's known keys; report unknown and missing keys.
 
         Other types are reported and give an empty mapping.

@@ -27,7 +27,9 @@ __all__ = ["Source", "at_point", "find_scenario", "read_scenario", "rebuild"]
 Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 
 
-def read_scenario(source: Source, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None) -> Scenario:
+def read_scenario(
+    source: Source, overrides: Iterable[tuple[str, Any]] = (), seed: int | None = None
+) -> Scenario:
     """Return the checked scenario.
 
     Parameters
@@ -59,10 +61,14 @@ def _open(source: Source) -> tuple[Any, str, FilePath | None, Places]:
     if isinstance(source, Mapping):
         return plain(source), "audit", None, Places()
     if not isinstance(source, (str, os.PathLike)):
-        raise AuditorError(f"a scenario is a path, a name, a mapping or a Scenario; got {type(source).__name__}")
+        raise AuditorError(
+            f"a scenario is a path, a name, a mapping or a Scenario; got {type(source).__name__}"
+        )
     path = find_scenario(source)
     if path.stem in (".", ".."):
-        raise AuditorError(f"{path}: results go to a folder named after the file, which must not be {path.stem!r}; rename the file")
+        raise AuditorError(
+            f"{path}: results go to a folder named after the file, which must not be {path.stem!r}; rename the file"
+        )
     check_no_table(path)
     document = load_file(path)
     return document.value, path.stem, path.parent, Places(document)
@@ -100,6 +106,11 @@ def find_scenario(name: str | os.PathLike[str]) -> FilePath:
     if there := located(str(name)):
         return there[0]
     shipped = {item.stem: item for item in shipped_scenarios()}
-    if path.parent in (FilePath(), FilePath("scenarios")) and path.name.removesuffix(".yaml") in shipped:
+    if (
+        path.parent in (FilePath(), FilePath("scenarios"))
+        and path.name.removesuffix(".yaml") in shipped
+    ):
         return shipped[path.name.removesuffix(".yaml")]
-    raise AuditorError(f"{shortened(clean(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}")
+    raise AuditorError(
+        f"{shortened(clean(path), 100)}: no such scenario file{did_you_mean(path.stem, shipped)}"
+    )

@@ -21,9 +21,21 @@ from auditor.scenario.read_hierarchies import parse_hierarchies
 from auditor.scenario.read_plugins import plugin_parameters
 
 DATA_FIELDS = (
-    "source", "columns", "order", "key", "rows", "missing", "standardize", "disclosure", "bin", "categorical", "dates", "hierarchies",
-    "bounds", "first-batch",
-)  # fmt: skip
+    "source",
+    "columns",
+    "order",
+    "key",
+    "rows",
+    "missing",
+    "standardize",
+    "disclosure",
+    "bin",
+    "categorical",
+    "dates",
+    "hierarchies",
+    "bounds",
+    "first-batch",
+)
 MISSING = ("refuse", "drop", "mean")
 DISCLOSURE = ("rounded", "public", "moments", "figures")
 """Of which ``moments`` and ``figures``, of earlier scenarios, are read as ``rounded``."""
@@ -41,28 +53,43 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     if isinstance(value, str):
         value = {"source": value}
     if not isinstance(value, dict):
-        problems.add(("data",), f"must be a source's name, a path or a mapping with `source`; got {shown(value)}")
+        problems.add(
+            ("data",),
+            f"must be a source's name, a path or a mapping with `source`; got {shown(value)}",
+        )
         return None
     source = value.get("source")
     if not isinstance(source, str):
-        problems.add(("data", "source"), "is required: a registered source, or a path to a file of data")
+        problems.add(
+            ("data", "source"), "is required: a registered source, or a path to a file of data"
+        )
         return None
     columns = _columns(value.get("columns"), problems)
     rows = whole(value.get("rows"))
     if rows is not None and not is_whole(rows, 2, MOST_ROWS):
-        problems.add(("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}")
+        problems.add(
+            ("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}"
+        )
     first_batch = whole(value.get("first-batch"))
     if first_batch is not None and not is_whole(first_batch, 2):
-        problems.add(("data", "first-batch"), f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}")
+        problems.add(
+            ("data", "first-batch"),
+            f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}",
+        )
     missing = _one_of("missing", MISSING, value, problems)
-    disclosure: Any = "public" if _one_of("disclosure", DISCLOSURE, value, problems) == "public" else "rounded"
+    disclosure: Any = (
+        "public" if _one_of("disclosure", DISCLOSURE, value, problems) == "public" else "rounded"
+    )
     standardize = value.get("standardize", False)
     if not isinstance(standardize, bool):
         problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
     own = {key: item for key, item in value.items() if key not in DATA_FIELDS}
     parameters = _source_parameters(source, own, problems, base)
     bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
-    categorical = problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {}) or {}
+    categorical = (
+        problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {})
+        or {}
+    )
     dates = problems.attempt(("data", "dates"), parse_dates, value.get("dates") or {}) or {}
     for name in dates:
         if name in categorical:
@@ -70,7 +97,11 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     hierarchies = parse_hierarchies(value.get("hierarchies"), problems)
     for name in hierarchies:
         if name in bins or name in categorical or name in dates or standardize is True:
-            problems.add(("data", "hierarchies", name), "cannot be binned, standardized or taken as categories or dates as well", key=True)
+            problems.add(
+                ("data", "hierarchies", name),
+                "cannot be binned, standardized or taken as categories or dates as well",
+                key=True,
+            )
     key = value.get("key")
     if key is not None and not isinstance(key, str):
         problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
@@ -78,19 +109,42 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
     audited = None if columns is None else (*columns, *dates, *hierarchies, *categorical)
     bounds = read_bounds(("data", "bounds"), value.get("bounds"), audited, problems)
     if bounds and standardize is True:
-        problems.add(("data", "bounds"), "are stated in the data's own units, which `standardize` takes away; leave one out", key=True)
-    order = _order(value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems)
+        problems.add(
+            ("data", "bounds"),
+            "are stated in the data's own units, which `standardize` takes away; leave one out",
+            key=True,
+        )
+    order = _order(
+        value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems
+    )
     return DataUse(
-        source=source, columns=columns, rows=rows, missing=missing, standardize=bool(standardize), disclosure=disclosure,
-        parameters=parameters, bins=bins, categorical=categorical, dates=dates, hierarchies=hierarchies, order=order, key=key,
-        bounds=bounds, first_batch=first_batch,
-    )  # fmt: skip
+        source=source,
+        columns=columns,
+        rows=rows,
+        missing=missing,
+        standardize=bool(standardize),
+        disclosure=disclosure,
+        parameters=parameters,
+        bins=bins,
+        categorical=categorical,
+        dates=dates,
+        hierarchies=hierarchies,
+        order=order,
+        key=key,
+        bounds=bounds,
+        first_batch=first_batch,
+    )
 
 
-def _one_of(name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems) -> str:
+def _one_of(
+    name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems
+) -> str:
     value = section.get(name, choices[0])
     if value not in choices:
-        problems.add(("data", name), f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}")
+        problems.add(
+            ("data", name),
+            f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}",
+        )
     return str(value)
 
 
@@ -106,7 +160,9 @@ def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
     return tuple(name for name in names if isinstance(name, str))
 
 
-def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, tuple[float, float]]:
+def read_bounds(
+    at: Path, value: Any, known: Sequence[str] | None, problems: Problems
+) -> dict[str, tuple[float, float]]:
     """Return bounds by column; ``known`` are the audited columns, if stated."""
     if value is None:
         return {}
@@ -116,11 +172,17 @@ def read_bounds(at: Path, value: Any, known: Sequence[str] | None, problems: Pro
     found = {}
     for name, ends in value.items():
         if known is not None and name not in known:
-            problems.add((*at, name), f"names a column that is not audited{did_you_mean(name, known)}", key=True)
+            problems.add(
+                (*at, name),
+                f"names a column that is not audited{did_you_mean(name, known)}",
+                key=True,
+            )
         elif not isinstance(ends, list) or len(ends) != 2 or not all(map(_is_finite, ends)):
             problems.add((*at, name), f"must be [low, high], two finite numbers; got {shown(ends)}")
         elif not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
-            problems.add((*at, name), f"needs low < high, at most {LARGEST_SPAN:g} apart; got {shown(ends)}")
+            problems.add(
+                (*at, name), f"needs low < high, at most {LARGEST_SPAN:g} apart; got {shown(ends)}"
+            )
         else:
             found[name] = (float(ends[0]), float(ends[1]))
     return found
@@ -134,18 +196,27 @@ def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | No
     if value is not None and not isinstance(value, str):
         problems.add(("data", "order"), f"must be a column's name; got {shown(value)}")
     elif value in audited:
-        problems.add(("data", "order"), f"names column {value!r}, which is audited: records are put in the order of a column that is not")
+        problems.add(
+            ("data", "order"),
+            f"names column {value!r}, which is audited: records are put in the order of a column that is not",
+        )
     else:
         return value
     return None
 
 
-def _source_parameters(source: str, own: dict[str, Any], problems: Problems, base: FilePath | None) -> dict[str, Any]:
+def _source_parameters(
+    source: str, own: dict[str, Any], problems: Problems, base: FilePath | None
+) -> dict[str, Any]:
     if registry.has("source", source):
-        model = plugin_parameters(("data",), own, registry.get("source", source).Parameters, DATA_FIELDS, problems)
+        model = plugin_parameters(
+            ("data",), own, registry.get("source", source).Parameters, DATA_FIELDS, problems
+        )
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
     for key in own:
-        problems.add(("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True)
+        problems.add(
+            ("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True
+        )
     try:
         there = located(source, base)
     except AuditorError as error:
@@ -154,8 +225,15 @@ def _source_parameters(source: str, own: dict[str, Any], problems: Problems, bas
     parts = any(path.is_dir() for path in there)
     given = shortened(repr(source), 120)
     if not source.lower().endswith(SUFFIXES) and not (parts and is_path(source)):
-        hint = f"; write {source + '/'!r} for the folder of that name" if parts else did_you_mean(source, registry.names("source"))
-        problems.add(("data", "source"), f"must be a registered source or a path to {SAID}; got {given}{hint}")
+        hint = (
+            f"; write {source + '/'!r} for the folder of that name"
+            if parts
+            else did_you_mean(source, registry.names("source"))
+        )
+        problems.add(
+            ("data", "source"),
+            f"must be a registered source or a path to {SAID}; got {given}{hint}",
+        )
     elif not there:
         problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}

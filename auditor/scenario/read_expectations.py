@@ -58,32 +58,56 @@ class Audited(NamedTuple):
         for field in ("scheme", "attack"):
             items = fields.get(f"{field}s")
             named = [id_of(item) for item in (items if isinstance(items, list) else [items])]
-            moving = any(path[0] == f"{field}s" and (len(path) <= 2 or path[-1] in ("id", "name")) for path in swept)
+            moving = any(
+                path[0] == f"{field}s" and (len(path) <= 2 or path[-1] in ("id", "name"))
+                for path in swept
+            )
             ids[field] = None if moving else [name for name in named if name is not None]
-        labels = None if any(path[0] == "knowledge" for path in swept) else [state.label for state in knowledge]
-        measured = {measure.name for measure in measures} | ({"utility"} if utility is not None else set())
+        labels = (
+            None
+            if any(path[0] == "knowledge" for path in swept)
+            else [state.label for state in knowledge]
+        )
+        measured = {measure.name for measure in measures} | (
+            {"utility"} if utility is not None else set()
+        )
         data = fields.get("data")
-        stated = (isinstance(data, dict) and data.get("bounds")) or any(path[:2] == ("data", "bounds") for path in swept)
+        stated = (isinstance(data, dict) and data.get("bounds")) or any(
+            path[:2] == ("data", "bounds") for path in swept
+        )
         return cls(ids, labels, measured | ({"bounds"} if stated else set()), sweep)
 
 
-def read_expectations(fields: dict[str, Any], problems: Problems, audited: Audited) -> tuple[ExpectationUse, ...]:
+def read_expectations(
+    fields: dict[str, Any], problems: Problems, audited: Audited
+) -> tuple[ExpectationUse, ...]:
     """Return the section ``expect`` without invalid entries; report errors."""
     items = optional_list(fields, "expect", problems)
-    uses = [_expectation(("expect", place), item, problems, audited) for place, item in enumerate(items)]
+    uses = [
+        _expectation(("expect", place), item, problems, audited) for place, item in enumerate(items)
+    ]
     return tuple(use for use in uses if use is not None)
 
 
-def _expectation(path: Path, item: Any, problems: Problems, audited: Audited) -> ExpectationUse | None:
+def _expectation(
+    path: Path, item: Any, problems: Problems, audited: Audited
+) -> ExpectationUse | None:
     name, where = split(item)
     if not isinstance(name, str):
-        problems.add(path, f"must be one expectation, as `no-collusion-gain: {{scheme: corner-wave}}`; got {shown(item)}")
+        problems.add(
+            path,
+            f"must be one expectation, as `no-collusion-gain: {{scheme: corner-wave}}`; got {shown(item)}",
+        )
         return None
     place = path if isinstance(item, str) or "name" in item else (*path, name)
     cls, fixed = _expectation_class(name)
     if cls is None:
         known = [*registry.spellings("expectation"), *metrics.METRICS]
-        problems.add(place, f"is not a known expectation or metric{_got(item)}{did_you_mean(name, known)}", key=True)
+        problems.add(
+            place,
+            f"is not a known expectation or metric{_got(item)}{did_you_mean(name, known)}",
+            key=True,
+        )
         return None
     where = {} if where is None else where
     if not isinstance(where, dict):
@@ -114,15 +138,23 @@ def _expectation_class(name: str) -> tuple[Any, dict[str, Any]]:
     return None, {}
 
 
-def _check_metrics(path: Path, where: dict[str, Any], expectation: Any, problems: Problems, audited: Audited) -> None:
+def _check_metrics(
+    path: Path, where: dict[str, Any], expectation: Any, problems: Problems, audited: Audited
+) -> None:
     named = getattr(expectation.parameters, "metric", None)
     if isinstance(where.get("metric"), str) and not metrics.is_metric(str(named)):
-        problems.add((*path, "metric"), f"is not a known metric: {named!r}{did_you_mean(named, metrics.METRICS)}")
+        problems.add(
+            (*path, "metric"),
+            f"is not a known metric: {named!r}{did_you_mean(named, metrics.METRICS)}",
+        )
         return
     for metric in {*expectation.needs_metrics, *([named] if isinstance(named, str) else [])}:
         measure = metrics.measured_by(metric)
         if measure is not None and measure not in audited.measures:
-            problems.add(path, f"needs {measure}, which {REMEDIES.get(measure, 'is not measured; add it under `measures:`')}")
+            problems.add(
+                path,
+                f"needs {measure}, which {REMEDIES.get(measure, 'is not measured; add it under `measures:`')}",
+            )
 
 
 def _check_filters(path: Path, where: dict[str, Any], problems: Problems, audited: Audited) -> None:
@@ -131,23 +163,34 @@ def _check_filters(path: Path, where: dict[str, Any], problems: Problems, audite
         for name in wanted if isinstance(wanted, list) else [wanted]:
             if name is not None and known and name not in known:
                 hint = did_you_mean(name, set(known))
-                problems.add((*path, field), f"names no {field} of this scenario: {shown(name)}{hint}")
+                problems.add(
+                    (*path, field), f"names no {field} of this scenario: {shown(name)}{hint}"
+                )
     swept = where.get("sweep")
     for key, value in swept.items() if isinstance(swept, dict) else ():
         if key not in audited.sweep:
-            problems.add((*path, "sweep", key), f"is not swept in this scenario{did_you_mean(key, audited.sweep)}", key=True)
+            problems.add(
+                (*path, "sweep", key),
+                f"is not swept in this scenario{did_you_mean(key, audited.sweep)}",
+                key=True,
+            )
         elif value not in audited.sweep[key]:
             problems.add((*path, "sweep", key), f"is not among the values swept: {shown(value)}")
 
 
-def _resolve_filters(path: Path, where: dict[str, Any], problems: Problems, audited: Audited) -> dict[str, Any]:
+def _resolve_filters(
+    path: Path, where: dict[str, Any], problems: Problems, audited: Audited
+) -> dict[str, Any]:
     """Return filters with knowledge as labels, and check the coalition."""
     resolved = dict(where)
     if where.get("coalition") is not None:
         problems.attempt((*path, "coalition"), parse_coalitions, where["coalition"])
     if where.get("knowledge") is not None:
         items = where["knowledge"] if isinstance(where["knowledge"], list) else [where["knowledge"]]
-        resolved["knowledge"] = [_knowledge_label((*path, "knowledge"), item, problems, audited.knowledge) for item in items]
+        resolved["knowledge"] = [
+            _knowledge_label((*path, "knowledge"), item, problems, audited.knowledge)
+            for item in items
+        ]
     return resolved
 
 
@@ -163,5 +206,7 @@ def _knowledge_label(path: Path, item: Any, problems: Problems, known: list[str]
                 problems.add((*path, *place), message)
             return ""
     if known and label not in known and label not in {other.partition("(")[0] for other in known}:
-        problems.add(path, f"names no knowledge of this scenario: {shown(label)}{did_you_mean(label, known)}")
+        problems.add(
+            path, f"names no knowledge of this scenario: {shown(label)}{did_you_mean(label, known)}"
+        )
     return label

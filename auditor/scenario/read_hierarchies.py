@@ -37,7 +37,10 @@ def _check_column(at: Path, declared: Any, problems: Problems) -> None:
         return
     depths = {len(chain) for chain in hierarchy_of(declared).nodes}
     if len(depths) > 1:
-        problems.add(at, f"must be as deep in every branch; some values lie under {min(depths)} nodes and some under {max(depths)}")
+        problems.add(
+            at,
+            f"must be as deep in every branch; some values lie under {min(depths)} nodes and some under {max(depths)}",
+        )
     elif len(seen) < 2:
         problems.add(at, "must list at least two values")
     elif len({isinstance(leaf, str) for leaf in seen}) > 1:
@@ -57,6 +60,8 @@ def _check_node(at: Path, part: Any, seen: dict[Any, Path], problems: Problems) 
         if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
             problems.add(here, f"must be text or a number; got {kind_of(leaf)}")
         elif leaf in seen:
-            problems.add(here, f"repeats a value of this hierarchy, first given at {format_path(seen[leaf])}")
+            problems.add(
+                here, f"repeats a value of this hierarchy, first given at {format_path(seen[leaf])}"
+            )
         else:
             seen[leaf] = here

@@ -20,17 +20,31 @@ def with_shared_key(
     A key of the data joins all copies from files. Otherwise only schemes that name a key are
     joined.
     """
-    joining = [use for use in schemes if not registry.get("scheme", use.name).makes_copies and "key" in type(use.parameters).model_fields]
+    joining = [
+        use
+        for use in schemes
+        if not registry.get("scheme", use.name).makes_copies
+        and "key" in type(use.parameters).model_fields
+    ]
     named = [data.key] if data is not None and data.key is not None else []
-    keys = list(filter(None, dict.fromkeys([*named, *(getattr(use.parameters, "key", None) for use in joining)])))
+    keys = list(
+        filter(
+            None,
+            dict.fromkeys([*named, *(getattr(use.parameters, "key", None) for use in joining)]),
+        )
+    )
     if data is None or not keys:
         return data, tuple(schemes)
     where = ("data", "key") if named else ("schemes",)
     audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies, *data.dates)
     if len(keys) > 1:
-        problems.add(where, f"must name one key column for the whole scenario; here are {listed(keys)}")
+        problems.add(
+            where, f"must name one key column for the whole scenario; here are {listed(keys)}"
+        )
     elif keys[0] in audited:
-        problems.add(where, f"name the key {listed(keys)}, which is audited: a key only identifies records")
+        problems.add(
+            where, f"name the key {listed(keys)}, which is audited: a key only identifies records"
+        )
     if named:
         joined = [use.parameters.model_copy(update={"key": keys[0]}) for use in joining]
         by_id = {use.id: parameters for use, parameters in zip(joining, joined, strict=True)}

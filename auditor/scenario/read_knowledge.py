@@ -34,14 +34,24 @@ from auditor.scenario.problems import Problems
 def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, ...]:
     """Return the section ``knowledge`` without invalid entries; report errors."""
     found: list[Knowledge | None] = []
-    for place, item in enumerate(problems.sequence(("knowledge",), fields.get("knowledge", ["perfect"]))):
+    for place, item in enumerate(
+        problems.sequence(("knowledge",), fields.get("knowledge", ["perfect"]))
+    ):
         try:
             found.append(parse_knowledge(item))
         except KnowledgeError as error:
             found.append(None)
             for path, message in error.problems:
-                problems.add(("knowledge", place, *path), message, key=message.startswith("is not a known field"))
-    problems.unique(("knowledge",), [None if knowledge is None else knowledge.label for knowledge in found], "knowledge")
+                problems.add(
+                    ("knowledge", place, *path),
+                    message,
+                    key=message.startswith("is not a known field"),
+                )
+    problems.unique(
+        ("knowledge",),
+        [None if knowledge is None else knowledge.label for knowledge in found],
+        "knowledge",
+    )
     return tuple(knowledge for knowledge in found if knowledge is not None)
 
 
@@ -50,7 +60,9 @@ class KnowledgeError(ValueError):
 
     def __init__(self, problems: Iterable[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(f"{format_path(path)} {message}".lstrip() for path, message in self.problems))
+        super().__init__(
+            "; ".join(f"{format_path(path)} {message}".lstrip() for path, message in self.problems)
+        )
 
 
 def parse_knowledge(value: Any) -> Knowledge:
@@ -86,7 +98,9 @@ def parse_knowledge(value: Any) -> Knowledge:
     if kind is KnownAttributes:
         return _parse_known_attributes(argument, path)
     if not is_whole(argument, 1):
-        raise KnowledgeError([(path, f"must be a number of records, at least 1; got {shown(argument)}")])
+        raise KnowledgeError(
+            [(path, f"must be a number of records, at least 1; got {shown(argument)}")]
+        )
     assert issubclass(kind, KnownRecords)
     return kind(argument)
 
@@ -99,7 +113,9 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     if "rows" not in argument and not wrong:
         wrong.append((path, "must be {rows: r}; rows is required"))
     if "rows" in argument and not is_whole(rows, 2):
-        wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
+        wrong.append(
+            ((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}")
+        )
     if structure not in ("scheme", "none"):
         wrong.append(((*path, "structure"), f"must be scheme or none; got {shown(structure)}"))
     if wrong:
@@ -107,7 +123,17 @@ def _parse_estimated(argument: Any, path: Path) -> Estimated:
     return Estimated(int(rows), structure)
 
 
-MODEL_FIELDS = ("target", "predictors", "rows", "known", "coefficients", "intercept", "residual-variance", "depth", "tree")
+MODEL_FIELDS = (
+    "target",
+    "predictors",
+    "rows",
+    "known",
+    "coefficients",
+    "intercept",
+    "residual-variance",
+    "depth",
+    "tree",
+)
 
 
 def parse_model(argument: Any, path: Path) -> PublishedModel:
@@ -119,9 +145,21 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
         Invalid knowledge, with the place and the expected form.
     """
     if not isinstance(argument, dict):
-        raise KnowledgeError([(path, f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}")])
+        raise KnowledgeError(
+            [
+                (
+                    path,
+                    f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}",
+                )
+            ]
+        )
     wrong = _unknown(argument, MODEL_FIELDS, path)
-    target, on, rows, known = argument.get("target"), argument.get("predictors"), whole(argument.get("rows")), argument.get("known", False)
+    target, on, rows, known = (
+        argument.get("target"),
+        argument.get("predictors"),
+        whole(argument.get("rows")),
+        argument.get("known", False),
+    )
     stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
     needed = ("target", "rows", *(() if stated or "tree" in argument else ("predictors",)))
     wrong += [((*path, key), "is required") for key in needed if key not in argument]
@@ -129,8 +167,11 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
     tree: Split | Leaf | None = None
     depth = whole(argument.get("depth"))
     if "tree" in argument:
-        wrong += [((*path, key), "cannot stand beside a tree that is stated; leave it out")
-                  for key in (*sorted(stated), "predictors", "depth") if key in argument]  # fmt: skip
+        wrong += [
+            ((*path, key), "cannot stand beside a tree that is stated; leave it out")
+            for key in (*sorted(stated), "predictors", "depth")
+            if key in argument
+        ]
         tree = _parse_regression_tree(argument["tree"], (*path, "tree"), wrong)
         on, stated = list(predictors_of(tree)), set()
         if target in on:
@@ -139,38 +180,70 @@ def parse_model(argument: Any, path: Path) -> PublishedModel:
         if known is True and isinstance(tree, Leaf):
             wrong.append(((*path, "known"), "has nothing to give: the tree has no predictors"))
     elif "depth" in argument and stated:
-        wrong.append(((*path, "depth"), "is of a tree, which has no coefficients; leave out the one or the other"))
+        wrong.append(
+            (
+                (*path, "depth"),
+                "is of a tree, which has no coefficients; leave out the one or the other",
+            )
+        )
     elif "depth" in argument and not is_whole(depth, 1, MOST_SPLITS):
-        wrong.append(((*path, "depth"), f"must be a number of splits, 1 to {MOST_SPLITS}; got {shown(depth)}"))
+        wrong.append(
+            (
+                (*path, "depth"),
+                f"must be a number of splits, 1 to {MOST_SPLITS}; got {shown(depth)}",
+            )
+        )
     if stated and "predictors" in argument:
-        wrong.append(((*path, "predictors"), "is said by the coefficients that are stated; leave it out"))
+        wrong.append(
+            ((*path, "predictors"), "is said by the coefficients that are stated; leave it out")
+        )
     elif stated:
         on, figures = _parse_figures(argument, path, wrong)
     on = [on] if isinstance(on, str) else on
     if "target" in argument and not isinstance(target, str):
         wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
-    if "predictors" in argument and not stated and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on)):
+    if (
+        "predictors" in argument
+        and not stated
+        and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on))
+    ):
         wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
     elif isinstance(on, list) and (len(set(on)) < len(on) or target in on):
         twice = "the target" if target in on else "a column twice"
-        wrong.append(((*path, "coefficients" if stated else "predictors"), f"names {twice}; got {shown(on)}"))
+        wrong.append(
+            ((*path, "coefficients" if stated else "predictors"), f"names {twice}; got {shown(on)}")
+        )
     if "rows" in argument and not is_whole(rows, 2):
-        wrong.append(((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}"))
+        wrong.append(
+            ((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}")
+        )
     if not isinstance(known, bool):
         wrong.append(((*path, "known"), f"must be true or false; got {shown(known)}"))
     if wrong:
         raise KnowledgeError(wrong)
     return PublishedModel(
-        int(rows), target=str(target), on=tuple(map(str, on or ())), known=known, regression=figures, depth=depth, tree=tree
+        int(rows),
+        target=str(target),
+        on=tuple(map(str, on or ())),
+        known=known,
+        regression=figures,
+        depth=depth,
+        tree=tree,
     )
 
 
-def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> tuple[list[str], Regression | None]:
+def _parse_figures(
+    argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]
+) -> tuple[list[str], Regression | None]:
     before, coefficients = len(wrong), argument.get("coefficients")
     if not isinstance(coefficients, dict) or not coefficients:
-        wrong.append(((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}"))
+        wrong.append(
+            ((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}")
+        )
         coefficients = {}
-    figures: dict[Path, Any] = {("coefficients", name): value for name, value in coefficients.items()}
+    figures: dict[Path, Any] = {
+        ("coefficients", name): value for name, value in coefficients.items()
+    }
     figures |= {(key,): argument.get(key) for key in ("intercept", "residual-variance")}
     for place, value in figures.items():
         if not _is_number(value):
@@ -178,7 +251,9 @@ def _parse_figures(argument: dict[str, Any], path: Path, wrong: list[tuple[Path,
         elif place == ("residual-variance",) and value < 0:
             wrong.append(((*path, *place), f"must be at least 0; got {shown(value)}"))
     *b, intercept, variance = figures.values()
-    return list(coefficients), None if len(wrong) > before else Regression(tuple(map(float, b)), float(intercept), float(variance))
+    return list(coefficients), None if len(wrong) > before else Regression(
+        tuple(map(float, b)), float(intercept), float(variance)
+    )
 
 
 MOST_SPLITS = 8
@@ -187,7 +262,11 @@ MOST_SPLITS = 8
 
 def predictors_of(node: Split | Leaf | None) -> dict[str, None]:
     """Return the attributes of a tree's splits, in order of first use."""
-    return {node.on: None} | predictors_of(node.below) | predictors_of(node.above) if isinstance(node, Split) else {}
+    return (
+        {node.on: None} | predictors_of(node.below) | predictors_of(node.above)
+        if isinstance(node, Split)
+        else {}
+    )
 
 
 def leaves_of(node: Split | Leaf) -> list[Leaf]:
@@ -195,7 +274,9 @@ def leaves_of(node: Split | Leaf) -> list[Leaf]:
     return leaves_of(node.below) + leaves_of(node.above) if isinstance(node, Split) else [node]
 
 
-def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
+def _parse_regression_tree(
+    tree: Any, path: Path, wrong: list[tuple[Path, str]]
+) -> Split | Leaf | None:
     before = len(wrong)
     found = _parse_node(tree, path, {}, wrong)
     if found is None or len(wrong) > before:
@@ -203,7 +284,12 @@ def _parse_regression_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]])
     shares = [leaf.share for leaf in leaves_of(found)]
     stated = [share for share in shares if share is not None]
     if stated and len(stated) < len(shares):
-        wrong.append((path, f"must state the share of every leaf or of none; {len(stated)} of {len(shares)} have one"))
+        wrong.append(
+            (
+                path,
+                f"must state the share of every leaf or of none; {len(stated)} of {len(shares)} have one",
+            )
+        )
     elif stated and abs(sum(stated) - 1.0) > SHARES_OFF:
         wrong.append((path, f"must have shares that sum to 1; got {sum(stated):g}"))
     return found if len(wrong) == before else None
@@ -217,9 +303,16 @@ Within = dict[str, tuple[float, float]]
 """Bounds by attribute from the splits above a node."""
 
 
-def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]) -> Split | Leaf | None:
+def _parse_node(
+    node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]
+) -> Split | Leaf | None:
     if not isinstance(node, dict) or not node:
-        wrong.append((path, f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}"))
+        wrong.append(
+            (
+                path,
+                f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}",
+            )
+        )
         return None
     split = ("split", "at", "below", "above")
     if not node.keys() & set(split):
@@ -233,9 +326,18 @@ def _parse_node(node: Any, path: Path, within: Within, wrong: list[tuple[Path, s
         on, at = node["split"], float(node["at"])
         low, high = within.get(on, (-math.inf, math.inf))
         if not low < at < high:
-            wrong.append(((*path, "at"), f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}"))
+            wrong.append(
+                (
+                    (*path, "at"),
+                    f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}",
+                )
+            )
         below, above = within | {on: (low, min(at, high))}, within | {on: (max(at, low), high)}
-    sides = [_parse_node(node[side], (*path, side), there, wrong) for side, there in (("below", below), ("above", above)) if side in node]
+    sides = [
+        _parse_node(node[side], (*path, side), there, wrong)
+        for side, there in (("below", below), ("above", above))
+        if side in node
+    ]
     parts = [part for part in sides if part is not None]
     return Split(node["split"], float(node["at"]), *parts) if len(wrong) == before else None
 
@@ -246,21 +348,40 @@ def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]])
     if len(wrong) == before and node["variance"] < 0:
         wrong.append(((*path, "variance"), f"must be at least 0; got {shown(node['variance'])}"))
     if len(wrong) == before and not 0 < node.get("share", 1) <= 1:
-        wrong.append(((*path, "share"), f"must be a share, above 0 and at most 1; got {shown(node['share'])}"))
-    return Leaf(**{key: float(value) for key, value in node.items()}) if len(wrong) == before else None
+        wrong.append(
+            (
+                (*path, "share"),
+                f"must be a share, above 0 and at most 1; got {shown(node['share'])}",
+            )
+        )
+    return (
+        Leaf(**{key: float(value) for key, value in node.items()}) if len(wrong) == before else None
+    )
 
 
-def _note_fields(node: dict[str, Any], fields: tuple[str, ...], needed: tuple[str, ...], path: Path, wrong: list[tuple[Path, str]]) -> None:
+def _note_fields(
+    node: dict[str, Any],
+    fields: tuple[str, ...],
+    needed: tuple[str, ...],
+    path: Path,
+    wrong: list[tuple[Path, str]],
+) -> None:
     unknown = _unknown(node, fields, path)
     wrong += unknown
     wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
-    for key in (key for key in ("at", "mean", "variance", "share") if key in fields and key in node):
+    for key in (
+        key for key in ("at", "mean", "variance", "share") if key in fields and key in node
+    ):
         if not _is_number(node[key]):
             wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
 
 
 def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[tuple[Path, str]]:
-    return [((*path, key), f"is not a known field{did_you_mean(key, fields)}") for key in node if key not in fields]
+    return [
+        ((*path, key), f"is not a known field{did_you_mean(key, fields)}")
+        for key in node
+        if key not in fields
+    ]
 
 
 def _is_number(value: Any) -> bool:
@@ -277,31 +398,66 @@ def parse_rules(argument: Any, path: Path) -> PublishedRules:
     """
     fields = ("margins", "if-then", "known", "tree")
     if not isinstance(argument, dict):
-        raise KnowledgeError([(path, f"must be {{margins: [[names]]}}, {{if-then: [rules]}} or {{tree: {{…}}}}; got {shown(argument)}")])
+        raise KnowledgeError(
+            [
+                (
+                    path,
+                    f"must be {{margins: [[names]]}}, {{if-then: [rules]}} or {{tree: {{…}}}}; got {shown(argument)}",
+                )
+            ]
+        )
     wrong = _unknown(argument, fields, path)
     if not argument.keys() & {"margins", "if-then", "tree"}:
-        wrong.append((path, "must name what was published: margins, rules under if-then, or a tree"))
+        wrong.append(
+            (path, "must name what was published: margins, rules under if-then, or a tree")
+        )
     margins, stated, known = (argument.get(key, []) for key in fields[:3])
     tree = _parse_tree(argument["tree"], (*path, "tree"), wrong) if "tree" in argument else None
     for key, value in (("margins", margins), ("if-then", stated)):
         if key in argument and not (isinstance(value, list) and value):
             wrong.append(((*path, key), f"must be a list of at least one; got {shown(value)}"))
-    margins = [[names] if isinstance(names, str) else names for names in margins] if isinstance(margins, list) else []
+    margins = (
+        [[names] if isinstance(names, str) else names for names in margins]
+        if isinstance(margins, list)
+        else []
+    )
     known = [known] if isinstance(known, str) else known
-    named = [(("margins", place), names) for place, names in enumerate(margins)] + ([(("known",), known)] if "known" in argument else [])
+    named = [(("margins", place), names) for place, names in enumerate(margins)] + (
+        [(("known",), known)] if "known" in argument else []
+    )
     for place, names in named:
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            wrong.append(((*path, *place), f"must be a list of column names, none of them twice; got {shown(names)}"))
-    rules = [_parse_rule(rule, (*path, "if-then", place), wrong) for place, rule in enumerate(stated if isinstance(stated, list) else [])]
+        if (
+            not isinstance(names, list)
+            or not names
+            or not all(isinstance(name, str) for name in names)
+            or len(set(names)) < len(names)
+        ):
+            wrong.append(
+                (
+                    (*path, *place),
+                    f"must be a list of column names, none of them twice; got {shown(names)}",
+                )
+            )
+    rules = [
+        _parse_rule(rule, (*path, "if-then", place), wrong)
+        for place, rule in enumerate(stated if isinstance(stated, list) else [])
+    ]
     if wrong:
         raise KnowledgeError(wrong)
-    return PublishedRules(tuple(map(tuple, margins)), tuple(rule for rule in rules if rule is not None), tree, tuple(known))
+    return PublishedRules(
+        tuple(map(tuple, margins)),
+        tuple(rule for rule in rules if rule is not None),
+        tree,
+        tuple(known),
+    )
 
 
 def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
     before, fields = len(wrong), ("target", "predictors", "depth")
     if not isinstance(tree, dict):
-        wrong.append((path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}"))
+        wrong.append(
+            (path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}")
+        )
         return None
     wrong += _unknown(tree, fields, path)
     wrong += [((*path, key), "is required") for key in fields if key not in tree]
@@ -314,21 +470,32 @@ def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | 
     if not isinstance(on, list) or not on or not all(isinstance(name, str) for name in on):
         wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
     elif len(set(on)) < len(on) or target in on:
-        wrong.append(((*path, "predictors"), f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}"))
+        wrong.append(
+            (
+                (*path, "predictors"),
+                f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}",
+            )
+        )
     if not is_whole(depth, 1):
-        wrong.append(((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}"))
+        wrong.append(
+            ((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}")
+        )
     return None if len(wrong) > before else Tree(target, tuple(on), depth)
 
 
 def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
     before, fields = len(wrong), ("if", "then", "confidence", "support")
     if not isinstance(rule, dict):
-        wrong.append((path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}"))
+        wrong.append(
+            (path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}")
+        )
         return None
     wrong += _unknown(rule, fields, path)
     when, then = rule.get("if", {}), rule.get("then", {})
     for key, part in (("if", when), ("then", then)):
-        stated = isinstance(part, dict) and all(isinstance(value, str | int | float) for value in part.values())
+        stated = isinstance(part, dict) and all(
+            isinstance(value, str | int | float) for value in part.values()
+        )
         if not stated or (key == "then" and not part):
             wrong.append(((*path, key), f"must be {{column: value}}; got {shown(part)}"))
     if len(wrong) > before:
@@ -339,11 +506,19 @@ def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | 
         missing = "support" if "confidence" in rule else "confidence"
         wrong.append(((*path, missing), "is required beside the other of confidence and support"))
     elif confidence is not None and support is not None and support > confidence:
-        wrong.append(((*path, "support"), f"must be at most the confidence, {confidence:g}; got {support:g}"))
-    return None if len(wrong) > before else Rule(tuple(when.items()), tuple(then.items()), confidence, support)
+        wrong.append(
+            ((*path, "support"), f"must be at most the confidence, {confidence:g}; got {support:g}")
+        )
+    return (
+        None
+        if len(wrong) > before
+        else Rule(tuple(when.items()), tuple(then.items()), confidence, support)
+    )
 
 
-def _share(rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]) -> float | None:
+def _share(
+    rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]
+) -> float | None:
     value = rule.get(key)
     if key in rule and (not is_number(value) or not 0 < value <= 1):
         wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))

@@ -74,11 +74,23 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
     if name == "records-within" and options is not None and not isinstance(options, dict):
         options = {"tolerance": options}
     if name == "error-quantiles":
-        given = options if isinstance(options, dict) else {"probabilities": options} if options else {}
+        given = (
+            options if isinstance(options, dict) else {"probabilities": options} if options else {}
+        )
         merged = {"probabilities": PROBABILITIES} | problems.mapping(path, given, MEASURES[name])
-        return {"probabilities": _probabilities((*path, "probabilities"), merged["probabilities"], LOWEST, problems)}
+        return {
+            "probabilities": _probabilities(
+                (*path, "probabilities"), merged["probabilities"], LOWEST, problems
+            )
+        }
     if name == "interval-privacy":
-        given = options if isinstance(options, dict) else {"confidence": options} if options is not None else {}
+        given = (
+            options
+            if isinstance(options, dict)
+            else {"confidence": options}
+            if options is not None
+            else {}
+        )
         merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
         _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
         return merged
@@ -87,23 +99,35 @@ def measure_options(path: Path, name: str, options: Any, problems: Problems) -> 
         low, high = RANGES.get(key, (-math.inf, math.inf))
         if key not in RANGES:
             _positive((*path, key), value, problems)
-        if key in ("rho1", "rho2", "delta", "confidence") and isinstance(value, (int, float)) and value >= 1:
+        if (
+            key in ("rho1", "rho2", "delta", "confidence")
+            and isinstance(value, (int, float))
+            and value >= 1
+        ):
             problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
         if key in ("bins", "records", "trials") and not isinstance(value, int):
             problems.add((*path, key), f"must be an integer; got {shown(value)}")
         elif key in RANGES and not low <= value <= high:
             problems.add((*path, key), f"must be from {low} to {high:,}; got {shown(value)}")
     if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
-        problems.add((*path, "rho2"), f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}")
+        problems.add(
+            (*path, "rho2"),
+            f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}",
+        )
     return merged
 
 
 def _within(path: Path, options: Any, problems: Problems) -> dict[str, Any]:
     if isinstance(options, dict) and "tolerances" in options:
-        options, path = problems.mapping(path, options, ("tolerances",)).get("tolerances"), (*path, "tolerances")
+        options, path = (
+            problems.mapping(path, options, ("tolerances",)).get("tolerances"),
+            (*path, "tolerances"),
+        )
     if isinstance(options, list):
         found = [_tolerance((*path, place), item, problems) for place, item in enumerate(options)]
-        problems.unique(path, [f"{entry['tolerance']} {entry.get('of', 'std')}" for entry in found], "tolerance")
+        problems.unique(
+            path, [f"{entry['tolerance']} {entry.get('of', 'std')}" for entry in found], "tolerance"
+        )
         return found[0] if len(found) == 1 else {"tolerances": found}
     return _tolerance(path, options, problems)
 
@@ -115,7 +139,10 @@ def _tolerance(path: Path, item: Any, problems: Problems) -> dict[str, Any]:
     kind = merged.get("of", "std")
     if kind not in KINDS_OF_TOLERANCE:
         hint = did_you_mean(kind, KINDS_OF_TOLERANCE)
-        problems.add((*path, "of"), f"must be one of {', '.join(KINDS_OF_TOLERANCE)}; got {shown(kind)}{hint}")
+        problems.add(
+            (*path, "of"),
+            f"must be one of {', '.join(KINDS_OF_TOLERANCE)}; got {shown(kind)}{hint}",
+        )
     return merged
 
 
@@ -130,7 +157,9 @@ def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> l
     for value in problems.sequence(path, values):
         if not is_number(value) or not low <= value <= HIGHEST:
             why = "more extreme quantiles disclose single records"
-            problems.add(path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}")
+            problems.add(
+                path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}"
+            )
         else:
             found.append(float(value))
     return found
@@ -139,7 +168,9 @@ def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> l
 def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
     """Return the section ``utility``; an empty one compares only two moments."""
     path: Path = ("utility",)
-    given = problems.mapping(path, value if value is not None else {}, ("target", "models", "folds", "test"))
+    given = problems.mapping(
+        path, value if value is not None else {}, ("target", "models", "folds", "test")
+    )
     target = given.get("target")
     if target is None:
         for key in given:
@@ -150,7 +181,10 @@ def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
     models = problems.sequence((*path, "models"), given.get("models", ["decision-tree"]))
     for place, name in enumerate(models):
         if name not in MODELS:
-            problems.add((*path, "models", place), f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}")
+            problems.add(
+                (*path, "models", place),
+                f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}",
+            )
     problems.unique((*path, "models"), [str(name) for name in models], "model")
     folds, test = given.get("folds", 10), given.get("test", "original")
     if not is_whole(folds, 2, 1000):
@@ -165,7 +199,9 @@ def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, 
     """Return the additional measures of ``measures`` and report errors."""
     items = optional_list(fields, "measures", problems)
     names = [split(item)[0] for item in items]
-    problems.unique(("measures",), [name if isinstance(name, str) else None for name in names], "measure")
+    problems.unique(
+        ("measures",), [name if isinstance(name, str) else None for name in names], "measure"
+    )
     measures = [_measure(("measures", place), item, problems) for place, item in enumerate(items)]
     return tuple(measure for measure in measures if measure is not None)
 
@@ -175,7 +211,10 @@ def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
     if isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS:
         return None
     if name not in MEASURES:
-        problems.add(path, f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}")
+        problems.add(
+            path,
+            f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}",
+        )
         return None
     place = path if isinstance(item, dict) and "name" in item else (*path, name)
     return Measure(name, measure_options(place, name, options, problems))

@@ -15,16 +15,24 @@ MOST_POINTS = 10_000
 
 def _repeats(values: list[Any]) -> list[int]:
     """Return the indices of repeated values; 1 and 1.0 are equal."""
-    plain = [float(value) if type(value) is int and abs(value) < 2**53 else value for value in values]
+    plain = [
+        float(value) if type(value) is int and abs(value) < 2**53 else value for value in values
+    ]
     texts = [repr(value) for value in plain]
-    return [number for number, text in enumerate(texts) if text in texts[:number]] if len(set(texts)) < len(texts) else []
+    return (
+        [number for number, text in enumerate(texts) if text in texts[:number]]
+        if len(set(texts)) < len(texts)
+        else []
+    )
 
 
 def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any]]:
     """Return the section ``sweep`` without invalid entries, and report errors."""
     value = {} if fields.get("sweep") is None else fields["sweep"]
     if not isinstance(value, dict):
-        problems.add(("sweep",), f"must map paths of this file to lists of values; got {shown(value)}")
+        problems.add(
+            ("sweep",), f"must map paths of this file to lists of values; got {shown(value)}"
+        )
         return {}
     sweep, points = {}, 1
     for path, values in value.items():
@@ -37,13 +45,21 @@ def read_sweep(fields: dict[str, Any], problems: Problems) -> dict[str, list[Any
             problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
             continue
         if head == "sweep":
-            problems.add(("sweep", path), "cannot be swept: it is what sweeps; any other section can", key=True)
+            problems.add(
+                ("sweep", path),
+                "cannot be swept: it is what sweeps; any other section can",
+                key=True,
+            )
             continue
         if head not in FIELDS:
-            problems.add(("sweep", path), f"is not a path of this file{did_you_mean(head, FIELDS)}", key=True)
+            problems.add(
+                ("sweep", path), f"is not a path of this file{did_you_mean(head, FIELDS)}", key=True
+            )
             continue
         for number in _repeats(values):  # repeated points would look like replicates
-            problems.add(("sweep", path, number), f"repeats a value of this path: {shown(values[number])}")
+            problems.add(
+                ("sweep", path, number), f"repeats a value of this path: {shown(values[number])}"
+            )
         points *= len(values)
         sweep[path] = values
     if points > MOST_POINTS:

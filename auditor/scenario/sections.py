@@ -17,7 +17,14 @@ from auditor.scenario.read_expectations import Audited, read_expectations
 from auditor.scenario.read_key import with_shared_key
 from auditor.scenario.read_knowledge import read_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
-from auditor.scenario.read_plugins import EVERY, every_attack, none_applies, read_attacks, read_coalitions, read_schemes
+from auditor.scenario.read_plugins import (
+    EVERY,
+    every_attack,
+    none_applies,
+    read_attacks,
+    read_coalitions,
+    read_schemes,
+)
 from auditor.scenario.read_sweep import read_sweep
 from auditor.scenario.swept_expectations import read_judged
 
@@ -25,7 +32,9 @@ MOST_REPLICATES = 100_000
 MOST_SEED = 2**128
 
 
-def assemble(value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit") -> Scenario:
+def assemble(
+    value: Any, problems: Problems, base: FilePath | None = None, name: str = "audit"
+) -> Scenario:
     """Return the scenario of plain values and report every error.
 
     A scenario with errors must not be run. Swept values are checked in
@@ -35,21 +44,32 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
     fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
     if "attacks" not in fields and "utility" not in fields:
         problems.add(("attacks",), "is required, unless the scenario measures `utility`")
-    if type(fields.get("schema", SCENARIO_VERSION)) is not int or fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION:
-        problems.add(("schema",), f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}")
+    if (
+        type(fields.get("schema", SCENARIO_VERSION)) is not int
+        or fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION
+    ):
+        problems.add(
+            ("schema",),
+            f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}",
+        )
     schemes = read_schemes(fields, problems, base)
     data = read_data(fields.get("data"), problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
     if any(use.levels is not None and use.levels.currency is not None for use in schemes):
-        from auditor.scenario.stated_levels import with_stated_levels  # most scenarios do not need its imports
+        # most scenarios do not need its imports
+        from auditor.scenario.stated_levels import with_stated_levels
 
         schemes = with_stated_levels(schemes, data, problems)
     knowledge = read_knowledge(fields, problems)
     asked = fields.get("attacks")
     if asked == EVERY or (isinstance(asked, list) and EVERY in asked):
-        every = every_attack(schemes, knowledge, categories=data is not None and bool(data.bins or data.categorical))
+        every = every_attack(
+            schemes, knowledge, categories=data is not None and bool(data.bins or data.categorical)
+        )
         items = asked if isinstance(asked, list) else [asked]
-        fields["attacks"] = [entry for item in items for entry in (every if item == EVERY else [item])]
+        fields["attacks"] = [
+            entry for item in items for entry in (every if item == EVERY else [item])
+        ]
         if not fields["attacks"]:
             del fields["attacks"]
             if schemes and knowledge:  # else report schemes and knowledge first
@@ -66,7 +86,9 @@ def assemble(value: Any, problems: Problems, base: FilePath | None = None, name:
         data=data or DataUse("gaussian"),
         schemes=schemes,
         knowledge=knowledge,
-        coalitions=read_coalitions(("coalitions",), fields.get("coalitions", ["singles", "all"]), problems),
+        coalitions=read_coalitions(
+            ("coalitions",), fields.get("coalitions", ["singles", "all"]), problems
+        ),
         attacks=attacks,
         measures=measures,
         sweep=sweep,
@@ -89,7 +111,9 @@ def _text(fields: dict[str, Any], name: str, default: str, problems: Problems) -
     return value
 
 
-def _integer(fields: dict[str, Any], name: str, default: int, low: int, high: int, problems: Problems) -> int:
+def _integer(
+    fields: dict[str, Any], name: str, default: int, low: int, high: int, problems: Problems
+) -> int:
     value = whole(fields.get(name, default))
     if not is_whole(value, low, high):
         limit = f"{high:,}" if high < 2**64 else "2¹²⁸"
@@ -103,5 +127,8 @@ def _cite(fields: dict[str, Any], problems: Problems) -> tuple[str, ...]:
     known = bibliography.keys()
     for place, key in enumerate(keys):
         if key not in known:
-            problems.add(("cite", place), f"is not in the bibliography: {shown(key)}{did_you_mean(key, known)}")
+            problems.add(
+                ("cite", place),
+                f"is not in the bibliography: {shown(key)}{did_you_mean(key, known)}",
+            )
     return tuple(key for key in keys if key in known)

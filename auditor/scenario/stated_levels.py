@@ -43,7 +43,9 @@ ANY_DELTA = 1e-5
 """Placeholder; ε and μ do not depend on δ."""
 
 
-def with_stated_levels(schemes: Sequence[SchemeUse], data: DataUse | None, problems: Problems) -> tuple[SchemeUse, ...]:
+def with_stated_levels(
+    schemes: Sequence[SchemeUse], data: DataUse | None, problems: Problems
+) -> tuple[SchemeUse, ...]:
     """Return uses of schemes with levels as noise multiples; report errors."""
     return tuple(_resolved(use, place, data, problems) for place, use in enumerate(schemes))
 
@@ -57,7 +59,9 @@ def _resolved(use: SchemeUse, place: int, data: DataUse | None, problems: Proble
         values = tuple(level_of(scheme, levels.currency, one, data) for one in levels.stated)
         scheme.check_levels(values)
     if failure.error is not None:
-        problems.add(("schemes", place, "levels", levels.currency), f"cannot be used: {failure.reason}")
+        problems.add(
+            ("schemes", place, "levels", levels.currency), f"cannot be used: {failure.reason}"
+        )
         return use
     return replace(use, levels=replace(levels, values=values))
 
@@ -79,12 +83,20 @@ def level_of(scheme: Any, currency: str, stated: float, data: DataUse) -> float:
         return level
     changes = spans(tuple(data.bounds), data.bounds)
     if changes is None:
-        raise AuditorError("there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`")
-    return _level_of_guarantee(scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(data.bounds)))
+        raise AuditorError(
+            "there are no bounds; say under `data:` by how much one record may change, as `bounds: {age: [0, 120]}`"
+        )
+    return _level_of_guarantee(
+        scheme, METRIC[currency], stated, changes, _units(scheme, len(changes), tuple(data.bounds))
+    )
 
 
 def sized_by_bounds(
-    scheme: str, parameters: Mapping[str, Any], currency: str, stated: Sequence[float], bounds: Bounds
+    scheme: str,
+    parameters: Mapping[str, Any],
+    currency: str,
+    stated: Sequence[float],
+    bounds: Bounds,
 ) -> tuple[list[float], dict[str, Any]]:
     """Return levels and parameters for an ε or μ of each copy.
 
@@ -100,8 +112,15 @@ def sized_by_bounds(
         why = "leave `noise` out" if "noise" in parameters else "it adds no noise"
         raise AuditorError(f"{scheme} cannot have levels by {currency}: {why}")
     squares = [(high - low) ** 2 for low, high in bounds.values()]
-    noise: Any = {"variances": squares} if issubclass(cls, ProcessScheme) else {"matrix": np.diag(squares).tolist()}
-    chosen, data = cls(**{name.replace("-", "_"): value for name, value in parameters.items()}), DataUse("", bounds=dict(bounds))
+    noise: Any = (
+        {"variances": squares}
+        if issubclass(cls, ProcessScheme)
+        else {"matrix": np.diag(squares).tolist()}
+    )
+    chosen, data = (
+        cls(**{name.replace("-", "_"): value for name, value in parameters.items()}),
+        DataUse("", bounds=dict(bounds)),
+    )
     return [level_of(chosen, currency, one, data) for one in stated], {**parameters, "noise": noise}
 
 
@@ -113,7 +132,9 @@ def _units(scheme: AdditiveScheme, width: int, names: Sequence[str]) -> Array | 
     by_column = unit if isinstance(unit, dict) else dict.fromkeys(names, unit)
     found = [float(one) for one in map(by_column.get, names) if one is not None]
     if len(found) < width:
-        raise AuditorError(f"{scheme.name} needs `unit`, the step of its values, to convert levels without the table")
+        raise AuditorError(
+            f"{scheme.name} needs `unit`, the step of its values, to convert levels without the table"
+        )
     return np.array(found)
 
 
@@ -127,13 +148,21 @@ def _level_of_scale(scheme: AdditiveScheme, scale: float, units: Array | None) -
     return scale**2
 
 
-def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, changes: Array, units: Array | None) -> float:
+def _level_of_guarantee(
+    scheme: AdditiveScheme, metric: str, stated: float, changes: Array, units: Array | None
+) -> float:
     if scheme.public.get("serial", "none") != "none":
-        raise AuditorError("levels by guarantee are not found for noise that follows on from record to record; state noise multiples")
+        raise AuditorError(
+            "levels by guarantee are not found for noise that follows on from record to record; state noise multiples"
+        )
 
     def at(log_level: float) -> Figure:
         law = KroneckerNoise(
-            np.array([[math.exp(log_level)]]), np.diag(changes**2), distribution=scheme.distribution, one_process=True, units=units
+            np.array([[math.exp(log_level)]]),
+            np.diag(changes**2),
+            distribution=scheme.distribution,
+            one_process=True,
+            units=units,
         )
         return Guarantees(law, changes, ANY_DELTA).of([1])[metric]
 
@@ -141,7 +170,8 @@ def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, chan
     if math.isinf(most.value):
         raise AuditorError(f"no noise of this law keeps any: {metric} is {most.note}")
 
-    def kept(log_level: float) -> float:  # finite, because μ of Skellam noise is not computed at the lowest levels
+    # finite, because μ of Skellam noise is not computed at the lowest levels
+    def kept(log_level: float) -> float:
         return math.log(min(max(at(log_level).value, SMALLEST), 1.0 / SMALLEST)) - math.log(stated)
 
     try:
@@ -149,5 +179,7 @@ def _level_of_guarantee(scheme: AdditiveScheme, metric: str, stated: float, chan
         if not math.isclose(at(level).value, stated, rel_tol=1e-6):
             raise ValueError("a jump, beyond which μ is not computed")
     except (ValueError, OverflowError):
-        raise AuditorError(f"no noise that can be computed with keeps {metric} {stated:g}") from None
+        raise AuditorError(
+            f"no noise that can be computed with keeps {metric} {stated:g}"
+        ) from None
     return math.exp(level)

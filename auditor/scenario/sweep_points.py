@@ -17,7 +17,8 @@ from auditor.scenario.yaml.positions import put
 
 def check_points(scenario: Scenario, problems: Problems) -> None:
     """Check the scenario at every swept value, before anything runs."""
-    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}  # others are checked when read
+    # others are checked when read
+    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}
 
     def read(document: Any, found: Problems) -> None:
         assemble(document, found, scenario.base, scenario.name)
@@ -41,7 +42,9 @@ def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
         if of_expectations(path):
             continue
         value, places = put(value, [(parse_path(path), item)])
-        number = next((place for place, other in enumerate(scenario.sweep.get(path, [])) if other == item), 0)
+        number = next(
+            (place for place, other in enumerate(scenario.sweep.get(path, [])) if other == item), 0
+        )
         origin = ("sweep", path, number)
         swept += [(place, origin) for place in places]
     here = replace(scenario.places, swept=tuple(swept))

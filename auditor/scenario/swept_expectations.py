@@ -24,7 +24,10 @@ def of_expectations(path: str) -> bool:
 
 
 def read_judged(
-    fields: dict[str, Any], written: tuple[ExpectationUse, ...], audited: Audited, problems: Problems
+    fields: dict[str, Any],
+    written: tuple[ExpectationUse, ...],
+    audited: Audited,
+    problems: Problems,
 ) -> tuple[ExpectationUse, ...]:
     """Return the expectations to judge, one per swept value.
 
@@ -39,21 +42,34 @@ def read_judged(
         point = dict(zip(swept, values, strict=True))
         changed, places = _changed(fields, point)
         for use in read_expectations(changed, Problems(), audited):
-            own = {path: value for path, value in point.items() if any(len(place) == 1 or place[1] == use.place for place in places[path])}
+            own = {
+                path: value
+                for path, value in point.items()
+                if any(len(place) == 1 or place[1] == use.place for place in places[path])
+            }
             here = _at(use, own)
             if here is not None:
                 judged.setdefault((use.place, json.dumps(own, default=str)), here)
     return tuple(judged[key] for key in sorted(judged, key=lambda key: key[0]))
 
 
-def _all_read(fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: Audited, problems: Problems) -> bool:
+def _all_read(
+    fields: dict[str, Any], swept: Mapping[str, list[Any]], audited: Audited, problems: Problems
+) -> bool:
     """Report invalid swept values and paths; return whether all are valid."""
     noted = len(problems.found)
-    try_values(swept, fields, lambda changed, found: read_expectations(changed, found, audited), problems)
+    try_values(
+        swept, fields, lambda changed, found: read_expectations(changed, found, audited), problems
+    )
     return len(problems.found) == noted
 
 
-def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any, Problems], object], problems: Problems) -> None:
+def try_values(
+    swept: Mapping[str, list[Any]],
+    fields: Any,
+    read: Callable[[Any, Problems], object],
+    problems: Problems,
+) -> None:
     """Read fields with every swept value, and report new errors."""
     anyway = {(path, message) for path, message, _ in problems.found}
     before: dict[Path, str] = {}
@@ -67,16 +83,26 @@ def try_values(swept: Mapping[str, list[Any]], fields: Any, read: Callable[[Any,
                 problems.add(("sweep", path), f"is not a path of this file: {error}", key=True)
                 break
             read(changed, found)
-            new = [Problem(format_path(place), message) for place, message, _ in found.found if (place, message) not in anyway]
+            new = [
+                Problem(format_path(place), message)
+                for place, message, _ in found.found
+                if (place, message) not in anyway
+            ]
             if new:
                 problems.add(("sweep", path, number), f"makes an invalid scenario: {new[0]}")
         undone = overwritten(before, places)
         if undone is not None:  # else points would have wrong labels
-            problems.add(("sweep", path), f"would overwrite what {undone} has set: put it first, or leave one of them out", key=True)
+            problems.add(
+                ("sweep", path),
+                f"would overwrite what {undone} has set: put it first, or leave one of them out",
+                key=True,
+            )
         before |= dict.fromkeys(places, path)
 
 
-def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, list[Path]]]:
+def _changed(
+    fields: dict[str, Any], point: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, list[Path]]]:
     places: dict[str, list[Path]] = {}
     value: Any = fields
     for path, item in point.items():
@@ -86,7 +112,14 @@ def _changed(fields: dict[str, Any], point: Mapping[str, Any]) -> tuple[dict[str
 
 def overwritten(before: Mapping[Path, str], places: list[Path]) -> str | None:
     """Return the earlier swept path that one of these places contains."""
-    return next((path for place, path in before.items() if any(place[: len(other)] == other for other in places)), None)
+    return next(
+        (
+            path
+            for place, path in before.items()
+            if any(place[: len(other)] == other for other in places)
+        ),
+        None,
+    )
 
 
 def _at(use: ExpectationUse, point: Mapping[str, Any]) -> ExpectationUse | None:

@@ -10,7 +10,8 @@
 The least perturbed copy held is sufficient. Given its two neighbours a new copy is independent of
 all others (the Markov property), so the bridge
 
-    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a + sqrt(s−a)·g``  beyond the last,
+    ``Y_s = Y_a + (s−a)/(b−a)·(Y_b − Y_a) + sqrt((s−a)(b−s)/(b−a))·g``,  and  ``Y_s = Y_a +
+    sqrt(s−a)·g``  beyond the last,
 
 with ``X`` as level 0, equals the paper's conditional Gaussian (li2012 (17) and (18)) exactly. Its
 cost does not depend on the number of copies, and it has no solve, so close levels are safe. A
@@ -132,7 +133,9 @@ def on_demand_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     """
     if existing > 0:
         return _joint_plan(levels, existing)
-    return [step for copy in range(1, len(levels) + 1) for step in _joint_plan(levels[:copy], copy - 1)]
+    return [
+        step for copy in range(1, len(levels) + 1) for step in _joint_plan(levels[:copy], copy - 1)
+    ]
 
 
 def _joint_plan(levels: Sequence[float], existing: int) -> list[Step]:
@@ -158,12 +161,18 @@ def _conditional_steps(given: dict[float, int], new: dict[float, int]) -> list[S
         mean, covariance = conditional_gaussian(s_given, s_new)
         root = scipy.linalg.cholesky(covariance, lower=True)
     except np.linalg.LinAlgError:
-        raise AuditorError("levels are too close for dense linear algebra to tell apart; algorithm: bridge has no solve") from None
+        raise AuditorError(
+            "levels are too close for dense linear algebra to tell apart; algorithm: bridge has no solve"
+        ) from None
     steps = []
     for row, copy in enumerate(new.values()):
-        weights = [(g, float(w)) for g, w in zip(given.values(), mean[row], strict=True) if w != 0.0]
+        weights = [
+            (g, float(w)) for g, w in zip(given.values(), mean[row], strict=True) if w != 0.0
+        ]
         parents = ((ORIGINAL, 1.0 - sum(w for _, w in weights)), *weights)
-        fresh = tuple((c, float(r)) for c, r in zip(new.values(), root[row], strict=True) if r != 0.0)
+        fresh = tuple(
+            (c, float(r)) for c, r in zip(new.values(), root[row], strict=True) if r != 0.0
+        )
         steps.append(Step(copy, parents, fresh))
     return steps
 

@@ -51,9 +51,15 @@ def secret_of(seed: int | None, fingerprint: str) -> Seed:
 
 
 def drawn_blocks(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], key: Key, copies: Sequence[Array] | None = None, existing: int = 0,
-    scale: TableMoments | None = None, seen: Callable[[Array], None] | None = None,
-) -> Iterator[tuple[int, int, Sequence[Array]]]:  # fmt: skip
+    scheme: Scheme,
+    table: Table,
+    levels: tuple[float, ...],
+    key: Key,
+    copies: Sequence[Array] | None = None,
+    existing: int = 0,
+    scale: TableMoments | None = None,
+    seen: Callable[[Array], None] | None = None,
+) -> Iterator[tuple[int, int, Sequence[Array]]]:
     """Draw a table's copies block by block.
 
     Yields first and last row (exclusive) and the block's rows of every copy.
@@ -77,9 +83,15 @@ def drawn_blocks(
         scheme.table = table
     sampler = scheme.sampler(levels, scale or table_moments(table).scale, key, existing)
     bounds = row_blocks(table.rows, table.width)
-    memory = None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
+    memory = (
+        None if copies is not None else [scheme.blank(bounds[0][1], table.width) for _ in levels]
+    )
     for index, (a, b) in enumerate(bounds):
-        out = RowsOf(copies, a, b) if copies is not None else [block[: b - a] for block in memory or ()]
+        out = (
+            RowsOf(copies, a, b)
+            if copies is not None
+            else [block[: b - a] for block in memory or ()]
+        )
         x = table.read(a, b)
         if seen is not None:
             seen(x)
@@ -101,9 +113,14 @@ def check_takes_batches(scheme: Scheme) -> None:
 
 
 def key_of(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], seed: int | None, bits: int = DOUBLE_BITS,
-    scale: TableMoments | None = None, records_before: int = 0,
-) -> Key:  # fmt: skip
+    scheme: Scheme,
+    table: Table,
+    levels: tuple[float, ...],
+    seed: int | None,
+    bits: int = DOUBLE_BITS,
+    scale: TableMoments | None = None,
+    records_before: int = 0,
+) -> Key:
     """Return the key and grid of a numeric table's copies.
 
     Errors as in ``released_grid``. A later batch's noise is always independent: the number of
@@ -114,7 +131,11 @@ def key_of(
 
 
 def released_grid(
-    scheme: Scheme, table: Table, levels: tuple[float, ...], bits: int = DOUBLE_BITS, scale: TableMoments | None = None
+    scheme: Scheme,
+    table: Table,
+    levels: tuple[float, ...],
+    bits: int = DOUBLE_BITS,
+    scale: TableMoments | None = None,
 ) -> tuple[float, ...]:
     """Return the grid of released values by attribute, 0 without noise.
 
@@ -128,7 +149,9 @@ def released_grid(
     noise = noise_deviations(scheme, table, levels, scale) if scheme.on_grid else None
     if noise is None:
         return ()
-    farthest = FARTHEST if scheme.distribution in ("gaussian", "uniform") else FARTHEST_OF_LONG_TAILS
+    farthest = (
+        FARTHEST if scheme.distribution in ("gaussian", "uniform") else FARTHEST_OF_LONG_TAILS
+    )
     largest = np.maximum(np.abs(table.scan.low), np.abs(table.scan.high))
     grid = grid_of(noise, largest, bits, lattice_units(scheme, table, scale), farthest)
     if np.isnan(grid).any():
@@ -153,19 +176,28 @@ def lattice_units(scheme: Scheme, table: Table, scale: TableMoments | None = Non
     if not isinstance(law, KroneckerNoise) or law.units is None:
         return None
     if scale is not None:
-        from auditor.schemes.increments.lattice import units_of  # for start-up: few schemes have a lattice, and theirs imports it
+        # for start-up: few schemes have a lattice, and theirs imports it
+        from auditor.schemes.increments.lattice import units_of
 
-        units_of(dict(zip(table.attributes, law.units.tolist(), strict=True)), own.recorded, np.diag(law.shape))
+        units_of(
+            dict(zip(table.attributes, law.units.tolist(), strict=True)),
+            own.recorded,
+            np.diag(law.shape),
+        )
     return law.units
 
 
-def whole_columns(scheme: Scheme, table: Table, scale: TableMoments | None = None) -> NDArray[np.bool_] | None:
+def whole_columns(
+    scheme: Scheme, table: Table, scale: TableMoments | None = None
+) -> NDArray[np.bool_] | None:
     """Return the columns with whole-number copies, (N,), or None."""
     units = lattice_units(scheme, table, scale)
     return None if units is None else np.asarray(units % 1 == 0)
 
 
-def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None) -> Array | None:
+def noise_deviations(
+    scheme: Scheme, table: Table, levels: tuple[float, ...], scale: TableMoments | None = None
+) -> Array | None:
     """Return each copy's noise deviation in each attribute, shape (M, N).
 
     None if the scheme states no law.
@@ -173,12 +205,20 @@ def noise_deviations(scheme: Scheme, table: Table, levels: tuple[float, ...], sc
     law = scheme.law(levels, scale or table_moments(table).scale) if scheme.makes_copies else None
     if law is None:
         return None
-    variances = np.outer(np.diag(law.level_covariance), np.diag(law.shape)) if isinstance(law, KroneckerNoise) else np.diag(law.covariance)
+    variances = (
+        np.outer(np.diag(law.level_covariance), np.diag(law.shape))
+        if isinstance(law, KroneckerNoise)
+        else np.diag(law.covariance)
+    )
     return np.sqrt(np.clip(variances.reshape(law.copies, law.width), 0.0, None))
 
 
 def drawn_codes(
-    scheme: UniformScheme, table: CategoricalTable, levels: tuple[float, ...], seed: int | None, records_before: int = 0
+    scheme: UniformScheme,
+    table: CategoricalTable,
+    levels: tuple[float, ...],
+    seed: int | None,
+    records_before: int = 0,
 ) -> Iterator[tuple[Codes, list[Codes]]]:
     """Draw categorical copies block by block.
 
@@ -192,9 +232,14 @@ def drawn_codes(
         yield codes, [made.ask(level) for level in levels]
 
 
-def codes_key_of(scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0) -> Key:
+def codes_key_of(
+    scheme: UniformScheme, table: CategoricalTable, seed: int | None, records_before: int = 0
+) -> Key:
     """Return the key of categorical copies; independent for a later batch."""
-    return Key(secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)), scheme.name)
+    return Key(
+        secret_of(seed, "" if seed is None else _after(codes_digest(table), records_before)),
+        scheme.name,
+    )
 
 
 def _after(fingerprint: str, records_before: int) -> str:
@@ -215,7 +260,9 @@ def codes_digest(table: CategoricalTable) -> str:
 class HeldCopies(Sequence[Array]):
     """Earlier and new copies as arrays; an earlier one is converted when read."""
 
-    def __init__(self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]) -> None:
+    def __init__(
+        self, before: Sequence[Microdata], new: Sequence[Array], shape: tuple[int, ...]
+    ) -> None:
         self._before = before
         self._new = new
         self._shape = shape
@@ -228,5 +275,7 @@ class HeldCopies(Sequence[Array]):
         if place >= len(self._before):
             return self._new[place - len(self._before)]
         if place not in self._arrays:
-            self._arrays[place] = np.ascontiguousarray(self._before[place], dtype=np.float64).reshape(self._shape)
+            self._arrays[place] = np.ascontiguousarray(
+                self._before[place], dtype=np.float64
+            ).reshape(self._shape)
         return self._arrays[place]

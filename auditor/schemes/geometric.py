@@ -35,7 +35,17 @@ from auditor.types import Array
 
 def rate_gap(low: float, high: float) -> float:
     """Return ``λ(low) − λ(high)`` without cancellation for close variances."""
-    return float(2.0 * np.arcsinh((high - low) / (np.sqrt(low) * np.sqrt(high) * (np.sqrt(2.0 * low + 1.0) + np.sqrt(2.0 * high + 1.0)))))
+    return float(
+        2.0
+        * np.arcsinh(
+            (high - low)
+            / (
+                np.sqrt(low)
+                * np.sqrt(high)
+                * (np.sqrt(2.0 * low + 1.0) + np.sqrt(2.0 * high + 1.0))
+            )
+        )
+    )
 
 
 def increment(rng: Rng, low: float, high: float, size: int) -> Array:
@@ -117,7 +127,11 @@ def bridge(rng: Rng, d: Array, low: float, middle: float, high: float) -> Array:
     to_above = to_none + ways.above
     u = rng.random(len(d)) * (to_above + ways.below)
     U = np.where(u < to_whole, d, 0.0)
-    within, above, below = np.flatnonzero(u < ways.within), np.flatnonzero((u >= to_none) & (u < to_above)), np.flatnonzero(u >= to_above)
+    within, above, below = (
+        np.flatnonzero(u < ways.within),
+        np.flatnonzero((u >= to_none) & (u < to_above)),
+        np.flatnonzero(u >= to_above),
+    )
     both = geometric_rate(middle) + geometric_rate(high)
     U[within] = _truncated(rng, rate_gap(middle, high), d[within])
     U[above] = d[above] + 1.0 + geometric(rng, both, len(above))

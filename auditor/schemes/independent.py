@@ -64,7 +64,9 @@ class Independent(FreshNoise):
         """Covariance of the noise across attributes, and its distribution."""
 
         noise: NoiseShape = Field("white", description="shape of the noise across attributes, K_0")
-        distribution: Literal["gaussian", "uniform"] = Field("gaussian", description="gaussian, or uniform with the same covariance")
+        distribution: Literal["gaussian", "uniform"] = Field(
+            "gaussian", description="gaussian, or uniform with the same covariance"
+        )
 
     @property
     def distribution(self) -> Literal["gaussian", "uniform"]:

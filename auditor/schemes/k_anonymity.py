@@ -43,23 +43,34 @@ class KAnonymity(AnonymousScheme):
     """
 
     name = "k-anonymity"
-    claims = "At least k records share the quasi-identifiers of each record in one copy; nothing else."
+    claims = (
+        "At least k records share the quasi-identifiers of each record in one copy; nothing else."
+    )
     reference = "samarati2001; liu2008, section 5"
     assumes = "The quasi-identifiers are all that an adversary can know of a record, and recipients never pool their copies."
 
     class Parameters(AnonymousScheme.Parameters):
         """Quasi-identifiers, sensitive attribute, class rules and method."""
 
-        method: Literal["mondrian", "full-domain"] = Field("mondrian", description="median cuts, or one bin width per attribute")
-        rungs: dict[str, list[float]] | None = Field(
-            None, description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last"
+        method: Literal["mondrian", "full-domain"] = Field(
+            "mondrian", description="median cuts, or one bin width per attribute"
         )
-        suppress: Annotated[float, Field(ge=0, lt=1)] = Field(0.05, description="full-domain: share of the records that may be suppressed")
+        rungs: dict[str, list[float]] | None = Field(
+            None,
+            description="full-domain: bin widths, rising, of each quasi-identifier without a hierarchy; the whole domain comes last",
+        )
+        suppress: Annotated[float, Field(ge=0, lt=1)] = Field(
+            0.05, description="full-domain: share of the records that may be suppressed"
+        )
 
         @model_validator(mode="after")
         def _consistent(self) -> Any:
-            if self.rungs is not None and (self.method != "full-domain" or not set(self.rungs) <= set(self.quasi)):
-                raise ValueError("has rungs for something other than the quasi-identifiers of method full-domain")
+            if self.rungs is not None and (
+                self.method != "full-domain" or not set(self.rungs) <= set(self.quasi)
+            ):
+                raise ValueError(
+                    "has rungs for something other than the quasi-identifiers of method full-domain"
+                )
             if self.rungs and any(width < 0 for widths in self.rungs.values() for width in widths):
                 raise ValueError("has a bin width below 0 among its rungs")
             return self
@@ -70,9 +81,15 @@ class KAnonymity(AnonymousScheme):
         both = [name for name in given.rungs or {} if name in table.hierarchies]
         if both:
             raise AuditorError(f"{both[0]!r} has rungs and a hierarchy, where one must do")
-        neither = [name for name in given.quasi if name not in table.hierarchies and name not in (given.rungs or {})]
+        neither = [
+            name
+            for name in given.quasi
+            if name not in table.hierarchies and name not in (given.rungs or {})
+        ]
         if given.method == "full-domain" and neither:
-            raise AuditorError(f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies")
+            raise AuditorError(
+                f"method full-domain needs rungs for {neither[0]!r}, or a hierarchy of it under data.hierarchies"
+            )
 
     def partitions(self, levels: Sequence[float], existing: int, table: Table) -> list[Partition]:
         """Return each copy's classes, independently of the other copies."""

@@ -50,11 +50,22 @@ class KAnonymityMultilevel(AnonymousScheme):
         made: list[Partition] = []
         for k in levels:
             Q, codes, rules = self.rules(k, table)
-            finer, coarser = (None if place is None else made[place] for place in neighbours(k, levels[: len(made)]))
+            finer, coarser = (
+                None if place is None else made[place]
+                for place in neighbours(k, levels[: len(made)])
+            )
             if finer is not None:
                 made.append(merged(finer, rules.k, coarser))
-            else:  # the finest so far: Mondrian cuts of the table, or of each class of the finest copy before it
-                made.append(bounds(Q, Q, mondrian(Q, codes, rules, None if coarser is None else coarser.classes)))
+            # the finest so far: Mondrian cuts of the table, or of each class of the finest copy
+            # before it
+            else:
+                made.append(
+                    bounds(
+                        Q,
+                        Q,
+                        mondrian(Q, codes, rules, None if coarser is None else coarser.classes),
+                    )
+                )
         return made
 
 
@@ -70,4 +81,6 @@ def neighbours(k: float, levels: Sequence[float]) -> tuple[int | None, int | Non
     """
     finer = [place for place, level in enumerate(levels) if level <= k]
     coarser = [place for place, level in enumerate(levels) if level >= k]
-    return max(finer, key=levels.__getitem__, default=None), min(coarser, key=levels.__getitem__, default=None)
+    return max(finer, key=levels.__getitem__, default=None), min(
+        coarser, key=levels.__getitem__, default=None
+    )

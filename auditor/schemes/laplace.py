@@ -54,8 +54,10 @@ def increment(rng: Rng, low: Array, high: Array, shape: tuple[int, ...]) -> Arra
     shape : tuple of int
         (rows, N).
     """
-    moves = (high - low) / np.where(high > 0, high, 1.0)  # for near-equal levels the difference is exact, 1 − low/high is not
-    # One uniform number u is indicator and sign: the increment moves if u < moves, and falls if u < moves/2.
+    # for near-equal levels the difference is exact, 1 − low/high is not
+    moves = (high - low) / np.where(high > 0, high, 1.0)
+    # One uniform number u is indicator and sign: the increment moves if u < moves, and falls if u <
+    # moves/2.
     side = rng.random(shape)
     side -= moves / 2.0
     Z = rng.standard_exponential(shape)
@@ -82,7 +84,8 @@ def bridge(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Arra
     # variances.
     apart = np.maximum((high - middle) / (2.0 * (b + c)), 2.0**-60 * c)
     S = (middle - low) / np.maximum(high - low, 2.0**-60 * high) * (high / middle)
-    q, beyond, between = apart / (2.0 * c), b * (c / (b + c)), b * (c / apart)  # between: 1/l, and beyond: 1/k
+    # between: 1/l, and beyond: 1/k
+    q, beyond, between = apart / (2.0 * c), b * (c / (b + c)), b * (c / apart)
     d = np.abs(gap)
     u = rng.random(d.shape)
     E = rng.standard_exponential(d.shape)

@@ -31,7 +31,8 @@ class LinearlyDependent(AdditiveScheme):
     claims = "Nothing under collusion: two copies at different levels give the table exactly (li2012, section 4.2.2)."
     reference = "li2012, section 4.2.2"
     assumes = "Recipients never pool their copies."
-    on_grid = False  # two copies disclose the table with any last digits, and exactly without a grid
+    # two copies disclose the table with any last digits, and exactly without a grid
+    on_grid = False
 
     def level_covariance(self, levels: Sequence[float]) -> NDArray[np.float64]:
         """Return ``Sigma = s sᵀ``, shape (M, M)."""

@@ -37,7 +37,14 @@ from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.file_scheme import FileScheme
 from auditor.schemes.base.noise_law import DenseNoise, NoiseLaw
 from auditor.schemes.base.noise_shapes import check_covariance, matrix_of_file
-from auditor.schemes.base.scheme import Key, MadeCopies, Sampler, Scheme, TableMoments, table_moments
+from auditor.schemes.base.scheme import (
+    Key,
+    MadeCopies,
+    Sampler,
+    Scheme,
+    TableMoments,
+    table_moments,
+)
 from auditor.text.column_names import quoted
 from auditor.types import Array
 
@@ -63,17 +70,24 @@ class Published(FileScheme):
     class Parameters(PluginParameters):
         """Files of the copies, and statements about them."""
 
-        copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
+        copies: list[str] = Field(
+            description="paths of .csv or .parquet files, in order of release",
+            min_length=1,
+            max_length=10_000,
+        )
         law: dict[str, Any] | None = Field(
-            None, description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed"
+            None,
+            description="{scheme: name, …its parameters}, or {covariance: file} for a K_Z of its own; levels are then needed",
         )
 
         key: str | None = Field(
-            None, description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
+            None,
+            description="column of whole numbers or text that identifies records in the data and in every copy, which may then be in "
             "another order and lack some; without it, rows must match one to one",
-        )  # fmt: skip
+        )
         aligned: bool = Field(
-            False, description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused"
+            False,
+            description="whether you vouch that rows and columns are the original's, and what looks otherwise is not refused",
         )
 
         @field_validator("law")
@@ -98,13 +112,19 @@ class Published(FileScheme):
         Also refuse missing records that serial noise needs; warn if the match cannot be tested.
         """
         if asked.standardize:
-            raise AuditorError("published copies are in the data's own units: `standardize` must be false")
+            raise AuditorError(
+                "published copies are in the data's own units: `standardize` must be false"
+            )
         by_row, why = self.parameters.key is None, self.check_join(asked)
         copies = list(self._read(table, exact=asked.rows is None, why=why))
         common = self._common(table, copies)
         stated = self._stated()
         gaps = common.table.cut is not None and (np.diff(common.table.cut.rows) > 1).any()
-        if gaps and isinstance(stated, AdditiveScheme) and stated.serial(table_moments(table).scale) is not None:
+        if (
+            gaps
+            and isinstance(stated, AdditiveScheme)
+            and stated.serial(table_moments(table).scale) is not None
+        ):
             raise AuditorError(
                 "law: `serial` noise follows on from record to record, and between those that all copies have in full some are missing; "
                 "audit a stretch that is whole, or leave `law` out"
@@ -114,7 +134,9 @@ class Published(FileScheme):
         for copy in copies if not self.parameters.aligned else ():
             columns = np.flatnonzero(copy.said)
             full = np.flatnonzero(copy.full(columns))
-            _check_alignment(copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row)
+            _check_alignment(
+                copy.name, table.part(full, columns), copy.values[np.ix_(full, columns)], by_row
+            )
 
     def audited(self, table: Table) -> Audited:
         """Return the records and columns complete in the original and all copies."""
@@ -128,11 +150,18 @@ class Published(FileScheme):
         if table.cut is None and self.parameters.key is None:
             return []
         copies = list(self._read(table.whole))
-        return [copy.cells for copy in copies] if table.cut is not None or any(copy.order is not None for copy in copies) else []
+        return (
+            [copy.cells for copy in copies]
+            if table.cut is not None or any(copy.order is not None for copy in copies)
+            else []
+        )
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.paths]
-        return remembered((tuple(stamps), self.parameters.key, table.fingerprint()), lambda: common_part(table, list(copies)))
+        return remembered(
+            (tuple(stamps), self.parameters.key, table.fingerprint()),
+            lambda: common_part(table, list(copies)),
+        )
 
     def _read(self, table: Table, exact: bool = False, why: str = "") -> Iterator[Copy]:
         for path in self.paths:
@@ -151,7 +180,9 @@ class Published(FileScheme):
         if stated is None:
             return None
         if "covariance" in stated:
-            return self._dense(str(stated["covariance"]), len(self.parameters.copies), table.mean.size)
+            return self._dense(
+                str(stated["covariance"]), len(self.parameters.copies), table.mean.size
+            )
         scheme = self._stated()
         return None if scheme is None else scheme.law(levels, table)
 
@@ -166,13 +197,17 @@ class Published(FileScheme):
     def _dense(self, name: str, M: int, N: int) -> DenseNoise:
         K_Z = matrix_of_file(name, self.base, "law.covariance")
         if K_Z.shape != (M * N, M * N):
-            raise AuditorError(f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}")
+            raise AuditorError(
+                f"law.covariance must be {M * N} × {M * N} (copies × attributes); got {K_Z.shape[0]} × {K_Z.shape[1]}"
+            )
         try:
             return DenseNoise(check_covariance(K_Z), N)
         except ValueError as error:
             raise AuditorError(f"law.covariance {error}") from None
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Return the reader of the copies; all replicates are equal."""
         records = self.audited_table
         made = [records.cut_out(copy.values) for copy in self._read(records.whole)]
@@ -185,18 +220,31 @@ def _check_alignment(name: str, table: Table, copy: Array, by_row: bool) -> None
     Warn if it is too noisy, or too short, to decide.
     """
     blocks = row_blocks(table.rows, table.width)
-    head = block_head(table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width))
-    looked_at = [(start, stop if head is None else min(stop, start + head)) for start, stop in blocks]
+    head = block_head(
+        table.rows, table.width, max(FEWEST_LOOKED_AT, VALUES_LOOKED_AT // table.width)
+    )
+    looked_at = [
+        (start, stop if head is None else min(stop, start + head)) for start, stop in blocks
+    ]
     X = np.concatenate([table.read(start, stop) for start, stop in looked_at])
-    found = misaligned(X, np.concatenate([copy[start:stop] for start, stop in looked_at]), table.attributes)
+    found = misaligned(
+        X, np.concatenate([copy[start:stop] for start, stop in looked_at]), table.attributes
+    )
     if found is None:
         return
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
     if found.certain:
-        remedy = f"{JOIN_REMEDY}, put them in the original's order" if by_row else "although joined by their keys: are these the original's"
+        remedy = (
+            f"{JOIN_REMEDY}, put them in the original's order"
+            if by_row
+            else "although joined by their keys: are these the original's"
+        )
         raise AuditorError(f"{quoted(name)}: the copy's rows {found.cause}; {remedy}, or {vouch}")
     problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"), stacklevel=2)
+    warnings.warn(
+        AuditorWarning(f"{problem}: it is too noisy for so few records to tell; {vouch}"),
+        stacklevel=2,
+    )
 
 
 def _scheme_of(law: dict[str, Any]) -> Scheme:
@@ -223,6 +271,8 @@ def _check_law(law: dict[str, Any]) -> None:
     except ValidationError as error:
         model = registry.get("scheme", law["scheme"]).Parameters
         found = explain(error, model, {key: value for key, value in law.items() if key != "scheme"})
-        raise ValueError("is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)) from None
+        raise ValueError(
+            "is wrong: " + "; ".join(f"{format_path(path)} {message}" for path, message, _ in found)
+        ) from None
     if not scheme.adds_noise:
         raise ValueError(f"must name a scheme that adds noise, which {law['scheme']} does not")

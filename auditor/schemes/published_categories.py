@@ -67,19 +67,34 @@ class PublishedCategories(FileScheme, UniformScheme):
     class Parameters(PluginParameters):
         """Files of the copies, and statements about them."""
 
-        copies: list[str] = Field(description="paths of .csv or .parquet files, in order of release", min_length=1, max_length=10_000)
+        copies: list[str] = Field(
+            description="paths of .csv or .parquet files, in order of release",
+            min_length=1,
+            max_length=10_000,
+        )
         law: dict[str, Any] | None = Field(
-            None, description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
+            None,
+            description="{scheme: uniform} or {scheme: uniform-multilevel}, with `replacement` as of that scheme; levels, retention "
             "probabilities, are then needed",
         )
-        key: str | None = Field(None, description="the column that identifies records, which the files are then joined by")
-        aligned: bool = Field(False, description="whether you vouch that rows are the original's, and what looks otherwise is not refused")
+        key: str | None = Field(
+            None,
+            description="the column that identifies records, which the files are then joined by",
+        )
+        aligned: bool = Field(
+            False,
+            description="whether you vouch that rows are the original's, and what looks otherwise is not refused",
+        )
 
         @field_validator("law")
         @classmethod
         def _one_law(cls, law: dict[str, Any] | None) -> dict[str, Any] | None:
-            if law is not None and (set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS):
-                raise ValueError("must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out")
+            if law is not None and (
+                set(law) - {"replacement"} != {"scheme"} or law["scheme"] not in LAWS
+            ):
+                raise ValueError(
+                    "must be {scheme: uniform} or {scheme: uniform-multilevel}; any other is estimated if it is left out"
+                )
             if law is not None:
                 parsed(law.get("replacement", "uniform"))
             return law
@@ -87,7 +102,9 @@ class PublishedCategories(FileScheme, UniformScheme):
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse levels that are neither absent nor one probability per copy."""
         if self.parameters.law is not None and not levels:
-            raise AuditorError("a law by scheme needs the copies' levels, their retention probabilities")
+            raise AuditorError(
+                "a law by scheme needs the copies' levels, their retention probabilities"
+            )
         self.check_count(levels)
         super().check_levels(levels)
 
@@ -96,35 +113,58 @@ class PublishedCategories(FileScheme, UniformScheme):
 
         Warn if the row order cannot be confirmed.
         """
-        data, by_row, why = categories_of(table), self.parameters.key is None, self.check_join(asked)
+        data, by_row, why = (
+            categories_of(table),
+            self.parameters.key is None,
+            self.check_join(asked),
+        )
         if note := never_drawn(self._stated_replacements(data)):
             warnings.warn(AuditorWarning(f"law: {note}"), stacklevel=2)
         if self.parameters.law is None and data.size > MOST_VALUES:
             fewer = "take fewer columns or wider bins, or state the law"
-            raise AuditorError(f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}")
-        copies = [read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped) for path in self.paths]
-        for note in (*chain.from_iterable(map(notes_of, self.paths)), *self._audited(table, copies).notes):
+            raise AuditorError(
+                f"the law of copies is estimated over at most {MOST_VALUES:,} values; the domain has {data.size:,}: {fewer}"
+            )
+        copies = [
+            read_codes(path, data, self._keys(table), asked.rows is None, why, table.dropped)
+            for path in self.paths
+        ]
+        for note in (
+            *chain.from_iterable(map(notes_of, self.paths)),
+            *self._audited(table, copies).notes,
+        ):
             warnings.warn(AuditorWarning(note), stacklevel=2)
-        for path, copy in zip(self.paths, copies, strict=True) if by_row and not self.parameters.aligned else ():
+        for path, copy in (
+            zip(self.paths, copies, strict=True) if by_row and not self.parameters.aligned else ()
+        ):
             _check_alignment(path.name, data.codes[copy.full], copy.codes[copy.full], data.size)
 
     def audited(self, table: Table) -> Audited:
         """Return the records complete in the original and all copies."""
         data, keys = categories_of(table), self._keys(table)
-        return self._audited(table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths])
+        return self._audited(
+            table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths]
+        )
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))
         if len(rows) == table.rows:
             return Audited(table)
-        lacking = [f"{path.name} lacks {table.rows - int(copy.full.sum()):,}" for path, copy in zip(self.paths, copies, strict=True)]
+        lacking = [
+            f"{path.name} lacks {table.rows - int(copy.full.sum()):,}"
+            for path, copy in zip(self.paths, copies, strict=True)
+        ]
         if len(rows) < FEWEST_RECORDS:
             few = f"original and copies have {counted(len(rows), 'record')} in common, with every answer"
             raise AuditorError(f"{few}; at least {FEWEST_RECORDS} are needed: {', '.join(lacking)}")
         note = f"{len(rows):,} of {table.rows:,} records are audited, those that every copy has with every answer: {', '.join(lacking)}"
         notes = [f"{note}; who leaves answers out may have perturbed the others less"]
         data = categories_of(table)
-        telling = [told for path, copy in zip(self.paths, copies, strict=True) if (told := _tells(path.name, data, copy.full))]
+        telling = [
+            told
+            for path, copy in zip(self.paths, copies, strict=True)
+            if (told := _tells(path.name, data, copy.full))
+        ]
         return Audited(table.part(rows, np.arange(table.width)), (*notes, *telling), bool(telling))
 
     def _keys(self, table: Table) -> RecordKeys | None:
@@ -133,7 +173,11 @@ class PublishedCategories(FileScheme, UniformScheme):
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the stated law, or the law estimated from all records."""
         stated = self.parameters.law
-        return self.estimated() if stated is None else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+        return (
+            self.estimated()
+            if stated is None
+            else replace(super().channel(levels, size), multilevel=stated["scheme"] == LAWS[1])
+        )
 
     def replaced_by(self, size: int) -> Array | None:
         """Return the stated ``π``, shape (s,); None if uniform or unstated."""
@@ -142,14 +186,18 @@ class PublishedCategories(FileScheme, UniformScheme):
     def _stated_replacements(self, data: CategoricalTable) -> Array | None:
         return distribution(parsed((self.parameters.law or {}).get("replacement", "uniform")), data)
 
-    def estimated(self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()) -> EstimatedLaw:
+    def estimated(
+        self, rows: NDArray[np.integer[Any]] | None = None, coalitions: Sequence[Coalition] = ()
+    ) -> EstimatedLaw:
         """Return the law estimated from some records, or from all.
 
         Of pairs of copies only the pairs that a coalition's law needs.
         """
         data, some = categories_of(self.audited_table), slice(None) if rows is None else rows
         copies = {number: copy[some] for number, copy in enumerate(self.held(), start=1)}
-        return estimated(data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions)
+        return estimated(
+            data.codes[some], copies, [attribute.size for attribute in data.attributes], coalitions
+        )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the files' values in place of draws."""
@@ -163,10 +211,17 @@ class PublishedCategories(FileScheme, UniformScheme):
         """
         whole, paths = self.audited_table.whole, self.paths
         data = categories_of(whole)
-        key = (data.fingerprint(), self.parameters.key, *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths))
+        key = (
+            data.fingerprint(),
+            self.parameters.key,
+            *((str(path.resolve()), path.stat().st_mtime_ns) for path in paths),
+        )
         if key not in _read:
             _read.clear()
-            _read[key] = [read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes for path in paths]
+            _read[key] = [
+                read_codes(path, data, self._keys(whole), dropped=whole.dropped).codes
+                for path in paths
+            ]
         return [self.audited_table.cut_out(codes) for codes in _read[key]]
 
 
@@ -201,7 +256,13 @@ def _tells(name: str, data: CategoricalTable, held: NDArray[np.bool_]) -> str:
     for attribute, codes in zip(data.attributes, split(data, data.codes), strict=True):
         is_most = codes == np.bincount(codes[~held]).argmax()
         out, kept, share = is_most[~held].mean(), is_most[held].mean(), is_most.mean()
-        if out - kept > TELLING and scipy.special.chdtrc(1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))) < UNRELATED:
+        if (
+            out - kept > TELLING
+            and scipy.special.chdtrc(
+                1, (out - kept) ** 2 * m * (n - m) / (n * share * (1.0 - share))
+            )
+            < UNRELATED
+        ):
             what = f"{name}: of the records that it lacks, or lacks an answer of, {out:.0%} have one and the same {quoted(attribute.name)}"
             return f"{what}, of the others {kept:.0%}: what is left out is more exposed than the figures say"
     return ""
@@ -213,16 +274,26 @@ def _check_alignment(name: str, original: Codes, copy: Codes, size: int) -> None
     A copy at retention 0 is unrelated to the original.
     """
     x, y = original.astype(np.intp) % MOST_GROUPED, copy.astype(np.intp) % MOST_GROUPED
-    counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(MOST_GROUPED, MOST_GROUPED)
+    counts = np.bincount(x * MOST_GROUPED + y, minlength=MOST_GROUPED**2).reshape(
+        MOST_GROUPED, MOST_GROUPED
+    )
     counts = counts[counts.any(axis=1)][:, counts.any(axis=0)]
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / x.size
     freedom = (counts.shape[0] - 1) * (counts.shape[1] - 1)
-    if freedom == 0 or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED:
+    if (
+        freedom == 0
+        or scipy.special.chdtrc(freedom, ((counts - expected) ** 2 / expected).sum()) < UNRELATED
+    ):
         return
     vouch = "set `aligned: true` if you know that they are the same records in the same order"
     same = (np.bincount(original, minlength=size) == np.bincount(copy, minlength=size)).all()
     if x.size >= FEWEST_SHUFFLED and same:
         cause = "hold the original's values in another order: shuffled, or sorted by something else"
-        raise AuditorError(f"{quoted(name)}: the copy's rows {cause}; put them in the original's order, {JOIN_REMEDY}, or {vouch}")
+        raise AuditorError(
+            f"{quoted(name)}: the copy's rows {cause}; put them in the original's order, {JOIN_REMEDY}, or {vouch}"
+        )
     problem = f"{quoted(name)}: nothing shows that the copy's rows are the original's, in its order"
-    warnings.warn(AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"), stacklevel=2)
+    warnings.warn(
+        AuditorWarning(f"{problem}: it may tell nothing of them, or be in another order; {vouch}"),
+        stacklevel=2,
+    )

@@ -44,31 +44,44 @@ class RandomProjection(TransformScheme):
     family = "random-projection"
     claims = "Nothing under collusion: copies stack into one projection with more rows."
     reference = "liu2008, section 4, eq. 12.4"
-    assumes = "The adversary knows fewer records than dimensions, and recipients never pool their copies."
+    assumes = (
+        "The adversary knows fewer records than dimensions, and recipients never pool their copies."
+    )
     trial = MappingProxyType({"dimensions": 2, "copies": 3})
     other_trials = (MappingProxyType({"dimensions": 2, "copies": 3, "matrix": "dct"}),)
 
     class Parameters(PluginParameters):
         """Size and kind of the matrix, and number of copies."""
 
-        dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(description="columns n' of a copy")
-        variance: Annotated[float, Field(gt=0)] | None = Field(
-            None, description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average"
+        dimensions: Annotated[int, Field(ge=1, le=10_000)] = Field(
+            description="columns n' of a copy"
         )
-        matrix: Literal["gaussian", "dct"] = Field("gaussian", description="normal entries, or a truncated cosine transform")
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
+        variance: Annotated[float, Field(gt=0)] | None = Field(
+            None,
+            description="variance σ² of the entries, no unit; by default 1/n', which keeps squared distances on average",
+        )
+        matrix: Literal["gaussian", "dct"] = Field(
+            "gaussian", description="normal entries, or a truncated cosine transform"
+        )
+        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
+            1, description="copies, each with a matrix of its own"
+        )
 
         @model_validator(mode="after")
         def _no_entries(self) -> Any:
             if self.matrix == "dct" and self.variance is not None:
-                raise ValueError("gives a variance for the entries of a cosine transform, which has none to draw")
+                raise ValueError(
+                    "gives a variance for the entries of a cosine transform, which has none to draw"
+                )
             return self
 
     @property
     def public(self) -> dict[str, Any]:
         """The parameters, with the variance of the matrix entries."""
         own = self.parameters
-        return super().public | {"variance": own.variance if own.variance is not None else 1.0 / own.dimensions}
+        return super().public | {
+            "variance": own.variance if own.variance is not None else 1.0 / own.dimensions
+        }
 
     def output_width(self, width: int) -> int:
         """Return n'."""
@@ -85,7 +98,9 @@ class RandomProjection(TransformScheme):
         N, size = table.mean.size, int(self.parameters.dimensions)
         if self.parameters.matrix == "dct":
             return Transform(truncated_dct(table, size, rng), np.zeros(size))
-        return Transform(rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size))
+        return Transform(
+            rng.standard_normal((size, N)) * np.sqrt(self.public["variance"]), np.zeros(size)
+        )
 
 
 def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
@@ -100,7 +115,9 @@ def truncated_dct(table: TableMoments, size: int, rng: Rng) -> Array:
     """
     N = table.mean.size
     if size > N:
-        raise AuditorError(f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}")
+        raise AuditorError(
+            f"dimensions: a cosine transform of {N} attributes has {N} coefficients; got {size}"
+        )
     C = cosine_transform(N)
     energy = np.diag(C @ (table.covariance + np.outer(table.mean, table.mean)) @ C.T)
     kept = np.argsort(-energy, kind="stable")[:size]

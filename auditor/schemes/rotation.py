@@ -49,8 +49,12 @@ class Rotation(TransformScheme):
     class Parameters(PluginParameters):
         """Number of copies, and whether they are translated."""
 
-        copies: Annotated[int, Field(ge=1, le=1000)] = Field(1, description="copies, each with a matrix of its own")
-        translation: bool = Field(False, description="whether a secret vector is added to every record")
+        copies: Annotated[int, Field(ge=1, le=1000)] = Field(
+            1, description="copies, each with a matrix of its own"
+        )
+        translation: bool = Field(
+            False, description="whether a secret vector is added to every record"
+        )
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
         """Return a Haar rotation, and a translation of the data's covariance."""

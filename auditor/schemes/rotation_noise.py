@@ -50,9 +50,15 @@ class RotationNoise(TransformScheme):
     class Parameters(PluginParameters):
         """Dependence of noise between copies, and their rotations."""
 
-        noise: Literal["fresh", "corner-wave"] = Field("fresh", description="new noise in every copy, or nested as li2012 has it")
-        rotations: Literal["fresh", "shared"] = Field("fresh", description="a rotation for each copy, or one for all")
-        translation: bool = Field(False, description="whether a secret vector is added to every record")
+        noise: Literal["fresh", "corner-wave"] = Field(
+            "fresh", description="new noise in every copy, or nested as li2012 has it"
+        )
+        rotations: Literal["fresh", "shared"] = Field(
+            "fresh", description="a rotation for each copy, or one for all"
+        )
+        translation: bool = Field(
+            False, description="whether a secret vector is added to every record"
+        )
 
     def default_levels(self) -> tuple[float, ...]:
         """Return none: the noise level must be stated."""
@@ -61,7 +67,9 @@ class RotationNoise(TransformScheme):
     @property
     def additive(self) -> AdditiveScheme:
         """The additive scheme applied before the rotation."""
-        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(noise="white")
+        scheme: AdditiveScheme = registry.get("scheme", NOISES[self.parameters.noise])(
+            noise="white"
+        )
         return scheme
 
     def draw(self, table: TableMoments, rng: Rng) -> Transform:
@@ -83,9 +91,14 @@ class RotationNoise(TransformScheme):
         assert law is not None
         return law
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Any:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Any:
         """Return the sampler of copies ``existing + 1 … M``."""
-        return BlurredSampler(self.additive.sampler(levels, table, key, existing), self.transforms(len(levels), table, key))
+        return BlurredSampler(
+            self.additive.sampler(levels, table, key, existing),
+            self.transforms(len(levels), table, key),
+        )
 
 
 class BlurredSampler:
@@ -100,7 +113,9 @@ class BlurredSampler:
 
     def block(self, index: int, x: Array, out: Sequence[Array], existing: int = 0) -> None:
         """Write the copies of one block of rows; see ``Sampler``."""
-        blurred = [np.ascontiguousarray(self._transforms[copy].undo(out[copy])) for copy in range(existing)]
+        blurred = [
+            np.ascontiguousarray(self._transforms[copy].undo(out[copy])) for copy in range(existing)
+        ]
         blurred += [np.empty(x.shape) for _ in range(existing, len(self._transforms))]
         self._additive.block(index, x, blurred, existing)
         for copy in range(existing, len(self._transforms)):

@@ -51,7 +51,11 @@ from auditor.schemes.replacement.base import (
 from auditor.schemes.replacement.distribution import Replacement, checked, distribution, never_drawn
 from auditor.types import Array, Codes
 
-MAKERS: dict[str, type[Copies]] = {"process": ProcessCopies, "bridge": BridgedCopies, "multi-pert": MultiPertCopies}
+MAKERS: dict[str, type[Copies]] = {
+    "process": ProcessCopies,
+    "bridge": BridgedCopies,
+    "multi-pert": MultiPertCopies,
+}
 
 
 class RetentionReplacement(UniformScheme):
@@ -118,7 +122,9 @@ class RetentionReplacement(UniformScheme):
             It depends on the table's categories, which are missing or different (``over``).
         """
         if self._stated != "uniform" and (self._pi is None or self._pi.size != size):
-            raise AuditorError("`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law")
+            raise AuditorError(
+                "`replacement` is of a table's categories: ask `scheme.over(table)` for copies and law"
+            )
         return self._pi
 
 
@@ -167,4 +173,6 @@ class UniformMultilevel(RetentionReplacement):
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of the chosen implementation."""
-        return (self._maker or MAKERS[self.parameters.implementation])(original, size, key, self.replaced_by(size))
+        return (self._maker or MAKERS[self.parameters.implementation])(
+            original, size, key, self.replaced_by(size)
+        )

@@ -17,4 +17,11 @@ from auditor.testing.features import check_feature
 from auditor.testing.schemes import check_scheme
 from auditor.testing.sources import check_source
 
-__all__ = ["ContractError", "check_attack", "check_feature", "check_plugin", "check_scheme", "check_source"]
+__all__ = [
+    "ContractError",
+    "check_attack",
+    "check_feature",
+    "check_plugin",
+    "check_scheme",
+    "check_source",
+]

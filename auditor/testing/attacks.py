@@ -12,7 +12,16 @@ from auditor.adversary.attack import Attack
 from auditor.adversary.knowledge import KINDS, Knowledge
 from auditor.errors import AuditorError, NotApplicable, PluginError
 from auditor.process.environment import one_thread
-from auditor.testing.contract import READS_ONLY, ContractError, check_plugin, digest, made, nothing_else_raised, require, wrote
+from auditor.testing.contract import (
+    READS_ONLY,
+    ContractError,
+    check_plugin,
+    digest,
+    made,
+    nothing_else_raised,
+    require,
+    wrote,
+)
 from auditor.testing.releases import EVERYBODY, ROWS, Case, WroteError, cases, states
 from auditor.testing.tables import schemes_of
 from auditor.types import Array, Coalition
@@ -49,20 +58,38 @@ def check_attack(cls: type[Attack], parameters: Mapping[str, Any] | None = None)
     Not checked: the accuracy of estimates.
     """
     check_plugin(cls, parameters)
-    require(cls, "says when it wins", len(cls.assumes) > 10 and len(cls.wins) > 10 and cls.families,
-            "expected `assumes`, `wins` and `families` to say what it needs, when it wins, on what; found one empty")  # fmt: skip
+    require(
+        cls,
+        "says when it wins",
+        len(cls.assumes) > 10 and len(cls.wins) > 10 and cls.families,
+        "expected `assumes`, `wins` and `families` to say what it needs, when it wins, on what; found one empty",
+    )
     kind: object = cls.attack_kind
-    require(cls, "says of which kind it is", isinstance(kind, str) and kind.strip() and len(kind) <= LONGEST_KIND and kind.isprintable(),
-            f"expected `attack_kind` to be a few words of at most {LONGEST_KIND} characters, found {kind!r}")  # fmt: skip
+    require(
+        cls,
+        "says of which kind it is",
+        isinstance(kind, str) and kind.strip() and len(kind) <= LONGEST_KIND and kind.isprintable(),
+        f"expected `attack_kind` to be a few words of at most {LONGEST_KIND} characters, found {kind!r}",
+    )
     with nothing_else_raised(cls, "can be made"):
         made(cls, parameters).form()
     schemes = schemes_of(sorted(made(cls, parameters).form().families))
-    require(cls, "answers somewhere", schemes, f"expected a scheme of the families {sorted(cls.families)} to be registered, found none")
+    require(
+        cls,
+        "answers somewhere",
+        schemes,
+        f"expected a scheme of the families {sorted(cls.families)} to be registered, found none",
+    )
     trials = [Trial(cls, parameters, case) for scheme in schemes for case in cases(scheme)]
     with one_thread(), nothing_else_raised(cls, "answers or refuses"):
         _unusable_refused(cls, parameters)
         found = [trial.run() for trial in trials]
-    require(cls, "answers somewhere", any(found), "expected an estimate for some state of knowledge, found that it refused them all")
+    require(
+        cls,
+        "answers somewhere",
+        any(found),
+        "expected an estimate for some state of knowledge, found that it refused them all",
+    )
 
 
 def _unusable_refused(cls: type[Attack], parameters: Mapping[str, Any] | None) -> None:
@@ -75,10 +102,18 @@ def _unusable_refused(cls: type[Attack], parameters: Mapping[str, Any] | None) -
         except NotApplicable as refusal:
             if str(refusal):
                 continue
-        raise ContractError(cls, "refuses unusable knowledge",
-                            f"expected NotApplicable, with a reason, for {knowledge.label} knowledge, found none")  # fmt: skip
+        raise ContractError(
+            cls,
+            "refuses unusable knowledge",
+            f"expected NotApplicable, with a reason, for {knowledge.label} knowledge, found none",
+        )
     unknown = set(attack.knowledge) - KINDS.keys()
-    require(cls, "refuses unusable knowledge", not unknown, f"expected names of {sorted(KINDS)} in `knowledge`, found {sorted(unknown)}")
+    require(
+        cls,
+        "refuses unusable knowledge",
+        not unknown,
+        f"expected names of {sorted(KINDS)} in `knowledge`, found {sorted(unknown)}",
+    )
 
 
 @dataclass(frozen=True)
@@ -100,9 +135,16 @@ class Trial:
             answered |= found is not None
         if answered:
             last = self._answer(self._made(), knowledge, COALITIONS[-1])
-            same = (found is None) == (last is None) and (found is None or last is None or np.array_equal(found, last))
-            self._require("deterministic", same, knowledge, COALITIONS[-1],
-                          "expected the same answer from a new object and from one that was used before, found another")  # fmt: skip
+            same = (found is None) == (last is None) and (
+                found is None or last is None or np.array_equal(found, last)
+            )
+            self._require(
+                "deterministic",
+                same,
+                knowledge,
+                COALITIONS[-1],
+                "expected the same answer from a new object and from one that was used before, found another",
+            )
             self._row_by_row(knowledge)
         return answered
 
@@ -115,24 +157,48 @@ class Trial:
         try:
             self.case.refuse(attack)
         except AuditorError as refusal:
-            self._require("answers or refuses", str(refusal), *tried, "expected a reason in NotApplicable, found none")
+            self._require(
+                "answers or refuses",
+                str(refusal),
+                *tried,
+                "expected a reason in NotApplicable, found none",
+            )
             return None
         try:
             attack.check(self.case.scheme.family, knowledge)
             values = self.case.estimate(attack, knowledge, coalition)
         except NotApplicable as refusal:
-            self._require("answers or refuses", str(refusal), *tried, "expected a reason in NotApplicable, found none")
+            self._require(
+                "answers or refuses",
+                str(refusal),
+                *tried,
+                "expected a reason in NotApplicable, found none",
+            )
             return None
         except PluginError as error:
-            self._fail("finite and of the right shape", *tried, f"expected finite estimates of the right shape, found that {error}", error)
+            self._fail(
+                "finite and of the right shape",
+                *tried,
+                f"expected finite estimates of the right shape, found that {error}",
+                error,
+            )
         except WroteError as error:
             self._fail(READS_ONLY, *tried, "expected moments as they were, found others", error)
         except (Exception, SystemExit) as error:
             if wrote(error):
                 self._fail(READS_ONLY, *tried, f"expected that it only reads, found {error}", error)
-            self._fail("answers or refuses", *tried, f"expected an answer or NotApplicable, found {type(error).__name__}: {error}", error)
-        self._require(READS_ONLY, digest(self.case.shown()) == before, *tried,
-                      "expected table and copies as they were, found others")  # fmt: skip
+            self._fail(
+                "answers or refuses",
+                *tried,
+                f"expected an answer or NotApplicable, found {type(error).__name__}: {error}",
+                error,
+            )
+        self._require(
+            READS_ONLY,
+            digest(self.case.shown()) == before,
+            *tried,
+            "expected table and copies as they were, found others",
+        )
         return values
 
     def _row_by_row(self, knowledge: Knowledge) -> None:
@@ -142,14 +208,30 @@ class Trial:
         except NotApplicable:
             return
         if both is not None:
-            same = both[0].shape == both[1].shape and np.allclose(both[0], both[1], rtol=1e-6, atol=1e-6)
-            self._require("record by record", same, knowledge, EVERYBODY,
-                          "expected the same estimates of records given together and one by one, found others")  # fmt: skip
+            same = both[0].shape == both[1].shape and np.allclose(
+                both[0], both[1], rtol=1e-6, atol=1e-6
+            )
+            self._require(
+                "record by record",
+                same,
+                knowledge,
+                EVERYBODY,
+                "expected the same estimates of records given together and one by one, found others",
+            )
 
-    def _require(self, check: str, holds: object, knowledge: Knowledge, coalition: Coalition, said: str) -> None:
+    def _require(
+        self, check: str, holds: object, knowledge: Knowledge, coalition: Coalition, said: str
+    ) -> None:
         if not holds:
             self._fail(check, knowledge, coalition, said)
 
-    def _fail(self, check: str, knowledge: Knowledge, coalition: Coalition, said: str, cause: BaseException | None = None) -> None:
+    def _fail(
+        self,
+        check: str,
+        knowledge: Knowledge,
+        coalition: Coalition,
+        said: str,
+        cause: BaseException | None = None,
+    ) -> None:
         where = f"on {self.case.what} by {self.case.scheme.name}, with {knowledge.label} knowledge and copies {list(coalition)}"
         raise ContractError(self.cls, check, f"{said}, {where}") from cause

@@ -32,7 +32,9 @@ class ContractError(AssertionError):
 
     def __init__(self, cls: type[Plugin], check: str, said: str) -> None:
         self.check = check
-        super().__init__(f"{getattr(cls, 'kind', 'plugin')} {getattr(cls, 'name', cls.__name__)!r} fails the check {check!r}: {said}")
+        super().__init__(
+            f"{getattr(cls, 'kind', 'plugin')} {getattr(cls, 'name', cls.__name__)!r} fails the check {check!r}: {said}"
+        )
 
 
 def require(cls: type[Plugin], check: str, holds: object, said: str) -> None:
@@ -61,7 +63,9 @@ def nothing_else_raised(cls: type[Plugin], check: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         check = READS_ONLY if wrote(error) else check
-        raise ContractError(cls, check, f"expected no error, found {type(error).__name__}: {error}") from error
+        raise ContractError(
+            cls, check, f"expected no error, found {type(error).__name__}: {error}"
+        ) from error
 
 
 def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None) -> None:
@@ -80,16 +84,40 @@ def check_plugin(cls: type[Plugin], parameters: Mapping[str, Any] | None = None)
         Name, kind or docstring is missing, a parameter has no description, an unknown parameter is
         accepted, or parameters change in a round trip through YAML.
     """
-    require(cls, "named", getattr(cls, "kind", None) in KINDS and isinstance(getattr(cls, "name", None), str) and cls.name,
-            f"expected a `name` and one of the kinds {', '.join(KINDS)}, found name {getattr(cls, 'name', None)!r}")  # fmt: skip
-    require(cls, "documented", len(cls.summary()) > 20 and cls.summary().endswith("."),
-            f"expected a docstring whose first line is a sentence, as `auditor list` shows it, found {cls.summary()!r}")  # fmt: skip
-    require(cls, "parameters described", cls.Parameters.__doc__, "expected a docstring of `Parameters`, found none")
+    require(
+        cls,
+        "named",
+        getattr(cls, "kind", None) in KINDS
+        and isinstance(getattr(cls, "name", None), str)
+        and cls.name,
+        f"expected a `name` and one of the kinds {', '.join(KINDS)}, found name {getattr(cls, 'name', None)!r}",
+    )
+    require(
+        cls,
+        "documented",
+        len(cls.summary()) > 20 and cls.summary().endswith("."),
+        f"expected a docstring whose first line is a sentence, as `auditor list` shows it, found {cls.summary()!r}",
+    )
+    require(
+        cls,
+        "parameters described",
+        cls.Parameters.__doc__,
+        "expected a docstring of `Parameters`, found none",
+    )
     for field, info in cls.Parameters.model_fields.items():
-        require(cls, "parameters described", info.description, f"expected a description of the parameter {field!r}, found none")
+        require(
+            cls,
+            "parameters described",
+            info.description,
+            f"expected a description of the parameter {field!r}, found none",
+        )
     given = dict(cls.trial if parameters is None else parameters)
     _unknown_refused(cls, given)
-    if parameters is not None or cls.trial or not any(info.is_required() for info in cls.Parameters.model_fields.values()):
+    if (
+        parameters is not None
+        or cls.trial
+        or not any(info.is_required() for info in cls.Parameters.model_fields.values())
+    ):
         _survive_yaml(cls, given)
 
 
@@ -98,7 +126,11 @@ def _unknown_refused(cls: type[Plugin], given: dict[str, Any]) -> None:
         cls.Parameters.model_validate({**given, "no-such-thing": 1})
     except ValidationError:
         return
-    raise ContractError(cls, "unknown parameters refused", "expected an error for the parameter 'no-such-thing', found that it is taken")
+    raise ContractError(
+        cls,
+        "unknown parameters refused",
+        "expected an error for the parameter 'no-such-thing', found that it is taken",
+    )
 
 
 def _survive_yaml(cls: type[Plugin], given: dict[str, Any]) -> None:
@@ -107,9 +139,17 @@ def _survive_yaml(cls: type[Plugin], given: dict[str, Any]) -> None:
     try:
         again = cls.Parameters.model_validate(load(yaml.safe_dump(written)).value)
     except ValidationError as error:
-        raise ContractError(cls, "parameters are data", f"expected {written} to be taken again from YAML, found that {error}") from error
-    require(cls, "parameters are data", again == plugin.parameters,
-            f"expected the same parameters again from YAML, found {again!r} for {plugin.parameters!r}")  # fmt: skip
+        raise ContractError(
+            cls,
+            "parameters are data",
+            f"expected {written} to be taken again from YAML, found that {error}",
+        ) from error
+    require(
+        cls,
+        "parameters are data",
+        again == plugin.parameters,
+        f"expected the same parameters again from YAML, found {again!r} for {plugin.parameters!r}",
+    )
 
 
 def made(cls: type[Any], parameters: Mapping[str, Any] | None = None) -> Any:
@@ -121,7 +161,9 @@ def made(cls: type[Any], parameters: Mapping[str, Any] | None = None) -> Any:
         The parameters are refused.
     """
     try:
-        return cls(cls.Parameters.model_validate(dict(cls.trial if parameters is None else parameters)))
+        return cls(
+            cls.Parameters.model_validate(dict(cls.trial if parameters is None else parameters))
+        )
     except ValidationError as error:
         said = f"expected parameters to try it with, in its `trial` or from the caller, found that {error}"
         raise ContractError(cls, "can be made", said) from error

@@ -50,10 +50,25 @@ class WroteError(Exception):
 def states(rows: int) -> list[Knowledge]:
     """Return every state of knowledge that this number of records allows."""
     half = rows // 2
-    known: list[Knowledge] = [Estimated(max(2, rows - rows // 4)), KnownRecords(half), UnmatchedRecords(half), KnownSample(half)]
+    known: list[Knowledge] = [
+        Estimated(max(2, rows - rows // 4)),
+        KnownRecords(half),
+        UnmatchedRecords(half),
+        KnownSample(half),
+    ]
     modelled = PublishedModel(max(2, rows - rows // 4), target="b", on=("a",), known=True)
-    trees = [PublishedModel(modelled.rows, target="b", on=("a",), known=known, depth=1) for known in (False, True)]
-    always = [Perfect(), UniformPrior(), KnownAttributes(("a",)), KnownAttributes(("a", "b")), modelled, *trees]
+    trees = [
+        PublishedModel(modelled.rows, target="b", on=("a",), known=known, depth=1)
+        for known in (False, True)
+    ]
+    always = [
+        Perfect(),
+        UniformPrior(),
+        KnownAttributes(("a",)),
+        KnownAttributes(("a", "b")),
+        modelled,
+        *trees,
+    ]
     return [*always, *(known if half else known[:1])]
 
 
@@ -99,9 +114,15 @@ class Numbers(Case):
         """Return a coalition's copies and their law."""
         levels, moments = levels_of(self.scheme), table_moments(self.table)
         law = self.scheme.law(levels, moments)
-        return Held(scheme=self.scheme, table=self.table, moments=moments, copies=coalition,
-                    levels=tuple(levels[copy - 1] for copy in coalition),
-                    arrays=[self.copies[copy - 1] for copy in coalition], law=None if law is None else law.of(coalition))  # fmt: skip
+        return Held(
+            scheme=self.scheme,
+            table=self.table,
+            moments=moments,
+            copies=coalition,
+            levels=tuple(levels[copy - 1] for copy in coalition),
+            arrays=[self.copies[copy - 1] for copy in coalition],
+            law=None if law is None else law.of(coalition),
+        )
 
     def estimate(self, attack: Attack, knowledge: Knowledge, coalition: Coalition) -> Array:
         """Return estimates of all records, shape (n, N)."""
@@ -159,7 +180,14 @@ class Categories(Case):
         """Return the posterior, shape (n, s)."""
         assert isinstance(self.scheme, UniformScheme)
         found = perturb_categories.estimate(
-            attack, self.scheme, self.original, self.copies, levels_of(self.scheme), coalition, knowledge, SEED
+            attack,
+            self.scheme,
+            self.original,
+            self.copies,
+            levels_of(self.scheme),
+            coalition,
+            knowledge,
+            SEED,
         )
         return found.posterior
 
@@ -176,7 +204,14 @@ class Categories(Case):
         most = len(self.original)
         possible = [state for state in states(most) if not isinstance(state, KnownAttributes)]
         margins = PublishedRules(((str(self.original.name),),))
-        return [margins, *(state for state in possible if not isinstance(state, Estimated) or state.rows <= most)]
+        return [
+            margins,
+            *(
+                state
+                for state in possible
+                if not isinstance(state, Estimated) or state.rows <= most
+            ),
+        ]
 
 
 def cases(scheme: Scheme) -> Iterator[Case]:
@@ -192,7 +227,12 @@ def cases(scheme: Scheme) -> Iterator[Case]:
     X = people(ROWS, OWN)
     constant = X.copy()
     constant[:, -1] = 3.0
-    corners = (("one attribute", X[:, :1]), ("a constant column", constant), ("two records", X[:2]), ("one record", X[:1]))
+    corners = (
+        ("one attribute", X[:, :1]),
+        ("a constant column", constant),
+        ("two records", X[:2]),
+        ("one record", X[:1]),
+    )
     for what, values in (("three attributes", X), *corners):
         try:
             yield _numbers(scheme, what, values)
@@ -211,5 +251,7 @@ def _numbers(scheme: Scheme, what: str, values: Array) -> Numbers:
 
 def _categories(scheme: UniformScheme, what: str, column: Any) -> Categories:
     key = Key(SEED, scheme.name)
-    copies = perturb_categories.start(scheme, as_categories(column), levels_of(scheme), key).extend(column, levels_of(scheme), key)
+    copies = perturb_categories.start(scheme, as_categories(column), levels_of(scheme), key).extend(
+        column, levels_of(scheme), key
+    )
     return Categories(scheme, what, column, tuple(copies))

@@ -20,12 +20,23 @@ from auditor.schemes.base.serial import whitened
 from auditor.schemes.draw import drawn_blocks
 from auditor.schemes.replacement.base import UniformScheme
 from auditor.testing.categorical_copies import CategoricalCopies
-from auditor.testing.contract import LEVEL, READS_ONLY, SEED, ContractError, check_plugin, digest, made, nothing_else_raised, require
+from auditor.testing.contract import (
+    LEVEL,
+    READS_ONLY,
+    SEED,
+    ContractError,
+    check_plugin,
+    digest,
+    made,
+    nothing_else_raised,
+    require,
+)
 from auditor.testing.tables import as_numbers, levels_of, people
 from auditor.types import Array
 
 ROWS = 20_000
-"""Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100 tests."""
+"""Detects a standard deviation off by 3 %, or a correlation by 0.05, at ``LEVEL`` over about 100
+tests."""
 ROWS_WITHOUT_LAW = 400
 OUT = 2
 """Copies already released in the extension check."""
@@ -57,8 +68,12 @@ def check_scheme(cls: type[Scheme], parameters: Mapping[str, Any] | None = None)
     fails with probability 1e-6 per test.
     """
     check_plugin(cls, parameters)
-    require(cls, "says what it promises", isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
-            "expected `family`, and what it promises under collusion in `claims`, found one of them empty")  # fmt: skip
+    require(
+        cls,
+        "says what it promises",
+        isinstance(getattr(cls, "family", None), str) and len(cls.claims) > 10,
+        "expected `family`, and what it promises under collusion in `claims`, found one of them empty",
+    )
     if not cls.makes_copies:
         return
     _impossible_refused(cls, made(cls, parameters))
@@ -75,17 +90,25 @@ def _impossible_refused(cls: type[Scheme], scheme: Scheme) -> None:
             scheme.check_levels([level])
         except AuditorError:
             continue
-        raise ContractError(cls, "refuses impossible levels", f"expected an AuditorError for a level of {level}, found none")
+        raise ContractError(
+            cls,
+            "refuses impossible levels",
+            f"expected an AuditorError for a level of {level}, found none",
+        )
 
 
-# -- numbers -----------------------------------------------------------------------------------------------------------
+# -- numbers
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _numbers(cls: type[Scheme], parameters: Mapping[str, Any] | None) -> _Numbers:
     scheme: Scheme = made(cls, parameters)
     levels, few = levels_of(scheme), _people(cls, ROWS_WITHOUT_LAW)
     law = scheme.law(levels, table_moments(few))
-    stated = law is not None or scheme.transformed(levels, table_moments(few), Key(SEED, scheme.name)) is not None
+    stated = (
+        law is not None
+        or scheme.transformed(levels, table_moments(few), Key(SEED, scheme.name)) is not None
+    )
     table = _people(cls, ROWS) if stated else few
     return _Numbers(cls, parameters, table, table_moments(table), levels, table.values.copy())
 
@@ -115,29 +138,48 @@ class _Numbers:
         copies = self._draw(self._key(SEED))
         self._require("finite", self._finite(copies), "expected finite numbers, found others")
         again = self._draw(self._key(SEED))
-        self._require("same seed, same copies", digest(copies) == digest(again), "expected the same copies from the same key, found others")
-        self._require(READS_ONLY, digest([self.before]) == digest([self.table.values]),
-                      "expected the table as it was, found that its values changed")  # fmt: skip
+        self._require(
+            "same seed, same copies",
+            digest(copies) == digest(again),
+            "expected the same copies from the same key, found others",
+        )
+        self._require(
+            READS_ONLY,
+            digest([self.before]) == digest([self.table.values]),
+            "expected the table as it was, found that its values changed",
+        )
         law = self._law()
         if law is not None and np.diag(law.covariance).any():
             other = self._draw(self._key(SEED + 1))
-            self._require("another seed, other copies", digest(copies) != digest(other),
-                          "expected other noise from another key, found the same")  # fmt: skip
+            self._require(
+                "another seed, other copies",
+                digest(copies) != digest(other),
+                "expected other noise from another key, found the same",
+            )
             self._blocks(law)
         self._plan()
         self._follows("follows its law", law, copies, self._key(SEED))
         self._nested(copies)
         self._extension(copies, law)
 
-    def _draw(self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0) -> list[Array]:
+    def _draw(
+        self, key: Key, copies: Sequence[Array] | None = None, existing: int = 0
+    ) -> list[Array]:
         scheme = self._scheme()
-        out = [unwritten(scheme.blank(*self.table.values.shape)) for _ in self.levels] if copies is None else list(copies)
+        out = (
+            [unwritten(scheme.blank(*self.table.values.shape)) for _ in self.levels]
+            if copies is None
+            else list(copies)
+        )
         for _ in drawn_blocks(scheme, self.table, self.levels, key, out, existing):
             pass
         return out
 
     def _finite(self, copies: Sequence[Array]) -> bool:
-        return all(np.isfinite(self._scheme().to_columns(copy, self.table.attributes)).all() for copy in copies)
+        return all(
+            np.isfinite(self._scheme().to_columns(copy, self.table.attributes)).all()
+            for copy in copies
+        )
 
     def _scheme(self) -> Scheme:
         scheme: Scheme = made(self.cls, self.parameters)
@@ -152,7 +194,11 @@ class _Numbers:
         law = scheme.law(self.levels, self.moments) if transformed is None else transformed.law
         if law is not None:
             found, wanted = (law.copies, law.width), (len(self.levels), self.table.width)
-            self._require("follows its law", found == wanted, f"expected a law of {wanted} copies and attributes, found one of {found}")
+            self._require(
+                "follows its law",
+                found == wanted,
+                f"expected a law of {wanted} copies and attributes, found one of {found}",
+            )
         return law
 
     def _noise(self, copies: Sequence[Array], key: Key) -> Sequence[Array]:
@@ -165,14 +211,23 @@ class _Numbers:
         found = []
         for order in ((0, 1), (1, 0)):
             sampler = self._scheme().sampler(self.levels, self.moments, self._key(SEED))
-            drawn = {index: [np.full((100, self.table.width), np.nan) for _ in self.levels] for index in order}
+            drawn = {
+                index: [np.full((100, self.table.width), np.nan) for _ in self.levels]
+                for index in order
+            }
             for index in order:
                 sampler.block(index, x, drawn[index])
             found.append(drawn)
-        self._require("blocks in any order", all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
-                      "expected the same copies of a block whichever block was drawn first, found others")  # fmt: skip
-        self._require("own draws in every block", digest(found[0][0]) != digest(found[0][1]),
-                      "expected other noise in the second block of rows, found the first's")  # fmt: skip
+        self._require(
+            "blocks in any order",
+            all(digest(found[0][index]) == digest(found[1][index]) for index in (0, 1)),
+            "expected the same copies of a block whichever block was drawn first, found others",
+        )
+        self._require(
+            "own draws in every block",
+            digest(found[0][0]) != digest(found[0][1]),
+            "expected other noise in the second block of rows, found the first's",
+        )
 
     def _plan(self) -> None:
         scheme = self._scheme()
@@ -181,11 +236,16 @@ class _Numbers:
         Sigma = scheme.level_covariance(self.levels)
         for existing in (0, OUT):
             before = Sigma[:existing, :existing] if existing else None
-            drawn = implied_level_covariance(scheme.plan(self.levels, existing), len(self.levels), before)
+            drawn = implied_level_covariance(
+                scheme.plan(self.levels, existing), len(self.levels), before
+            )
             i, j = np.unravel_index(np.abs(drawn - Sigma).argmax(), Sigma.shape)
-            self._require("plan draws from the law", np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
-                          f"expected {Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says, found that `plan` "
-                          f"with {existing} copies out draws from {drawn[i, j]:.6g}")  # fmt: skip
+            self._require(
+                "plan draws from the law",
+                np.allclose(drawn, Sigma, rtol=1e-9, atol=1e-9 * float(np.abs(Sigma).max())),
+                f"expected {Sigma[i, j]:.6g} between copies {i + 1} and {j + 1}, as `level_covariance` says, found that `plan` "
+                f"with {existing} copies out draws from {drawn[i, j]:.6g}",
+            )
 
     def _follows(self, check: str, law: NoiseLaw | None, copies: Sequence[Array], key: Key) -> None:
         if law is None:
@@ -201,17 +261,28 @@ class _Numbers:
             X, noisy, law = apart
         tests = in_memory_tests(X, noisy, law, names, transformed is None)
         for test in tests:  # moments first: a variance explains more than its distribution
-            self._require(check, test.p * len(tests) > LEVEL,
-                          f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
-                          f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})")  # fmt: skip
+            self._require(
+                check,
+                test.p * len(tests) > LEVEL,
+                f"expected by the stated law that {test.where} {test.expected:.4g}, found {test.observed:.4g} "
+                f"({test.statistic}, {test.rows:,} rows, p = {test.p:.1g})",
+            )
 
     def _extension(self, copies: list[Array], law: NoiseLaw | None) -> None:
         """Extend the released copies with another key."""
-        out = [*(copy.copy() for copy in copies[:OUT]), *(unwritten(np.empty_like(copy)) for copy in copies[OUT:])]
+        out = [
+            *(copy.copy() for copy in copies[:OUT]),
+            *(unwritten(np.empty_like(copy)) for copy in copies[OUT:]),
+        ]
         self._draw(self._key(SEED + 2), out, OUT)
-        self._require("extension leaves copies as they are", digest(out[:OUT]) == digest(copies[:OUT]),
-                      "expected copies that are out as they were, found others")  # fmt: skip
-        self._require("finite", self._finite(out), "expected finite numbers in an extension, found others")
+        self._require(
+            "extension leaves copies as they are",
+            digest(out[:OUT]) == digest(copies[:OUT]),
+            "expected copies that are out as they were, found others",
+        )
+        self._require(
+            "finite", self._finite(out), "expected finite numbers in an extension, found others"
+        )
         self._follows("extension follows the law", law, out, self._key(SEED + 2))
         self._nested(out)
 
@@ -220,10 +291,16 @@ class _Numbers:
         if not getattr(self.cls, "nested", False):
             return
         numbers = range(1, len(copies) + 1)
-        nested = self._scheme().sufficient([(0, self.table.values, list(copies))], list(combinations(numbers, 2)))
+        nested = self._scheme().sufficient(
+            [(0, self.table.values, list(copies))], list(combinations(numbers, 2))
+        )
         for (one, other), says in nested.items():
-            self._require("classes are nested", says, f"expected the classes of copies {one} and {other} to be unions of one another's, "
-                          "found that some cut them")  # fmt: skip
+            self._require(
+                "classes are nested",
+                says,
+                f"expected the classes of copies {one} and {other} to be unions of one another's, "
+                "found that some cut them",
+            )
 
     def _require(self, check: str, holds: object, said: str) -> None:
         require(self.cls, check, holds, f"{said}, at levels {list(self.levels)}")

@@ -37,7 +37,9 @@ def as_numbers(values: Array) -> Table:
 def answers(rows: int, values: int = 3) -> pd.Series[Any]:
     """Return one column of categories with unequal frequencies."""
     chosen = np.random.default_rng(SEED).choice(3, rows, p=[0.5, 0.3, 0.2]) % values
-    return pd.Series([f"v{place}" for place in chosen], name="a").astype(pd.CategoricalDtype(["v0", "v1", "v2"]))
+    return pd.Series([f"v{place}" for place in chosen], name="a").astype(
+        pd.CategoricalDtype(["v0", "v1", "v2"])
+    )
 
 
 def schemes_of(families: Sequence[str]) -> list[Scheme]:
@@ -48,10 +50,16 @@ def schemes_of(families: Sequence[str]) -> list[Scheme]:
     found: dict[str, type[Scheme]] = {}
     known: list[type[Scheme]] = [registry.get("scheme", name) for name in registry.names("scheme")]
     # a third-party scheme may break its law
-    for cls in sorted(known, key=lambda cls: (not cls.__module__.startswith("auditor."), not cls.adds_noise)):
+    for cls in sorted(
+        known, key=lambda cls: (not cls.__module__.startswith("auditor."), not cls.adds_noise)
+    ):
         if cls.makes_copies and cls.family in families:
             found.setdefault(cls.family, cls)
-    return [cls(cls.Parameters.model_validate(dict(trial))) for cls in found.values() for trial in (cls.trial, *cls.other_trials)]
+    return [
+        cls(cls.Parameters.model_validate(dict(trial)))
+        for cls in found.values()
+        for trial in (cls.trial, *cls.other_trials)
+    ]
 
 
 def levels_of(scheme: Scheme) -> tuple[float, ...]:

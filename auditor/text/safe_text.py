@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_STEERING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 """Control characters, direction marks, line separators and surrogates."""
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """Control characters and separators of lines."""
@@ -26,7 +28,9 @@ def clean(text: object) -> str:
     if line.isprintable():  # fast path for nearly all texts
         return line
     return "".join(
-        "�" if unicodedata.category(character) in _UNSEEN and character not in _JOINERS else character
+        "�"
+        if unicodedata.category(character) in _UNSEEN and character not in _JOINERS
+        else character
         for character in line
     )
 
@@ -59,7 +63,11 @@ def visible_on_one_line(text: str) -> str:
     >>> visible_on_one_line("age" + chr(10) + chr(27)) == "age" + chr(92) + "n" + chr(92) + "u001b"
     True
     """
-    return text if text.isprintable() else visible(text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return (
+        text
+        if text.isprintable()
+        else visible(text).replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    )
 
 
 def without_formula(text: str) -> str:
@@ -70,7 +78,11 @@ def without_formula(text: str) -> str:
     >>> without_formula("=1+1"), with_formula(without_formula("=1+1")), without_formula("age")
     ("'=1+1", '=1+1', 'age')
     """
-    return f"'{text}" if text.startswith(_STARTS_A_FORMULA) or text.lstrip().startswith(_STARTS_A_FORMULA) else text
+    return (
+        f"'{text}"
+        if text.startswith(_STARTS_A_FORMULA) or text.lstrip().startswith(_STARTS_A_FORMULA)
+        else text
+    )
 
 
 def with_formula(text: str) -> str:

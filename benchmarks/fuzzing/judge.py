@@ -19,14 +19,16 @@ from auditor.errors import LONGEST_LINE, MOST_LINES
 from auditor_reports.charts.inert import inflated
 
 LONGEST_RUN = 300
-"""Seconds of processor time after which a command is stopped, which is a fault: a hundred times what any takes, as machines differ."""
+"""Seconds of processor time after which a command is stopped, which is a fault: a hundred times
+what any takes, as machines differ."""
 LARGEST_MESSAGE = 64_000
 """Characters on standard error, or on standard output of `check`."""
 MOST_CELLS, MOST_VALUES = 400, 20_000
 """Cells and drawn values of a plan that is still carried out: a second or two."""
 
 CANARY = re.compile(r"Zq[a-z]{8}|\d{5}\.\d{6}|\b\d{10}\b")
-"""What cells of the fuzz's tables look like, and nothing else: a word, a number with decimals, an integer."""
+"""What cells of the fuzz's tables look like, and nothing else: a word, a number with decimals, an
+integer."""
 _PLAN = re.compile(r"([\d,]+) cells, .*\n  about ([\d,]+) values")
 _WARNING = re.compile(r"^.*\.py:\d+: \w*Warning: ", re.MULTILINE)
 _DEFLATED = re.compile(r'<script type="application/x-deflate".*?</script>', re.DOTALL)
@@ -93,18 +95,31 @@ def judged(case: Case) -> Verdict:
             verdict.faults += _faults(second, case)
             if second.status == 0 and not any(Path("audit").glob("*/results.json")):
                 verdict.faults.append("status 0 without results")
-        verdict.faults += [f"a cell in {path}: {found}" for path, text in _written() for found in sorted(_leaked(text, case))[:3]]
+        verdict.faults += [
+            f"a cell in {path}: {found}"
+            for path, text in _written()
+            for found in sorted(_leaked(text, case))[:3]
+        ]
     verdict.seconds = time.process_time() - start
     return verdict
 
 
 def _word(command: str, ended: Ended) -> str:
-    told = {0: "well", 1: "expectation fails", 2: "refused", 3: "failed while running", None: "escaped"}
+    told = {
+        0: "well",
+        1: "expectation fails",
+        2: "refused",
+        3: "failed while running",
+        None: "escaped",
+    }
     return f"{command}: {told.get(ended.status, f'status {ended.status}')}"
 
 
 def _carried_out(arguments: tuple[str, ...]) -> Ended:
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors) for errors in ("strict", "backslashreplace"))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors)
+        for errors in ("strict", "backslashreplace")
+    )
     status: int | None = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _alarm():
         try:
@@ -129,7 +144,8 @@ def _alarm() -> Iterator[None]:
         raise _Hung
 
     before = signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, LONGEST_RUN)  # of the clock's time other programs may have the most
+    # of the clock's time other programs may have the most
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_RUN)
     try:
         yield
     finally:
@@ -140,7 +156,8 @@ def _alarm() -> Iterator[None]:
 def _small(plan: str) -> bool:
     found = _PLAN.search(plan)
     return found is not None and all(
-        int(figure.replace(",", "")) <= most for figure, most in zip(found.groups(), (MOST_CELLS, MOST_VALUES), strict=True)
+        int(figure.replace(",", "")) <= most
+        for figure, most in zip(found.groups(), (MOST_CELLS, MOST_VALUES), strict=True)
     )
 
 
@@ -152,13 +169,20 @@ def _faults(ended: Ended, case: Case) -> list[str]:
     wrong = {
         f"exit status {ended.status}": ended.status not in (0, 1, 2, 3),
         f"a traceback: {(lines or [''])[-1][:200]} {_frame(lines)}": "Traceback" in ended.err,
-        f"a library's warning: {(_WARNING.search(ended.err) or [''])[0]}": bool(_WARNING.search(ended.err)),
+        f"a library's warning: {(_WARNING.search(ended.err) or [''])[0]}": bool(
+            _WARNING.search(ended.err)
+        ),
         f"{len(lines)} lines of messages": len(lines) > MOST_LINES + 1,
-        f"a line of {max(map(len, lines), default=0)} characters": any(len(line) > LONGEST_LINE + len("warning: ") for line in lines),
+        f"a line of {max(map(len, lines), default=0)} characters": any(
+            len(line) > LONGEST_LINE + len("warning: ") for line in lines
+        ),
         f"{len(said)} characters of messages": len(said) > LARGEST_MESSAGE,
         "refused without a message": ended.status == 2 and not ended.err.strip(),
     }
-    leaks = [f"a cell in a message: {found}" for found in sorted(_leaked(ended.err + ended.out, case))[:3]]
+    leaks = [
+        f"a cell in a message: {found}"
+        for found in sorted(_leaked(ended.err + ended.out, case))[:3]
+    ]
     return [told for told, is_so in wrong.items() if is_so] + leaks
 
 
@@ -176,14 +200,21 @@ def _written() -> Iterator[tuple[str, str]]:
     for path in [*sorted(Path("audit").rglob("*")), Path("new.yaml")]:
         if not path.is_file():
             continue
-        text = str(pq.read_table(path).to_pydict()) if path.suffix == ".parquet" else path.read_bytes().decode("utf-8", "replace")
+        text = (
+            str(pq.read_table(path).to_pydict())
+            if path.suffix == ".parquet"
+            else path.read_bytes().decode("utf-8", "replace")
+        )
         yield path.name, text + "".join(inflated(part) for part in _DEFLATED.findall(text))
 
 
 def secrets(tables: Mapping[str, bytes], shown: bytes) -> frozenset[str]:
     """Return the cells of tables that look like nothing else, less those that a scenario spells out itself."""
     told = set(CANARY.findall(shown.decode("utf-8", "replace")))
-    return frozenset(found for content in tables.values() for found in CANARY.findall(_cells(content))) - told
+    return (
+        frozenset(found for content in tables.values() for found in CANARY.findall(_cells(content)))
+        - told
+    )
 
 
 def _cells(content: bytes) -> str:

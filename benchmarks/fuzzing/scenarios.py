@@ -22,16 +22,90 @@ for _ in range(60):
     DEEP = [DEEP]
 
 NASTY: list[Any] = [
-    None, True, False, "", " ", 0, -1, 1, 2, 1.5, -0.0, 5e-324, 1e-12, 1e308, -1e308, float("nan"), float("inf"), float("-inf"),
-    2**31, 2**63, 10**400, "nan", "1e400", "0x1F", "١٢٣", "1_000", [], {}, [[]], [None], [[1, 2], [3, 4]], DEEP, {"a": {"b": {"c": 1}}},
-    {"name": "llse"}, {"name": ["llse"]}, {"": 1}, list(range(500)), [0.5] * 300, "x" * 300, "x" * 3000, "~nosuchuser/x.csv", "x\0.csv",
-    "a" * 300 + ".csv", "/" * 5000, "/dev/null", ".", "..", "../..", "t.csv", "t.parquet", "s.yaml", "none.csv",
+    None,
+    True,
+    False,
+    "",
+    " ",
+    0,
+    -1,
+    1,
+    2,
+    1.5,
+    -0.0,
+    5e-324,
+    1e-12,
+    1e308,
+    -1e308,
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    2**31,
+    2**63,
+    10**400,
+    "nan",
+    "1e400",
+    "0x1F",
+    "١٢٣",
+    "1_000",
+    [],
+    {},
+    [[]],
+    [None],
+    [[1, 2], [3, 4]],
+    DEEP,
+    {"a": {"b": {"c": 1}}},
+    {"name": "llse"},
+    {"name": ["llse"]},
+    {"": 1},
+    list(range(500)),
+    [0.5] * 300,
+    "x" * 300,
+    "x" * 3000,
+    "~nosuchuser/x.csv",
+    "x\0.csv",
+    "a" * 300 + ".csv",
+    "/" * 5000,
+    "/dev/null",
+    ".",
+    "..",
+    "../..",
+    "t.csv",
+    "t.parquet",
+    "s.yaml",
+    "none.csv",
     "<script>alert(1)</script>",
-    "\u202egnp.csv", "\x1b[31mred", "a\nb", "a\rb", "tab\there", "💥", "\ud800", "*", "all", "perfect", "__class__", "{0}", "%s", "$(id)",
-    {"uniform": [0.25, 1.0], "count": 10**12}, {"linear": [0, 1], "count": 50}, {"random": 10**9}, {"copies": [1, 1, 99]}, {"copies": []},
-    {"estimated": {"rows": 10**12}}, {"known-records": 5}, {"known-records": -1}, {"known-attributes": ["age"]}, {"known-sample": 10**9},
-    {"quantile": 10**9}, {"equal-width": 0}, {"matrix": "t.csv"}, {"variance": -1}, {"spectrum": [1, -1]}, {"data.rows": [5, 10**30]},
-]  # fmt: skip
+    "\u202egnp.csv",
+    "\x1b[31mred",
+    "a\nb",
+    "a\rb",
+    "tab\there",
+    "💥",
+    "\ud800",
+    "*",
+    "all",
+    "perfect",
+    "__class__",
+    "{0}",
+    "%s",
+    "$(id)",
+    {"uniform": [0.25, 1.0], "count": 10**12},
+    {"linear": [0, 1], "count": 50},
+    {"random": 10**9},
+    {"copies": [1, 1, 99]},
+    {"copies": []},
+    {"estimated": {"rows": 10**12}},
+    {"known-records": 5},
+    {"known-records": -1},
+    {"known-attributes": ["age"]},
+    {"known-sample": 10**9},
+    {"quantile": 10**9},
+    {"equal-width": 0},
+    {"matrix": "t.csv"},
+    {"variance": -1},
+    {"spectrum": [1, -1]},
+    {"data.rows": [5, 10**30]},
+]
 """Values that nobody expects where they are put."""
 
 Paths = list[tuple[Any, ...]]
@@ -46,13 +120,23 @@ def shapes() -> tuple[Any, ...]:
 
 def _few(document: Any) -> Any:
     data = document["data"] if isinstance(document["data"], dict) else {"source": document["data"]}
-    small = {"rows": 200} if "attributes" not in data and data["source"] not in ("inline", "iris", "wisconsin") else {}
+    small = (
+        {"rows": 200}
+        if "attributes" not in data and data["source"] not in ("inline", "iris", "wisconsin")
+        else {}
+    )
     return document | {"data": data | small}
 
 
 def paths(value: Any, here: tuple[Any, ...] = ()) -> Paths:
     """Return the path of every part of a document but the document."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path for key, item in items for path in ((*here, key), *paths(item, (*here, key)))]
 
 
@@ -80,8 +164,18 @@ def _nasty(document: Any, draw: random.Random) -> None:
 def _retype(document: Any, draw: random.Random) -> None:
     path = draw.choice(paths(document))
     value = at(document, path)
-    put(document, path, draw.choice([[value], {"name": value} if not isinstance(value, dict) else list(value), str(value),
-    {str(value)[:40]: value}]))
+    put(
+        document,
+        path,
+        draw.choice(
+            [
+                [value],
+                {"name": value} if not isinstance(value, dict) else list(value),
+                str(value),
+                {str(value)[:40]: value},
+            ]
+        ),
+    )
 
 
 def _misspell(document: Any, draw: random.Random) -> None:
@@ -97,10 +191,14 @@ def _misspell(document: Any, draw: random.Random) -> None:
 def slip(word: str, draw: random.Random) -> str:
     """Return a word with one letter wrong."""
     place = draw.randrange(len(word) + 1)
-    return draw.choice([
-        word[:place] + word[place + 1 :], word[:place] + draw.choice("aeiou-_ X") + word[place:], word[:place] + word[place:].swapcase(),
-        word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
-    ])  # fmt: skip
+    return draw.choice(
+        [
+            word[:place] + word[place + 1 :],
+            word[:place] + draw.choice("aeiou-_ X") + word[place:],
+            word[:place] + word[place:].swapcase(),
+            word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
+        ]
+    )
 
 
 def _swap(document: Any, draw: random.Random) -> None:
@@ -112,7 +210,11 @@ def _swap(document: Any, draw: random.Random) -> None:
 
 
 def _repeat(document: Any, draw: random.Random) -> None:
-    lists = [path for path in paths(document) if isinstance(at(document, path), list) and at(document, path)]
+    lists = [
+        path
+        for path in paths(document)
+        if isinstance(at(document, path), list) and at(document, path)
+    ]
     if lists:
         found = at(document, draw.choice(lists))
         found.extend(copy.deepcopy(draw.choice(found)) for _ in range(draw.choice([1, 1, 3, 200])))
@@ -130,25 +232,78 @@ def _extreme(document: Any, draw: random.Random) -> None:
     numbers = [path for path in paths(document) if type(at(document, path)) in (int, float)]
     if numbers:
         path = draw.choice(numbers)
-        put(document, path, at(document, path) * draw.choice([0, -1, 2, 1000, 10**9, 1e-9, 1e-300, 1e150, 0.5, 1e60, 1e-60, 1e100]))
+        put(
+            document,
+            path,
+            at(document, path)
+            * draw.choice([0, -1, 2, 1000, 10**9, 1e-9, 1e-300, 1e150, 0.5, 1e60, 1e-60, 1e100]),
+        )
 
 
 OF_STRUCTURE: dict[str, Callable[[Any, random.Random], None]] = {
-    "a part left out": _drop, "a nasty value": _nasty, "another type": _retype, "a slip of the pen": _misspell, "parts swapped": _swap,
-    "items repeated": _repeat, "a part of another scenario": _graft, "an extreme number": _extreme,
-}  # fmt: skip
+    "a part left out": _drop,
+    "a nasty value": _nasty,
+    "another type": _retype,
+    "a slip of the pen": _misspell,
+    "parts swapped": _swap,
+    "items repeated": _repeat,
+    "a part of another scenario": _graft,
+    "an extreme number": _extreme,
+}
 
 TOKENS = [
-    b"\t", b"&a ", b"*a", b"<<: *a\n", b"!!python/object/apply:os.system [id]", b"!!binary ", b"? ", b"- - - -", b"\n---\n", b"%YAML 1.1\n",
-    b"...\n", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xc2\x85", b"\xe2\x80\xa8", b"\xed\xa0\x80", b"\r", b"\r\n", b"'", b'"', b"{", b"}",
-    b"[", b"]",
-    b",", b": ", b"#", b"|\n", b">-\n  ", b"@", b"`", b"\\", b'"\\ud800"', b'"\\x1b[2J"', b"[" * 2000, b"{a: " * 300, b"x" * 70_000,
+    b"\t",
+    b"&a ",
+    b"*a",
+    b"<<: *a\n",
+    b"!!python/object/apply:os.system [id]",
+    b"!!binary ",
+    b"? ",
+    b"- - - -",
+    b"\n---\n",
+    b"%YAML 1.1\n",
+    b"...\n",
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"\xc2\x85",
+    b"\xe2\x80\xa8",
+    b"\xed\xa0\x80",
+    b"\r",
+    b"\r\n",
+    b"'",
+    b'"',
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b",",
+    b": ",
+    b"#",
+    b"|\n",
+    b">-\n  ",
+    b"@",
+    b"`",
+    b"\\",
+    b'"\\ud800"',
+    b'"\\x1b[2J"',
+    b"[" * 2000,
+    b"{a: " * 300,
+    b"x" * 70_000,
     b"9" * 5000,
-    b"~", b"0o17", b"1e999", b"-.inf", b".nan", b"1_0", b"\xd9\xa1", b"=", b"\x1b[31m",
-]  # fmt: skip
+    b"~",
+    b"0o17",
+    b"1e999",
+    b"-.inf",
+    b".nan",
+    b"1_0",
+    b"\xd9\xa1",
+    b"=",
+    b"\x1b[31m",
+]
 BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
     b"%c: &%c [%s]\n" % (98 + k, 98 + k, b",".join([b"*%c" % (97 + k)] * 9)) for k in range(9)
-)  # fmt: skip
+)
 
 
 def _flip(text: bytearray, draw: random.Random) -> None:
@@ -169,7 +324,11 @@ def _insert(text: bytearray, draw: random.Random) -> None:
 def _indent(text: bytearray, draw: random.Random) -> None:
     lines = bytes(text).split(b"\n")
     place = draw.randrange(len(lines))
-    lines[place] = draw.choice([b" ", b"   ", b"\t", b"- "]) + lines[place] if draw.random() < 0.7 else lines[place].lstrip(b" ")
+    lines[place] = (
+        draw.choice([b" ", b"   ", b"\t", b"- "]) + lines[place]
+        if draw.random() < 0.7
+        else lines[place].lstrip(b" ")
+    )
     text[:] = b"\n".join(lines)
 
 
@@ -181,18 +340,30 @@ def _lines(text: bytearray, draw: random.Random) -> None:
 
 
 def _encode(text: bytearray, draw: random.Random) -> None:
-    text[:] = draw.choice([
-        lambda: b"\xef\xbb\xbf" + text, lambda: bytes(text).decode("latin-1").encode("utf-16"), lambda: text.replace(b"\n", b"\r\n"),
-        lambda: BOMB + text, lambda: text + b"\n---\n" + text, lambda: text.replace(b" ", b"\xc2\xa0"), lambda: text.replace(b"\n",
-        b"\n\n", 40),
-        lambda: text + b"".join(b"k%d: 1\n" % k for k in range(2000)), lambda: bytes(text).upper(), lambda: text[::-1],
-    ])()  # fmt: skip
+    text[:] = draw.choice(
+        [
+            lambda: b"\xef\xbb\xbf" + text,
+            lambda: bytes(text).decode("latin-1").encode("utf-16"),
+            lambda: text.replace(b"\n", b"\r\n"),
+            lambda: BOMB + text,
+            lambda: text + b"\n---\n" + text,
+            lambda: text.replace(b" ", b"\xc2\xa0"),
+            lambda: text.replace(b"\n", b"\n\n", 40),
+            lambda: text + b"".join(b"k%d: 1\n" % k for k in range(2000)),
+            lambda: bytes(text).upper(),
+            lambda: text[::-1],
+        ]
+    )()
 
 
 OF_TEXT: dict[str, Callable[[bytearray, random.Random], None]] = {
-    "bits flipped": _flip, "text cut out": _cut, "a token put in": _insert, "wrongly indented": _indent, "lines repeated": _lines,
+    "bits flipped": _flip,
+    "text cut out": _cut,
+    "a token put in": _insert,
+    "wrongly indented": _indent,
+    "lines repeated": _lines,
     "other encodings, bombs": _encode,
-}  # fmt: skip
+}
 
 
 def mutated(draw: random.Random) -> Case:

@@ -36,33 +36,143 @@ ANONYMOUS = "schemes: [{name: k-anonymity, quasi: [age, x], sensitive: income, l
 PUBLISHED = "schemes: [{name: published, copies: [FILE]}]\nattacks: [ndr, svd-filter]\n"
 
 COMMANDS = {
-    "perturbed": ("perturb", "FILE", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out"),
-    "one column perturbed": ("perturb", "FILE", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out", "--columns", "age"),
-    "categories perturbed": ("perturb", "FILE", "--scheme", "uniform", "--levels", "0.5", "--output", "out", "--columns", "disease"),
+    "perturbed": (
+        "perturb",
+        "FILE",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5",
+        "--output",
+        "out",
+    ),
+    "one column perturbed": (
+        "perturb",
+        "FILE",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5",
+        "--output",
+        "out",
+        "--columns",
+        "age",
+    ),
+    "categories perturbed": (
+        "perturb",
+        "FILE",
+        "--scheme",
+        "uniform",
+        "--levels",
+        "0.5",
+        "--output",
+        "out",
+        "--columns",
+        "disease",
+    ),
     "in a scenario's place": ("check", "FILE"),
     "to make a scenario for": ("new", "new.yaml", "--data", "FILE"),
 }
 WAYS = (*DATA, "copy", *COMMANDS)
 
 CELLS = [
-    "", " ", "NA", "nan", "NaN", "inf", "-inf", "1e400", "-1e308", "1e308", "5e-324", "9" * 40, "18446744073709551616",
+    "",
+    " ",
+    "NA",
+    "nan",
+    "NaN",
+    "inf",
+    "-inf",
+    "1e400",
+    "-1e308",
+    "1e308",
+    "5e-324",
+    "9" * 40,
+    "18446744073709551616",
     "-9223372036854775809",
-    "2020-01-31", "31.12.1999 10:30", "١٢٣", "１２", "TRUE", "false", "1,5", "£5", "12 %", "0x1F", "1_000", "+7", "--", "1e",
+    "2020-01-31",
+    "31.12.1999 10:30",
+    "١٢٣",
+    "１２",
+    "TRUE",
+    "false",
+    "1,5",
+    "£5",
+    "12 %",
+    "0x1F",
+    "1_000",
+    "+7",
+    "--",
+    "1e",
     "<script>alert(1)</script>",
-    "\x1b[2J", "\x07", "\x00", "\u202e", "\ufeff", "\u2028", "💥", "=1+1", '"', '""', "'", "a\nb", "a\rb", "a;b", "a\tb", "\\", "null",
-    "None", "#N/A",
-    "0", "-0.0", "0.1", "x" * 5000, "Infinity", "1e-400", "é",
-]  # fmt: skip
+    "\x1b[2J",
+    "\x07",
+    "\x00",
+    "\u202e",
+    "\ufeff",
+    "\u2028",
+    "💥",
+    "=1+1",
+    '"',
+    '""',
+    "'",
+    "a\nb",
+    "a\rb",
+    "a;b",
+    "a\tb",
+    "\\",
+    "null",
+    "None",
+    "#N/A",
+    "0",
+    "-0.0",
+    "0.1",
+    "x" * 5000,
+    "Infinity",
+    "1e-400",
+    "é",
+]
 NAMES = [
-    "", " ", "age", "AGE", "income ", "<script>alert(1)</script>", "\x1b[31m", "\x00", "\u202egnp", "a\nb", "*", "5", "5.5",
-    "2020-01-31", "nan", "age.1",
-    "x" * 3000, "💥", "\ufeff", "__index_level_0__", "a,b", '"', "'", "{}", "%s", "__class__", "١٢٣", "index", "None", "null", "true",
-    "~", "- a", ": ",
-]  # fmt: skip
+    "",
+    " ",
+    "age",
+    "AGE",
+    "income ",
+    "<script>alert(1)</script>",
+    "\x1b[31m",
+    "\x00",
+    "\u202egnp",
+    "a\nb",
+    "*",
+    "5",
+    "5.5",
+    "2020-01-31",
+    "nan",
+    "age.1",
+    "x" * 3000,
+    "💥",
+    "\ufeff",
+    "__index_level_0__",
+    "a,b",
+    '"',
+    "'",
+    "{}",
+    "%s",
+    "__class__",
+    "١٢٣",
+    "index",
+    "None",
+    "null",
+    "true",
+    "~",
+    "- a",
+    ": ",
+]
 
 
 def canaries(draw: random.Random) -> Rows:
     """Return a header and records: numbers, integers, some words, a word each."""
+
     def word() -> str:
         return "Zq" + "".join(draw.choices("abcdefghijklmnop", k=8))
 
@@ -70,7 +180,10 @@ def canaries(draw: random.Random) -> Rows:
         return f"{draw.uniform(10_000, 99_999):.6f}"
 
     few = [word() for _ in range(3)]
-    records = [[number(), str(draw.randrange(10**9, 10**10)), number(), few[k % 3], word()] for k in range(ROWS)]
+    records = [
+        [number(), str(draw.randrange(10**9, 10**10)), number(), few[k % 3], word()]
+        for k in range(ROWS)
+    ]
     return [["age", "income", "x", "disease", "city"], *records]
 
 
@@ -80,7 +193,9 @@ def plain_tables() -> Mapping[str, bytes]:
     draw = random.Random(14)
     rows = canaries(draw)
     numbers = np.array([[float(cell) for cell in row[:3]] for row in rows[1:]])
-    noisy = numbers + np.random.default_rng(14).normal(size=numbers.shape) * numbers.std(axis=0) * 0.5
+    noisy = (
+        numbers + np.random.default_rng(14).normal(size=numbers.shape) * numbers.std(axis=0) * 0.5
+    )
     return {
         "t.csv": csv_text(rows),
         "t.parquet": parquet(arrow(rows)),
@@ -91,8 +206,11 @@ def plain_tables() -> Mapping[str, bytes]:
 
 def csv_text(rows: Rows) -> bytes:
     """Return CSV, quoted where it must be."""
+
     def cell(text: str) -> str:
-        return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+        return (
+            '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
+        )
 
     return "".join(",".join(map(cell, row)) + "\n" for row in rows).encode("utf-8", "surrogatepass")
 
@@ -100,7 +218,12 @@ def csv_text(rows: Rows) -> bytes:
 def arrow(rows: Rows) -> pa.Table:
     """Return a table of numbers and text."""
     kinds: list[Callable[[str], Any]] = [float, int, float, str, str]
-    return pa.table({name: [kind(row[j]) for row in rows[1:]] for j, (name, kind) in enumerate(zip(rows[0], kinds, strict=True))})
+    return pa.table(
+        {
+            name: [kind(row[j]) for row in rows[1:]]
+            for j, (name, kind) in enumerate(zip(rows[0], kinds, strict=True))
+        }
+    )
 
 
 def parquet(table: pa.Table, **options: Any) -> bytes:
@@ -110,7 +233,8 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-# -- records -----------------------------------------------------------------------------------------------------------
+# -- records
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _cells(rows: Rows, draw: random.Random) -> None:
@@ -120,7 +244,10 @@ def _cells(rows: Rows, draw: random.Random) -> None:
 
 
 def _column_of(rows: Rows, draw: random.Random) -> None:
-    place, choices = draw.randrange(5), draw.choice([[draw.choice(CELLS)], draw.choices(CELLS, k=3), [row[3] for row in rows[1:]]])
+    place, choices = (
+        draw.randrange(5),
+        draw.choice([[draw.choice(CELLS)], draw.choices(CELLS, k=3), [row[3] for row in rows[1:]]]),
+    )
     for row in rows[1:]:
         row[place] = draw.choice(choices)
 
@@ -149,7 +276,9 @@ def _few(rows: Rows, draw: random.Random) -> None:
 
 def _repeated(rows: Rows, draw: random.Random) -> None:
     source = draw.randrange(len(rows))
-    rows[draw.randrange(1, len(rows) + 1) : 0] = [list(rows[source]) for _ in range(draw.choice([1, 3, 50]))]
+    rows[draw.randrange(1, len(rows) + 1) : 0] = [
+        list(rows[source]) for _ in range(draw.choice([1, 3, 50]))
+    ]
 
 
 def _wide(rows: Rows, draw: random.Random) -> None:
@@ -169,13 +298,21 @@ def _turned(rows: Rows, draw: random.Random) -> None:
 
 
 OF_RECORDS: dict[str, Callable[[Rows, random.Random], None]] = {
-    "nasty cells": _cells, "a column of something else": _column_of, "nasty names": _names, "no header, or in the middle": _headerless,
-    "ragged records": _ragged, "few records": _few, "records repeated": _repeated, "many columns": _wide, "a column twice": _doubled,
+    "nasty cells": _cells,
+    "a column of something else": _column_of,
+    "nasty names": _names,
+    "no header, or in the middle": _headerless,
+    "ragged records": _ragged,
+    "few records": _few,
+    "records repeated": _repeated,
+    "many columns": _wide,
+    "a column twice": _doubled,
     "rows for columns": _turned,
-}  # fmt: skip
+}
 
 
-# -- CSV text ----------------------------------------------------------------------------------------------------------
+# -- CSV text
+# ----------------------------------------------------------------------------------------------------------
 
 
 def _marks(text: bytes, draw: random.Random) -> bytes:
@@ -184,26 +321,51 @@ def _marks(text: bytes, draw: random.Random) -> bytes:
 
 
 def _breaks(text: bytes, draw: random.Random) -> bytes:
-    ends = draw.choice([[b"\r\n"], [b"\r"], [b"\n", b"\r\n"], [b"\n", b"\r", b"\n\n"], [b"\n\r"], [b""], [b",\n"], [b"\x0b"]])
+    ends = draw.choice(
+        [
+            [b"\r\n"],
+            [b"\r"],
+            [b"\n", b"\r\n"],
+            [b"\n", b"\r", b"\n\n"],
+            [b"\n\r"],
+            [b""],
+            [b",\n"],
+            [b"\x0b"],
+        ]
+    )
     return b"".join(line + draw.choice(ends) for line in text.split(b"\n")[:-1])
 
 
 def _quotes(text: bytes, draw: random.Random) -> bytes:
     for _ in range(draw.choice([1, 1, 2, 3])):
-        place = draw.choice([0, draw.randrange(30), draw.randrange(len(text)), text.find(b"\n") + 1])
+        place = draw.choice(
+            [0, draw.randrange(30), draw.randrange(len(text)), text.find(b"\n") + 1]
+        )
         text = text[:place] + draw.choice([b'"', b'""', b"'", b'"\n']) + text[place:]
     return text
 
 
 def _encoded(text: bytes, draw: random.Random) -> bytes:
-    return draw.choice([
-        lambda: b"\xef\xbb\xbf" + text, lambda: b"\xef\xbb\xbf" * 2 + text, lambda: text.decode("utf-8", "replace").encode("utf-16"),
-        lambda: text.replace(b"a", b"\xe9", 2), lambda: text.replace(b"e", b"\xed\xa0\x80", 1), lambda: text + b"\x1a",
-        lambda: b"\n\n" + text,
-        lambda: b"# a note\n" + text, lambda: b"sep=,\n" + text, lambda: b"PK\x03\x04" + text, lambda: text.replace(b"\n", b"\0\n", 1),
-        lambda: b"",
-        lambda: b"\n", lambda: b'"', lambda: text[:-1], lambda: text + b"total,,,,\n",
-    ])()  # fmt: skip
+    return draw.choice(
+        [
+            lambda: b"\xef\xbb\xbf" + text,
+            lambda: b"\xef\xbb\xbf" * 2 + text,
+            lambda: text.decode("utf-8", "replace").encode("utf-16"),
+            lambda: text.replace(b"a", b"\xe9", 2),
+            lambda: text.replace(b"e", b"\xed\xa0\x80", 1),
+            lambda: text + b"\x1a",
+            lambda: b"\n\n" + text,
+            lambda: b"# a note\n" + text,
+            lambda: b"sep=,\n" + text,
+            lambda: b"PK\x03\x04" + text,
+            lambda: text.replace(b"\n", b"\0\n", 1),
+            lambda: b"",
+            lambda: b"\n",
+            lambda: b'"',
+            lambda: text[:-1],
+            lambda: text + b"total,,,,\n",
+        ]
+    )()
 
 
 def _damaged(text: bytes, draw: random.Random) -> bytes:
@@ -215,36 +377,54 @@ def _damaged(text: bytes, draw: random.Random) -> bytes:
 
 
 OF_TEXT: dict[str, Callable[[bytes, random.Random], bytes]] = {
-    "other separators": _marks, "other line ends": _breaks, "stray quotes": _quotes, "other encodings, nothing": _encoded,
+    "other separators": _marks,
+    "other line ends": _breaks,
+    "stray quotes": _quotes,
+    "other encodings, nothing": _encoded,
     "damaged text": _damaged,
-}  # fmt: skip
+}
 
 
-# -- Parquet -----------------------------------------------------------------------------------------------------------
+# -- Parquet
+# -----------------------------------------------------------------------------------------------------------
 
 _DAY = datetime.datetime(2020, 1, 31, 10, 30)
 COLUMNS: list[Callable[[list[Any]], pa.Array]] = [
-    lambda cells: pa.array([[cell] for cell in cells]), lambda cells: pa.array([{"a": cell} for cell in cells]),
+    lambda cells: pa.array([[cell] for cell in cells]),
+    lambda cells: pa.array([{"a": cell} for cell in cells]),
     lambda cells: pa.array([[(str(cell), 1)] for cell in cells], pa.map_(pa.string(), pa.int64())),
     lambda cells: pa.array([str(cell).encode() for cell in cells]),
     lambda cells: pa.array([str(cell) for cell in cells], pa.large_string()),
-    lambda cells: pa.array([str(cell) for cell in cells]).dictionary_encode(), lambda cells: pa.nulls(len(cells)),
+    lambda cells: pa.array([str(cell) for cell in cells]).dictionary_encode(),
+    lambda cells: pa.nulls(len(cells)),
     lambda cells: pa.array([None] * (len(cells) - 1) + cells[-1:]),
     lambda cells: pa.array([Decimal(str(k)) / 7 for k in range(len(cells))]),
-    lambda cells: pa.array([k % 2 == 0 for k in range(len(cells))]), lambda cells: pa.array([_DAY] * len(cells)),
-    lambda cells: pa.array([_DAY + datetime.timedelta(hours=k) for k in range(len(cells))], pa.timestamp("ns", tz="Europe/Paris")),
-    lambda cells: pa.array([_DAY.date() + datetime.timedelta(days=k * 99_000) for k in range(len(cells))], pa.date32()),
-    lambda cells: pa.array([datetime.timedelta(seconds=k) for k in range(len(cells))]), lambda cells: pa.array([_DAY.time()] * len(cells)),
-    lambda cells: pa.array(range(len(cells)), pa.int8()), lambda cells: pa.array([2**64 - 1 - k for k in range(len(cells))], pa.uint64()),
+    lambda cells: pa.array([k % 2 == 0 for k in range(len(cells))]),
+    lambda cells: pa.array([_DAY] * len(cells)),
+    lambda cells: pa.array(
+        [_DAY + datetime.timedelta(hours=k) for k in range(len(cells))],
+        pa.timestamp("ns", tz="Europe/Paris"),
+    ),
+    lambda cells: pa.array(
+        [_DAY.date() + datetime.timedelta(days=k * 99_000) for k in range(len(cells))], pa.date32()
+    ),
+    lambda cells: pa.array([datetime.timedelta(seconds=k) for k in range(len(cells))]),
+    lambda cells: pa.array([_DAY.time()] * len(cells)),
+    lambda cells: pa.array(range(len(cells)), pa.int8()),
+    lambda cells: pa.array([2**64 - 1 - k for k in range(len(cells))], pa.uint64()),
     lambda cells: pa.array([float("nan"), *map(float, range(1, len(cells)))]),
     lambda cells: pa.array([1e308 * (-1) ** k for k in range(len(cells))]),
     lambda cells: pa.array([float("inf"), *map(float, range(1, len(cells)))]),
     lambda cells: pa.array(np.arange(len(cells), dtype=np.float16)),
-    *(lambda cells, unit=unit: pa.array([unit * (k + 1) for k in range(len(cells))]) for unit in (1e-100, 1e-60, 1e30, 1e60, 1e100, 1e150)),
-    lambda cells: pa.array([7.0] * len(cells)), lambda cells: pa.array([5e-324 * k for k in range(len(cells))]),
+    *(
+        lambda cells, unit=unit: pa.array([unit * (k + 1) for k in range(len(cells))])
+        for unit in (1e-100, 1e-60, 1e30, 1e60, 1e100, 1e150)
+    ),
+    lambda cells: pa.array([7.0] * len(cells)),
+    lambda cells: pa.array([5e-324 * k for k in range(len(cells))]),
     lambda cells: pa.array([f"\x1b[{k % 2}J<b>" for k in range(len(cells))]),
     lambda cells: pa.array([1e15 + k * 0.125 for k in range(len(cells))]),
-]  # fmt: skip
+]
 
 
 def _typed(table: pa.Table, draw: random.Random) -> bytes:
@@ -258,34 +438,63 @@ def _typed(table: pa.Table, draw: random.Random) -> bytes:
 def _renamed(table: pa.Table, draw: random.Random) -> bytes:
     names = list(table.column_names)
     for _ in range(draw.choice([1, 2, 5])):
-        names[draw.randrange(len(names))] = draw.choice([*NAMES, str(table.column(0)[0]), str(table.column(1)[0])])
+        names[draw.randrange(len(names))] = draw.choice(
+            [*NAMES, str(table.column(0)[0]), str(table.column(1)[0])]
+        )
     return parquet(table.rename_columns(names))
 
 
 def _noted(table: pa.Table, draw: random.Random) -> bytes:
-    column = {"name": "age", "field_name": "age", "pandas_type": draw.choice(["unicode", "list[x]", 3]), "numpy_type": "datetime64[ns]",
-    "metadata": None}
+    column = {
+        "name": "age",
+        "field_name": "age",
+        "pandas_type": draw.choice(["unicode", "list[x]", 3]),
+        "numpy_type": "datetime64[ns]",
+        "metadata": None,
+    }
     notes = [
-        b"{bad", b"\xff\xfe", b"[]", b"null", b"3", b'{"columns": 3, "index_columns": [1]}', b"{}",
+        b"{bad",
+        b"\xff\xfe",
+        b"[]",
+        b"null",
+        b"3",
+        b'{"columns": 3, "index_columns": [1]}',
+        b"{}",
         json.dumps({"columns": [column], "index_columns": ["age"], "column_indexes": []}).encode(),
-        json.dumps({"columns": [column], "index_columns": [{"kind": "range", "start": 0, "stop": "x", "step": 0, "name": None}]}).encode(),
-    ]  # fmt: skip
+        json.dumps(
+            {
+                "columns": [column],
+                "index_columns": [
+                    {"kind": "range", "start": 0, "stop": "x", "step": 0, "name": None}
+                ],
+            }
+        ).encode(),
+    ]
     return parquet(table.replace_schema_metadata({b"pandas": draw.choice(notes)}))
 
 
 def _shaped(table: pa.Table, draw: random.Random) -> bytes:
-    return draw.choice([
-        lambda: parquet(table, row_group_size=1), lambda: parquet(table.slice(0, 0)), lambda: parquet(table.select([])),
-        lambda: parquet(table.slice(0, draw.choice([1, 2]))), lambda: parquet(table, compression="zstd"),
-        lambda: parquet(table, version="1.0"),
-        lambda: parquet(pa.concat_tables([table] * 30)), lambda: csv_text([table.column_names, ["1", "2", "3", "a", "b"]]),
-    ])()  # fmt: skip
+    return draw.choice(
+        [
+            lambda: parquet(table, row_group_size=1),
+            lambda: parquet(table.slice(0, 0)),
+            lambda: parquet(table.select([])),
+            lambda: parquet(table.slice(0, draw.choice([1, 2]))),
+            lambda: parquet(table, compression="zstd"),
+            lambda: parquet(table, version="1.0"),
+            lambda: parquet(pa.concat_tables([table] * 30)),
+            lambda: csv_text([table.column_names, ["1", "2", "3", "a", "b"]]),
+        ]
+    )()
 
 
 OF_PARQUET: dict[str, Callable[[pa.Table, random.Random], bytes]] = {
-    "Parquet: other types": _typed, "Parquet: other names": _renamed, "Parquet: pandas' notes": _noted, "Parquet: other shapes": _shaped,
+    "Parquet: other types": _typed,
+    "Parquet: other names": _renamed,
+    "Parquet: pandas' notes": _noted,
+    "Parquet: other shapes": _shaped,
     "Parquet: damaged bytes": lambda table, draw: _damaged(parquet(table), draw),
-}  # fmt: skip
+}
 
 
 def mutated(draw: random.Random) -> Case:
@@ -294,7 +503,14 @@ def mutated(draw: random.Random) -> Case:
     way, run = draw.choice(WAYS), draw.random() < 0.1
     if kind in OF_PARQUET:
         table = arrow(rows)
-        return asked(kind, "t.parquet", OF_PARQUET[kind](table, draw), way, run, str(table.to_pydict()).encode())
+        return asked(
+            kind,
+            "t.parquet",
+            OF_PARQUET[kind](table, draw),
+            way,
+            run,
+            str(table.to_pydict()).encode(),
+        )
     if kind in OF_TEXT:
         return asked(kind, "t.csv", OF_TEXT[kind](csv_text(rows), draw), way, run)
     OF_RECORDS[kind](rows, draw)
@@ -303,15 +519,32 @@ def mutated(draw: random.Random) -> Case:
     return asked(kind, "t.csv", csv_text(rows), way, run)
 
 
-def asked(kind: str, name: str, content: bytes, way: str, run: bool = True, before: bytes = b"") -> Case:
+def asked(
+    kind: str, name: str, content: bytes, way: str, run: bool = True, before: bytes = b""
+) -> Case:
     """Return a case in which a table is asked for: as a scenario's data, as a copy, to be perturbed, or where a scenario is due."""
     hidden = secrets({"now": content, "before": before}, b"")
     if way in COMMANDS:
-        return Case(kind, {name: content}, hidden, tuple(part.replace("FILE", name) for part in COMMANDS[way]))
-    scheme = UNIFORM if way in ("categories", "words", "bins") else ANONYMOUS if way == "anonymous" else ADDITIVE
+        return Case(
+            kind,
+            {name: content},
+            hidden,
+            tuple(part.replace("FILE", name) for part in COMMANDS[way]),
+        )
+    scheme = (
+        UNIFORM
+        if way in ("categories", "words", "bins")
+        else ANONYMOUS
+        if way == "anonymous"
+        else ADDITIVE
+    )
     if way != "copy":
         scenario = f"data: {DATA[way]}\n{scheme}".replace("FILE", name).encode()
         return Case(kind, {name: content, "s.yaml": scenario}, hidden, run=run)
-    scenario = f"data: {{source: plain.csv, columns: [age, x]}}\n{PUBLISHED}".replace("FILE", name).encode()
+    scenario = f"data: {{source: plain.csv, columns: [age, x]}}\n{PUBLISHED}".replace(
+        "FILE", name
+    ).encode()
     plain = {"plain.csv": plain_tables()["t.csv"]}
-    return Case(kind, {name: content, "s.yaml": scenario, **plain}, hidden | secrets(plain, b""), run=run)
+    return Case(
+        kind, {name: content, "s.yaml": scenario, **plain}, hidden | secrets(plain, b""), run=run
+    )

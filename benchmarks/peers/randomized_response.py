@@ -1,9 +1,9 @@
 """Audit of ε of k-ary randomized response by multi-freq-ldpy, as LDP-Auditor does it; runs in an environment of the peer's own.
 
-Reads numbers of trials from standard input, a line each, and answers with (seconds, the log-ratio of both chances) as JSON. One call of
-``GRR_Client`` a trial and a count of the target output under either input is LDP-Auditor's loop (Arcolezi and Gambs, PETS 2024), which
-its authors run on this package; Clopper and Pearson's bounds are left out, which favours the peer.
-"""
+Reads numbers of trials from standard input, a line each, and answers with (seconds, the log-ratio
+of both chances) as JSON. One call of ``GRR_Client`` a trial and a count of the target output under
+either input is LDP-Auditor's loop (Arcolezi and Gambs, PETS 2024), which its authors run on this
+package; Clopper and Pearson's bounds are left out, which favours the peer."""
 
 import json
 import sys
@@ -29,7 +29,9 @@ def main() -> None:
         trials = int(line)
         start = time.process_time()
         told, other = count(trials, 0, k, epsilon, 0), count(trials, k - 1, k, epsilon, 0)
-        print(json.dumps([time.process_time() - start, log(max(told, 1) / max(other, 1))]), flush=True)
+        print(
+            json.dumps([time.process_time() - start, log(max(told, 1) / max(other, 1))]), flush=True
+        )
 
 
 if __name__ == "__main__":

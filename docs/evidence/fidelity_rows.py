@@ -31,10 +31,12 @@ DECLARED = Path(__file__).resolve().parent / "fidelity.yaml"
 class Selector:
     """One figure of a scenario's results, or one line of figures.
 
-    What is looked for is one of: a ``metric``, an ``expectation`` by name, a moment (``figure``: mean, variance, rows) of a ``column``.
-    Of measurements the other fields say which; what is left out may be anything, but a single cell must be left, unless ``along`` names
-    the field (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several apart (``only`` some of its
-    values), or ``of`` asks for the ``largest`` or the ``smallest`` of all.
+    What is looked for is one of: a ``metric``, an ``expectation`` by name, a moment (``figure``:
+    mean, variance, rows) of a ``column``. Of measurements the other fields say which; what is left
+    out may be anything, but a single cell must be left, unless ``along`` names the field
+    (``coalition``: by its size; ``level``: of copies alone) or the swept path that tells several
+    apart (``only`` some of its values), or ``of`` asks for the ``largest`` or the ``smallest`` of
+    all.
     """
 
     scenario: str
@@ -62,7 +64,11 @@ class Selector:
             return "of must be largest or smallest"
         if not self.label:
             return "must say in its label what is measured"
-        return "" if (ROOT / "scenarios" / f"{self.scenario}.yaml").is_file() else f"there is no scenario {self.scenario}"
+        return (
+            ""
+            if (ROOT / "scenarios" / f"{self.scenario}.yaml").is_file()
+            else f"there is no scenario {self.scenario}"
+        )
 
 
 @dataclass(frozen=True)
@@ -88,14 +94,22 @@ class Row:
     @cached_property
     def problems(self) -> list[str]:
         """What is missing in it, or leads nowhere."""
-        found = [f"{needed} is empty" for needed in ("at", "claim", "prints", "lives") if not getattr(self, needed)]
+        found = [
+            f"{needed} is empty"
+            for needed in ("at", "claim", "prints", "lives")
+            if not getattr(self, needed)
+        ]
         if not (self.measured or self.tests or self.page or self.todo):
             found.append("nothing measures it, and no todo says why")
         found += [f"{path}: no such file" for path in self.lives if not (ROOT / path).exists()]
         if self.page and not (ROOT / "docs/evidence" / self.page).is_file():
             found.append(f"{self.page}: no such page")
         found += [f"{test}: no such test" for test in self.tests if not is_test(test)]
-        found += [f"{selector.label or selector.scenario}: {selector.problem}" for selector in self.measured if selector.problem]
+        found += [
+            f"{selector.label or selector.scenario}: {selector.problem}"
+            for selector in self.measured
+            if selector.problem
+        ]
         return [f"{self.name}: {problem}" for problem in found]
 
 
@@ -113,11 +127,22 @@ class Paper:
     def problems(self) -> list[str]:
         """What of the paper no row is about, what is wrong with its rows, and which of its scenarios none of them uses."""
         covered = {place for row in self.rows for place in row.at}
-        missing = [f"{self.key}, {kind} {number}: no row" for kind, numbers in self.numbered.items() for number in numbers
-                   if f"{kind} {number}" not in covered]  # fmt: skip
+        missing = [
+            f"{self.key}, {kind} {number}: no row"
+            for kind, numbers in self.numbered.items()
+            for number in numbers
+            if f"{kind} {number}" not in covered
+        ]
         used = {selector.scenario for row in self.rows for selector in row.measured}
-        shipped = {path.stem for path in (ROOT / "scenarios").glob(f"{self.scenarios}*.yaml")} if self.scenarios else set()
-        unused = [f"{self.key}: no row is measured by the scenario {name}" for name in sorted(shipped - used)]
+        shipped = (
+            {path.stem for path in (ROOT / "scenarios").glob(f"{self.scenarios}*.yaml")}
+            if self.scenarios
+            else set()
+        )
+        unused = [
+            f"{self.key}: no row is measured by the scenario {name}"
+            for name in sorted(shipped - used)
+        ]
         return [*missing, *unused, *(problem for row in self.rows for problem in row.problems)]
 
 
@@ -125,7 +150,11 @@ def is_test(node: str) -> bool:
     """Return whether ``file::name`` is a test of this repository."""
     file, _, name = node.partition("::")
     path = ROOT / file
-    return path.is_file() and re.search(rf"^def {re.escape(name)}\(", path.read_text(encoding="utf-8"), re.MULTILINE) is not None
+    return (
+        path.is_file()
+        and re.search(rf"^def {re.escape(name)}\(", path.read_text(encoding="utf-8"), re.MULTILINE)
+        is not None
+    )
 
 
 def papers(file: Path = DECLARED) -> list[Paper]:
@@ -142,13 +171,28 @@ def papers(file: Path = DECLARED) -> list[Paper]:
 
 def _paper(key: str, given: dict[str, Any]) -> Paper:
     numbered = {kind: tuple(map(str, numbers)) for kind, numbers in given["numbered"].items()}
-    return Paper(key, given["title"], given["scenarios"], numbered, tuple(_row(key, row) for row in given["rows"]))
+    return Paper(
+        key,
+        given["title"],
+        given["scenarios"],
+        numbered,
+        tuple(_row(key, row) for row in given["rows"]),
+    )
 
 
 def _row(paper: str, given: dict[str, Any]) -> Row:
-    row = {name: tuple(value) if isinstance(value, list) else str(value).strip() for name, value in given.items()}
-    row["measured"] = tuple(_made(Selector, one, f"{paper}, {given.get('at')}") for one in given.get("measured", []))
-    made: Row = _made(Row, {"paper": paper, "at": (), "claim": "", "prints": "", "lives": (), **row}, f"{paper}, {given.get('at')}")
+    row = {
+        name: tuple(value) if isinstance(value, list) else str(value).strip()
+        for name, value in given.items()
+    }
+    row["measured"] = tuple(
+        _made(Selector, one, f"{paper}, {given.get('at')}") for one in given.get("measured", [])
+    )
+    made: Row = _made(
+        Row,
+        {"paper": paper, "at": (), "claim": "", "prints": "", "lives": (), **row},
+        f"{paper}, {given.get('at')}",
+    )
     return made
 
 

@@ -59,8 +59,15 @@ LI2012 = (
     Entry(
         "",
         f"{LI}, Figure 1: distribution of Age and Income",
-        ("The census extract cannot be redistributed: Table 3 gives its moments, Figure 1 its look.",),
-        (Picture("census", "The stand-in `census-like`: the table's moments exactly, and the figure's look"),),
+        (
+            "The census extract cannot be redistributed: Table 3 gives its moments, Figure 1 its look.",
+        ),
+        (
+            Picture(
+                "census",
+                "The stand-in `census-like`: the table's moments exactly, and the figure's look",
+            ),
+        ),
     ),
     Entry(
         "li2012-fig2",
@@ -76,7 +83,10 @@ LI2012 = (
             Picture(
                 "collusion",
                 "Moments estimated from 400 rows without structure, Age: with more copies the error rises again",
-                (("attribute", "age"), ("adversary", "llse, estimated(rows=400, structure=none) knowledge")),
+                (
+                    ("attribute", "age"),
+                    ("adversary", "llse, estimated(rows=400, structure=none) knowledge"),
+                ),
             ),
         ),
     ),
@@ -96,13 +106,21 @@ LI2012 = (
         Entry(
             scenario,
             f"{LI}, Figure 4: usefulness of the copies ({name})",
-            ("At all noise levels, the accuracies on data perturbed by either scheme are identical.",),
+            (
+                "At all noise levels, the accuracies on data perturbed by either scheme are identical.",
+            ),
             tuple(
                 Picture("frontier", f"{model} against error", (("figure", figure),))
-                for figure, model in (("utility_decision_tree", "accuracy of a tree"), ("utility_svm_rbf", "accuracy of an SVM"))
+                for figure, model in (
+                    ("utility_decision_tree", "accuracy of a tree"),
+                    ("utility_svm_rbf", "accuracy of an SVM"),
+                )
             ),
         )
-        for scenario, name in (("li2012-fig4", "Iris"), ("li2012-fig4-wisconsin", "Wisconsin breast cancer"))
+        for scenario, name in (
+            ("li2012-fig4", "Iris"),
+            ("li2012-fig4-wisconsin", "Wisconsin breast cancer"),
+        )
     ),
     Entry(
         "li2012-fig5",
@@ -111,7 +129,12 @@ LI2012 = (
             "The runtime increases only about linearly in M, far below the bound of M³.",
             "The difference from the independent noise scheme is considerably small.",
         ),
-        (Picture("runtime", "Seconds for the last M − L copies of 100,000 records, on the machine that made this page"),),
+        (
+            Picture(
+                "runtime",
+                "Seconds for the last M − L copies of 100,000 records, on the machine that made this page",
+            ),
+        ),
     ),
 )
 
@@ -124,7 +147,11 @@ HUANG2005 = tuple(
         exact if suffix else claims,
         (
             Picture("sweep", f"Root mean squared error of each attack, {known}", of("rmse")),
-            *(Picture("sweep", f"{axis}, the figure's own axis", of("dissimilarity")) for axis in DISSIMILARITY if number == 4),
+            *(
+                Picture("sweep", f"{axis}, the figure's own axis", of("dissimilarity"))
+                for axis in DISSIMILARITY
+                if number == 4
+            ),
         ),
         source="The formulas" if suffix else "The paper",
     )
@@ -165,10 +192,15 @@ HUANG2005 = tuple(
                 "Independent noise, the figure's vertical line, is at 0.5 here; the figure's axis does not begin at 0, as 1,000 rows have "
                 "not quite the correlations that noise and data are given.",
             ),
-            ("Noise like the data: whoever knows everything gains nothing on looking at one attribute at a time.",),
+            (
+                "Noise like the data: whoever knows everything gains nothing on looking at one attribute at a time.",
+            ),
         ),
     )
-    for suffix, known in (("", "all estimated from the 1,000 released rows"), ("-exact", "covariances known; theory dashed"))
+    for suffix, known in (
+        ("", "all estimated from the 1,000 released rows"),
+        ("-exact", "covariances known; theory dashed"),
+    )
 )
 
 XIAO2009 = (
@@ -179,12 +211,20 @@ XIAO2009 = (
             "By sharing, recipients gain nothing more than having only the data of the one with the highest retention probability.",
             "A copy at 20 % shows HIV with probability 28 % when it was HIV, of ten diseases.",
         ),
-        (Picture("measures", "Share of the records that the best guess gets right", (("figure", "accuracy"),)),),
+        (
+            Picture(
+                "measures",
+                "Share of the records that the best guess gets right",
+                (("figure", "accuracy"),),
+            ),
+        ),
     ),
     Entry(
         "",
         f"{XIAO}, Figure 4: distribution of sensitive values",
-        ("Uniform, Gaussian, Salary and Occupation; the last two are of a census extract that cannot be redistributed.",),
+        (
+            "Uniform, Gaussian, Salary and Occupation; the last two are of a census extract that cannot be redistributed.",
+        ),
         (Picture("values", "The four sources that stand in for them"),),
     ),
     Entry(
@@ -194,15 +234,29 @@ XIAO2009 = (
             "What Alice, Bob and Charlie believe together (30 %, 10 %, 50 % retained, asked for in this order) is what Charlie believes "
             "alone, for all four distributions.",
         ),
-        (Picture("sweep", "Squared distance between the beliefs of all three and of Charlie alone", of("belief_gap")),),
+        (
+            Picture(
+                "sweep",
+                "Squared distance between the beliefs of all three and of Charlie alone",
+                of("belief_gap"),
+            ),
+        ),
     ),
     Entry(
         "xiao2009-fig6",
         f"{XIAO}, Figure 6: each copy alone is conventional uniform perturbation",
         ("The empirical values perfectly match the theoretical ones, for all four distributions.",),
         (
-            Picture("sweep", "Squared distance of empirical and theoretical values, corrected for sampling", of("marginal_gap")),
-            Picture("sweep", "Accuracy of the best guess from the best copy, by implementation; short lines: theory", of("accuracy")),
+            Picture(
+                "sweep",
+                "Squared distance of empirical and theoretical values, corrected for sampling",
+                of("marginal_gap"),
+            ),
+            Picture(
+                "sweep",
+                "Accuracy of the best guess from the best copy, by implementation; short lines: theory",
+                of("accuracy"),
+            ),
         ),
     ),
     Entry(
@@ -212,7 +266,13 @@ XIAO2009 = (
             "Independent perturbation: the average reconstruction probability quickly surges to nearly 1 after only 30 releases.",
             "The multi-level algorithm retains about 30 %.",
         ),
-        (Picture("sweep", "Reconstruction probability by the number of recipients who pool", of("reconstruction_probability")),),
+        (
+            Picture(
+                "sweep",
+                "Reconstruction probability by the number of recipients who pool",
+                of("reconstruction_probability"),
+            ),
+        ),
     ),
     Entry(
         "xiao2009-fig8",
@@ -222,7 +282,11 @@ XIAO2009 = (
             "One more release costs the same, whether 10 or 10,000 went before.",
         ),
         (
-            Picture("sweep", "Elements of a tuple's history, on average; theory dashed", of("history_size")),
+            Picture(
+                "sweep",
+                "Elements of a tuple's history, on average; theory dashed",
+                of("history_size"),
+            ),
             Picture("runtime", "Seconds of one more release, on the machine that made this page"),
         ),
     ),
@@ -234,8 +298,15 @@ XIAO2009 = (
             "The time of one more release follows the size of the history, which has a ceiling.",
         ),
         (
-            Picture("sweep", "Elements counted in the histories of 5,000 tuples; theory dashed", of("history_size")),
-            Picture("runtime", "Seconds of one more release to 5,000 tuples, on the machine that made this page"),
+            Picture(
+                "sweep",
+                "Elements counted in the histories of 5,000 tuples; theory dashed",
+                of("history_size"),
+            ),
+            Picture(
+                "runtime",
+                "Seconds of one more release to 5,000 tuples, on the machine that made this page",
+            ),
         ),
     ),
 )
@@ -244,8 +315,14 @@ LIU2008 = (
     Entry(
         "",
         f"{LIU}, Figure 12.1: Wigner's semicircle law",
-        ("The eigenvalues of (A + Aᵀ)/(2√(2p)) for a large random p × p matrix A follow a semicircle.",),
-        (Picture("wigner", "Eigenvalues for p = 500, entries standard normal, and the semicircle"),),
+        (
+            "The eigenvalues of (A + Aᵀ)/(2√(2p)) for a large random p × p matrix A follow a semicircle.",
+        ),
+        (
+            Picture(
+                "wigner", "Eigenvalues for p = 500, entries standard normal, and the semicircle"
+            ),
+        ),
     ),
     Entry(
         "survey-example-3.6",
@@ -259,16 +336,33 @@ LIU2008 = (
     Entry(
         "survey-additive",
         f"{LIU}, Table 12.1: attacks on additive perturbation",
-        ("Each attack needs what the table says it assumes; where the assumption fails, so does the attack.",),
-        (Picture("matrix", "Every attack on every kind of additive noise, by what the adversary knows"),),
+        (
+            "Each attack needs what the table says it assumes; where the assumption fails, so does the attack.",
+        ),
+        (
+            Picture(
+                "matrix",
+                "Every attack on every kind of additive noise, by what the adversary knows",
+            ),
+        ),
     ),
     Entry(
         "survey-privacy-measures",
         f"{LIU}, section 3.7: measures of privacy and what is recovered",
-        ("How interval and entropy measures of privacy relate to the accuracy of reconstruction is not clear.",),
         (
-            Picture("sweep", "What attacks on the copy leave unknown, by level and shape", of("normalized_error", LEVEL)),
-            Picture("sweep", "Share of the privacy that the copy took, by level and shape", of("privacy_loss", LEVEL)),
+            "How interval and entropy measures of privacy relate to the accuracy of reconstruction is not clear.",
+        ),
+        (
+            Picture(
+                "sweep",
+                "What attacks on the copy leave unknown, by level and shape",
+                of("normalized_error", LEVEL),
+            ),
+            Picture(
+                "sweep",
+                "Share of the privacy that the copy took, by level and shape",
+                of("privacy_loss", LEVEL),
+            ),
         ),
         note="For one table every measure goes the same way; between tables the share lost ranks them the wrong way round.",
     ),
@@ -279,7 +373,12 @@ LIU2008 = (
             "Known pairs rebuild a rotated or projected table once they span it; a sample does if the data are skewed; independent "
             "components are found unless they are Gaussian.",
         ),
-        (Picture("matrix", "Every attack with a figure against any scheme, by what the adversary knows"),),
+        (
+            Picture(
+                "matrix",
+                "Every attack with a figure against any scheme, by what the adversary knows",
+            ),
+        ),
     ),
     Entry(
         "survey-rotation",
@@ -292,14 +391,18 @@ LIU2008 = (
             Picture(
                 "sweep",
                 "Share of the records rebuilt within ε, seven records known; theory dashed",
-                of("records_within", ("adversary", "known-io-rotation, known-records(7) knowledge")),
+                of(
+                    "records_within", ("adversary", "known-io-rotation, known-records(7) knowledge")
+                ),
             ),
         ),
     ),
     Entry(
         "survey-most-exposed",
         f"{LIU}, section 4.1: who is most exposed, as the adversary computes it",
-        ("The adversary chooses the record that it rebuilds with the highest probability, which it knows from the copy alone.",),
+        (
+            "The adversary chooses the record that it rebuilds with the highest probability, which it knows from the copy alone.",
+        ),
         (
             Picture(
                 "sweep",
@@ -311,7 +414,9 @@ LIU2008 = (
     Entry(
         "survey-projection",
         f"{LIU}, section 4.1: a randomly projected table against known records",
-        ("Accuracy rises with the number of dimensions kept, and with the number of known records.",),
+        (
+            "Accuracy rises with the number of dimensions kept, and with the number of known records.",
+        ),
         (Picture("matrix", "Normalized error by dimensions and known records"),),
     ),
     Entry(
@@ -323,25 +428,53 @@ LIU2008 = (
     Entry(
         "survey-known-sample",
         f"{LIU}, section 4.2: a rotated table against a sample of its population",
-        ("Principal axes of the sample are matched to the copy's: it works on skewed data and not on data symmetric about 0.",),
-        (Picture("sweep", "Share of the records rebuilt within a fifth of their length", of("records_within")),),
+        (
+            "Principal axes of the sample are matched to the copy's: it works on skewed data and not on data symmetric about 0.",
+        ),
+        (
+            Picture(
+                "sweep",
+                "Share of the records rebuilt within a fifth of their length",
+                of("records_within"),
+            ),
+        ),
     ),
     Entry(
         "survey-ica",
         f"{LIU}, section 4.3: independent component analysis",
         ("ICA undoes any matrix if attributes are independent and at most one is Gaussian.",),
-        (Picture("sweep", "Normalized error, twenty known records tell the components apart", of("normalized_error")),),
+        (
+            Picture(
+                "sweep",
+                "Normalized error, twenty known records tell the components apart",
+                of("normalized_error"),
+            ),
+        ),
     ),
     Entry(
         "survey-kanonymity",
         f"{LIU}, section 5: k-anonymity",
-        ("k-anonymity stops linkage by quasi-identifiers, and nothing else: each promise fails to the next attack.",),
-        (Picture("disclosed", "Share of the records whose sensitive value an attack claims, and claims rightly"),),
+        (
+            "k-anonymity stops linkage by quasi-identifiers, and nothing else: each promise fails to the next attack.",
+        ),
+        (
+            Picture(
+                "disclosed",
+                "Share of the records whose sensitive value an attack claims, and claims rightly",
+            ),
+        ),
     ),
 )
 
 BEYOND = tuple(
-    Entry(scenario, f"Beyond the papers: {title}", claims, (Picture(plot, caption),), source="The claim", kinds=True)
+    Entry(
+        scenario,
+        f"Beyond the papers: {title}",
+        claims,
+        (Picture(plot, caption),),
+        source="The claim",
+        kinds=True,
+    )
     for scenario, title, claims, caption, plot in (
         (
             "strongest-joint",
@@ -400,28 +533,36 @@ BEYOND = tuple(
         (
             "population-sample",
             "other people's records for a prior",
-            ("Thousands of records of the population are a better prior than any learnt from the copies; thirty are none.",),
+            (
+                "Thousands of records of the population are a better prior than any learnt from the copies; thirty are none.",
+            ),
             "What each attack leaves unknown, by the records held",
             "matrix",
         ),
         (
             "with-records",
             "what records known in clear teach",
-            ("Boosted trees learn what straight lines cannot, and gain nothing from corner-wave's second copy.",),
+            (
+                "Boosted trees learn what straight lines cannot, and gain nothing from corner-wave's second copy.",
+            ),
             "What each attack leaves unknown, by the records held",
             "matrix",
         ),
         (
             "serial",
             "a filter along the rows",
-            ("Where records follow one another their neighbours give them away; where each is drawn afresh they do not.",),
+            (
+                "Where records follow one another their neighbours give them away; where each is drawn afresh they do not.",
+            ),
             "What each attack leaves unknown, in order of time",
             "matrix",
         ),
         (
             "serial-categories",
             "a chain of categories",
-            ("Who knows the order names 0.89 of the values, where record by record 0.52 are named: as many as whoever knows the chain.",),
+            (
+                "Who knows the order names 0.89 of the values, where record by record 0.52 are named: as many as whoever knows the chain.",
+            ),
             "What each attack leaves unknown, in order of time",
             "matrix",
         ),

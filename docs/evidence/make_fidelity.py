@@ -1,8 +1,9 @@
 """What five papers state and what was measured of it: `python -m docs.evidence.make_fidelity RESULTS [--write docs/evidence/fidelity.md]`.
 
-RESULTS is a folder that `auditor run scenarios/*.yaml -o RESULTS` wrote. What the page shows is listed in fidelity.yaml; its figures,
-their date and the version that measured them are read from RESULTS. The tests that it names are run, and must pass. Exit status 1,
-and no page, if a row is incomplete, a figure is not in RESULTS or a test fails.
+RESULTS is a folder that `auditor run scenarios/*.yaml -o RESULTS` wrote. What the page shows is
+listed in fidelity.yaml; its figures, their date and the version that measured them are read from
+RESULTS. The tests that it names are run, and must pass. Exit status 1, and no page, if a row is
+incomplete, a figure is not in RESULTS or a test fails.
 """
 
 from __future__ import annotations
@@ -64,24 +65,44 @@ def measured(selector: Selector, result: AuditResult) -> str:
         if len(told) < len(found):
             raise Missing(f"{len(found)} cells, {len(told)} of which differ in {selector.along}")
         if selector.only and len(told) < len(selector.only):
-            raise Missing(f"{len(told)} of {len(selector.only)} values of {selector.along} are there")
+            raise Missing(
+                f"{len(told)} of {len(selector.only)} values of {selector.along} are there"
+            )
         return "; ".join(f"{place}: {text}" for place, text in told.items())
     if selector.of:
         extreme = (max if selector.of == "largest" else min)(found, key=_worth)
         return f"{_told(extreme)}, the {selector.of} of {len(found)}"
     if len(found) > 1:
-        raise Missing(f"matches {len(found)} cells, as ({_described(found[0][0])}) and ({_described(found[1][0])})")
+        raise Missing(
+            f"matches {len(found)} cells, as ({_described(found[0][0])}) and ({_described(found[1][0])})"
+        )
     return _told(found[0])
 
 
 def _matching(selector: Selector, result: AuditResult) -> list[Measurement]:
-    wanted: dict[str, Any] = {"metric": selector.metric, "attribute": selector.attribute, "status": "ok"}
-    wanted |= {field: value for field in ("scheme", "attack", "knowledge") if (value := getattr(selector, field)) is not None}
+    wanted: dict[str, Any] = {
+        "metric": selector.metric,
+        "attribute": selector.attribute,
+        "status": "ok",
+    }
+    wanted |= {
+        field: value
+        for field in ("scheme", "attack", "knowledge")
+        if (value := getattr(selector, field)) is not None
+    }
     if selector.coalition is not None:
         wanted["coalition"] = _copies(selector.coalition)
     table = result.measurements.taken(np.flatnonzero(result.measurements.where(**wanted)))
-    records = [record for record in table if all(record.sweep.get(path) == value for path, value in selector.sweep.items())]
-    return [record for record in records if not selector.only or _value(selector.along, record) in selector.only]
+    records = [
+        record
+        for record in table
+        if all(record.sweep.get(path) == value for path, value in selector.sweep.items())
+    ]
+    return [
+        record
+        for record in records
+        if not selector.only or _value(selector.along, record) in selector.only
+    ]
 
 
 def _copies(given: Any) -> tuple[int, ...]:
@@ -100,11 +121,28 @@ def _place(along: str, record: Measurement) -> str:
     value = _value(along, record)
     if along == "coalition":
         return f"{value} {'copy' if value == 1 else 'copies'}"
-    return safe(f"{value:g}" if isinstance(value, float) else ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    return safe(
+        f"{value:g}"
+        if isinstance(value, float)
+        else ", ".join(map(str, value))
+        if isinstance(value, list)
+        else str(value)
+    )
 
 
 def _described(record: Measurement) -> str:
-    return "; ".join(map(str, (record.scheme, record.attack, record.knowledge, braces(record.coalition), record.sweep)))
+    return "; ".join(
+        map(
+            str,
+            (
+                record.scheme,
+                record.attack,
+                record.knowledge,
+                braces(record.coalition),
+                record.sweep,
+            ),
+        )
+    )
 
 
 def _figure(records: Sequence[Measurement]) -> Figure:
@@ -125,15 +163,26 @@ def _told(records: Sequence[Measurement]) -> str:
 
 
 def _judged(selector: Selector, result: AuditResult) -> str:
-    found = [record for record in result.expectations if record.expectation == selector.expectation
-             and all(record.where.get(field) == getattr(selector, field) for field in ("scheme", "attack", "knowledge", "metric")
-                     if getattr(selector, field))]  # fmt: skip
+    found = [
+        record
+        for record in result.expectations
+        if record.expectation == selector.expectation
+        and all(
+            record.where.get(field) == getattr(selector, field)
+            for field in ("scheme", "attack", "knowledge", "metric")
+            if getattr(selector, field)
+        )
+    ]
     if not found:
         raise Missing(f"there is no expectation {selector.expectation}")
     statuses = {record.status for record in found}
     if len(found) > 1:
-        observed = ", ".join(number(record.observed) for record in found if record.observed is not None)
-        return f"{', '.join(sorted(statuses))}, {len(found)} expectations" + (f" (observed {observed})" if observed else "")
+        observed = ", ".join(
+            number(record.observed) for record in found if record.observed is not None
+        )
+        return f"{', '.join(sorted(statuses))}, {len(found)} expectations" + (
+            f" (observed {observed})" if observed else ""
+        )
     return f"{found[0].status}: {safe(clipped(found[0].why, WIDTH))}"
 
 
@@ -151,7 +200,9 @@ class Results:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def fill(self, selectors: Sequence[Selector]) -> tuple[dict[int, str], dict[str, AuditResult], list[str]]:
+    def fill(
+        self, selectors: Sequence[Selector]
+    ) -> tuple[dict[int, str], dict[str, AuditResult], list[str]]:
         """Return what each selector finds, by its id; the results without measurements, by scenario; and what is missing."""
         texts, runs, missing = {}, {}, []
         for scenario in sorted({selector.scenario for selector in selectors}):
@@ -160,7 +211,9 @@ class Results:
                 continue
             result = AuditResult.load(self.folder / scenario)
             if result.partial is not None:
-                missing.append(f"{scenario}: {result.partial.finished} of {result.partial.tasks} tasks are finished")
+                missing.append(
+                    f"{scenario}: {result.partial.finished} of {result.partial.tasks} tasks are finished"
+                )
                 continue
             runs[scenario] = result.model_copy(update={"measurements": []})
             for selector in selectors:
@@ -172,13 +225,17 @@ class Results:
         return texts, runs, missing
 
 
-def page(given: Sequence[Paper], texts: dict[int, str], runs: dict[str, AuditResult], tested: str) -> str:
+def page(
+    given: Sequence[Paper], texts: dict[int, str], runs: dict[str, AuditResult], tested: str
+) -> str:
     """Return the page."""
     rows = [row for paper in given for row in paper.rows]
     left = [row for row in rows if row.todo]
     by_run, by_test = sum(bool(row.measured) for row in rows), sum(bool(row.tests) for row in rows)
-    told = (f"{len(rows)} rows: {by_run} measured by {len(runs)} scenarios, {by_test} held by tests ({tested}), "
-            f"{sum(bool(row.erratum) for row in rows)} with an erratum, {len(left)} not measured or not wholly.\n")  # fmt: skip
+    told = (
+        f"{len(rows)} rows: {by_run} measured by {len(runs)} scenarios, {by_test} held by tests ({tested}), "
+        f"{sum(bool(row.erratum) for row in rows)} with an erratum, {len(left)} not measured or not wholly.\n"
+    )
     parts = [INTRODUCTION, told, *(_section(paper, texts) for paper in given), _when(runs)]
     return "\n".join(parts)
 
@@ -189,13 +246,21 @@ def _section(paper: Paper, texts: dict[int, str]) -> str:
 
 
 def _line(row: Row, texts: dict[int, str]) -> str:
-    figures = [f"{safe(one.label)}: **{texts[id(one)]}** (`{one.scenario}`)" for one in row.measured]
+    figures = [
+        f"{safe(one.label)}: **{texts[id(one)]}** (`{one.scenario}`)" for one in row.measured
+    ]
     tests = [f"held: {_sentence(test)}" for test in row.tests]
     page = [f"on a page of its own: [{row.page}]({row.page})"] if row.page else []
     todo = [f"*not measured*: {safe(row.todo)}"] if row.todo else []
     prints = safe(row.prints) + (f"<br>*Erratum*: {safe(row.erratum)}" if row.erratum else "")
     lives = "<br>".join(f"`{path}`" for path in row.lives)
-    columns = [places(row.at), safe(row.claim), prints, "<br>".join([*figures, *tests, *page, *todo]), lives]
+    columns = [
+        places(row.at),
+        safe(row.claim),
+        prints,
+        "<br>".join([*figures, *tests, *page, *todo]),
+        lives,
+    ]
     return f"| {' | '.join(columns)} |\n"
 
 
@@ -206,7 +271,10 @@ def places(at: Sequence[str]) -> str:
         kind, _, number = place.partition(" ")
         kinds.setdefault(kind, []).append(number)
     plural = {"Appendix": "Appendices", "Corollary": "Corollaries"}
-    return "; ".join(f"{kind if len(some) == 1 else plural.get(kind, f'{kind}s')} {', '.join(some)}" for kind, some in kinds.items())
+    return "; ".join(
+        f"{kind if len(some) == 1 else plural.get(kind, f'{kind}s')} {', '.join(some)}"
+        for kind, some in kinds.items()
+    )
 
 
 def _sentence(test: str) -> str:
@@ -216,14 +284,23 @@ def _sentence(test: str) -> str:
 
 
 def _when(runs: dict[str, AuditResult]) -> str:
-    lines = [f"| `{name}` | {run.provenance.start[:10]} | {run.provenance.versions.get('auditor', '?')} | {_state(run)} |\n"
-             for name, run in sorted(runs.items())]  # fmt: skip
-    return "## When each was measured\n\n| scenario | on | by version | its expectations |\n| --- | --- | --- | --- |\n" + "".join(lines)
+    lines = [
+        f"| `{name}` | {run.provenance.start[:10]} | {run.provenance.versions.get('auditor', '?')} | {_state(run)} |\n"
+        for name, run in sorted(runs.items())
+    ]
+    return (
+        "## When each was measured\n\n| scenario | on | by version | its expectations |\n| --- | --- | --- | --- |\n"
+        + "".join(lines)
+    )
 
 
 def _state(run: AuditResult) -> str:
     wrong = sum(record.status != "holds" for record in run.expectations)
-    return f"{wrong} of {len(run.expectations)} do not hold" if wrong else f"all {len(run.expectations)} hold"
+    return (
+        f"{wrong} of {len(run.expectations)} do not hold"
+        if wrong
+        else f"all {len(run.expectations)} hold"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -231,19 +308,31 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("results", type=Path)
     parser.add_argument("--write", type=Path, help="the page to write")
-    parser.add_argument("--no-tests", action="store_true", help="do not run the tests that are named")
+    parser.add_argument(
+        "--no-tests", action="store_true", help="do not run the tests that are named"
+    )
     asked = parser.parse_args(arguments)
     given = papers()
-    texts, runs, missing = Results(asked.results).fill([selector for paper in given for row in paper.rows for selector in row.measured])
+    texts, runs, missing = Results(asked.results).fill(
+        [selector for paper in given for row in paper.rows for selector in row.measured]
+    )
     wrong = [*(problem for paper in given for problem in paper.problems), *missing]
     tests = sorted({test for paper in given for row in paper.rows for test in row.tests})
     if not wrong and not asked.no_tests:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
-        wrong = [] if subprocess.run(command, cwd=ROOT, check=False).returncode == 0 else ["a test that holds a row failed"]
+        wrong = (
+            []
+            if subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+            else ["a test that holds a row failed"]
+        )
     if wrong:
         sys.stderr.write("".join(f"{problem}\n" for problem in wrong))
         return 1
-    run = "not run now" if asked.no_tests else f"passed on {datetime.now(UTC):%Y-%m-%d}, version {version('auditor')}"
+    run = (
+        "not run now"
+        if asked.no_tests
+        else f"passed on {datetime.now(UTC):%Y-%m-%d}, version {version('auditor')}"
+    )
     text = page(given, texts, runs, f"{len(tests)} of them, {run}")
     if asked.write:
         asked.write.write_text(text, encoding="utf-8")

@@ -1,7 +1,8 @@
 """Make docs/evidence/gallery.md and its pictures: each figure of the papers, what the paper claims of it, and what was measured.
 
-Run ``python docs/evidence/make_gallery.py`` from the checkout. ``--results DIR`` names a folder of existing results to reuse.
-Scenarios without results there are run, about ten minutes for all of them.
+Run ``python docs/evidence/make_gallery.py`` from the checkout. ``--results DIR`` names a folder of
+existing results to reuse. Scenarios without results there are run, about ten minutes for all of
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = DOCS / "gallery"
     folder.mkdir(exist_ok=True)
     parts = [_part(entry, _result(entry.scenario, results)) for entry in ENTRIES]
-    made = {picture.name(entry.scenario or picture.plot) for entry in ENTRIES for picture in entry.pictures}
+    made = {
+        picture.name(entry.scenario or picture.plot)
+        for entry in ENTRIES
+        for picture in entry.pictures
+    }
     for old in folder.glob("*.png"):
         if old.name not in made:  # only now: what breaks on the way leaves the gallery as it was
             old.unlink()
@@ -74,7 +79,11 @@ def _part(entry: Entry, result: AuditResult | None) -> str:
     if result is None:
         return begin
     told = "".join(f"- **{safe(v.scheme)}**: {safe(_said(v))}\n" for v in verdicts(Reading(result)))
-    kinds = "".join(f"{WRITERS[type(block)](block)}\n" for block in kind_table(Reading(result))) if entry.kinds else ""
+    kinds = (
+        "".join(f"{WRITERS[type(block)](block)}\n" for block in kind_table(Reading(result)))
+        if entry.kinds
+        else ""
+    )
     took = duration(result.provenance.duration)
     return f"{begin}\nMeasured (`auditor run {entry.scenario}`, which took {took} on one core):\n\n{told}\n{kinds}{_expected(result)}"
 
@@ -101,7 +110,9 @@ def _expected(result: AuditResult) -> str:
     rows = ""
     for record in result.expectations[:LISTED]:
         stated = safe(record.expectation + clean(where_text(record.where)))
-        rows += f"| {STATUS_MARKS[record.status]} {record.status} | {stated} | {safe(record.why)} |\n"
+        rows += (
+            f"| {STATUS_MARKS[record.status]} {record.status} | {stated} | {safe(record.why)} |\n"
+        )
     more = len(result.expectations) - LISTED
     rest = f"\n{more} more; in all {counts(result)}.\n" if more > 0 else ""
     return f"| | expectation | what was found |\n| --- | --- | --- |\n{rows}{rest}"

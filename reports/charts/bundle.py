@@ -22,7 +22,9 @@ def made() -> str:
     """Return the HTML element with the compressed script."""
     from vl_convert import javascript_bundle  # imported here because reports do not need it
 
-    return deflated(script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle")
+    return deflated(
+        script(f"{NOTICE}\n{javascript_bundle('window.vegaEmbed = vegaEmbed;')}"), id="bundle"
+    )
 
 
 if __name__ == "__main__":

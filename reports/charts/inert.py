@@ -11,7 +11,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPES = {
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
 
 
 def json_block(value: Any) -> Markup:
@@ -42,8 +48,12 @@ def deflated(text: str, **attributes: str) -> Markup:
     content = text.encode("utf-8", "backslashreplace")
     packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
     stream = packer.compress(content) + packer.flush()
-    written = Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in attributes.items())
-    start = Markup('<script type="application/x-deflate" data-size="{}"{}>').format(len(content), written)
+    written = Markup("").join(
+        Markup(' {}="{}"').format(name, value) for name, value in attributes.items()
+    )
+    start = Markup('<script type="application/x-deflate" data-size="{}"{}>').format(
+        len(content), written
+    )
     return start + Markup(base64.b64encode(stream).decode("ascii") + "</script>")
 
 
@@ -54,7 +64,9 @@ def foldable(content: str, folded: bool) -> Markup:
 
 def inflated(element: str) -> str:
     """Return the text of an element made by `deflated`."""
-    return zlib.decompress(base64.b64decode(element.partition(">")[2].partition("<")[0]), -zlib.MAX_WBITS).decode("utf-8")
+    return zlib.decompress(
+        base64.b64decode(element.partition(">")[2].partition("<")[0]), -zlib.MAX_WBITS
+    ).decode("utf-8")
 
 
 def script(source: str) -> Markup:
@@ -86,7 +98,7 @@ def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
     return (
         f"default-src 'none'; script-src {listed}; style-src {styled}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
-    )  # fmt: skip
+    )
 
 
 def _source(text: str) -> str:

@@ -44,7 +44,11 @@ class Chart:
     @property
     def block(self) -> dict[str, Any]:
         """Columns, views and titles for the page's script."""
-        return {"columns": packed(self.data.columns), "views": self.views, "titles": self.data.titles}
+        return {
+            "columns": packed(self.data.columns),
+            "views": self.views,
+            "titles": self.data.titles,
+        }
 
     @cached_property
     def packed(self) -> Markup:
@@ -56,13 +60,20 @@ def charts(reading: Reading, prefix: str, limit: int = ROWS) -> list[Chart]:
     """Return every chart with data, each with at most ``limit`` rows."""
     lead = leader(reading)
     made = {
-        "collusion": _collusion(reading, lead, limit), "map": _map(reading, lead, limit), "errors": _spread(reading, lead, limit),
-        "by-size": _measure(reading, lead, limit), "frontier": _frontier(reading, lead, limit),
-    }  # fmt: skip
+        "collusion": _collusion(reading, lead, limit),
+        "map": _map(reading, lead, limit),
+        "errors": _spread(reading, lead, limit),
+        "by-size": _measure(reading, lead, limit),
+        "frontier": _frontier(reading, lead, limit),
+    }
     for index, path in enumerate(swept_paths(reading)):
         made[f"sweep-{index}"] = _sweep(reading, path, lead, limit)
         made[f"runtime-{index}"] = _runtime(reading, path, limit)
-    return [Chart(f"{prefix}-{key}", chart_title(reading, key), *drawn) for key, drawn in made.items() if drawn is not None]
+    return [
+        Chart(f"{prefix}-{key}", chart_title(reading, key), *drawn)
+        for key, drawn in made.items()
+        if drawn is not None
+    ]
 
 
 def names(reading: Reading) -> list[str]:
@@ -89,7 +100,9 @@ def _map(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
     data = map_data(reading, lead, limit)
     if not data.facts["coalitions"]:
         return None
-    caption = "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
+    caption = (
+        "Every coalition that was measured, by size. Bars: 95 % interval. Short lines: theory. "
+    )
     caption += "The ring marks the coalition with the lowest error in each scheme."
     if data.left_out:
         caption += f" {data.left_out:,} points between the lowest and the highest of their size are left out here."
@@ -103,7 +116,9 @@ def _spread(reading: Reading, lead: Setting | None, limit: int) -> Drawn | None:
         return None
     caption = "How the absolute errors are spread over the records: by bin, and cumulated with a 95 % band."
     if data.left_out:
-        caption += " Shown here: the largest coalition, and single copies and prefixes as far as they fit."
+        caption += (
+            " Shown here: the largest coalition, and single copies and prefixes as far as they fit."
+        )
     alt = "Two line charts: share of the records by absolute error of the reconstruction, and share up to each error."
     views = [histogram_chart(data, names(reading)), cumulative_chart(data, names(reading))]
     return caption, alt, data, views

@@ -47,8 +47,14 @@ def plot(lines: Sequence[Line], width: int, height: int) -> list[Text]:
         canvas.draw(line.points, index)
     for index, line in enumerate(lines):
         canvas.mark(line.points, index)
-    rows = [Text(f"{_tick(row, height - 2, top):>6} ┤") + canvas.row(row) for row in range(height - 2)]
-    return [*rows, Text(" " * 7 + "└" + "─" * (width - 8)), Text(" " * 8 + _x_ticks(left, right, width - 8))]
+    rows = [
+        Text(f"{_tick(row, height - 2, top):>6} ┤") + canvas.row(row) for row in range(height - 2)
+    ]
+    return [
+        *rows,
+        Text(" " * 7 + "└" + "─" * (width - 8)),
+        Text(" " * 8 + _x_ticks(left, right, width - 8)),
+    ]
 
 
 class _Canvas:
@@ -82,7 +88,10 @@ class _Canvas:
         """Write the series' letter at each point, or ``+`` where two series meet."""
         for point in points:
             across, down = self._at(*point)
-            where = min(round(down), 4 * self.rows - 1) // 4, min(round(across), 2 * self.columns - 1) // 2
+            where = (
+                min(round(down), 4 * self.rows - 1) // 4,
+                min(round(across), 2 * self.columns - 1) // 2,
+            )
             letter = LETTERS[index % len(LETTERS)]
             self.letters[where] = letter if self.letters.get(where, letter) == letter else "+"
             self.owner[where[0]][where[1]] = -1 if self.letters[where] == "+" else index
@@ -92,7 +101,9 @@ class _Canvas:
         for column in range(self.columns):
             dots, owner = self.dots[row][column], self.owner[row][column]
             character = self.letters.get((row, column)) or (chr(0x2800 + dots) if dots else " ")
-            text.append(character, style_of(owner) if owner >= 0 else "bold" if character == "+" else "")
+            text.append(
+                character, style_of(owner) if owner >= 0 else "bold" if character == "+" else ""
+            )
         return text
 
 
@@ -100,7 +111,11 @@ def _ceiling(highest: float) -> float:
     if highest <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(highest))
-    return next(step * power for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if step * power >= highest * (1 - 1e-9))
+    return next(
+        step * power
+        for step in (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+        if step * power >= highest * (1 - 1e-9)
+    )
 
 
 def _tick(row: int, rows: int, top: float) -> str:

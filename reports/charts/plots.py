@@ -33,7 +33,9 @@ class Plots:
 
     def __init__(self, result: AuditResult) -> None:
         self._reading = Reading(result)
-        self._charts = {chart.id.partition("-")[2]: chart for chart in charts(self._reading, "plot")}
+        self._charts = {
+            chart.id.partition("-")[2]: chart for chart in charts(self._reading, "plot")
+        }
 
     def __call__(self, name: str | None = None, **chosen: str) -> alt.Chart:
         """Draw the named chart, or the first available one.
@@ -46,7 +48,9 @@ class Plots:
         which = name or next(iter(self.available), None)
         if which not in self.available:
             what = f"{name} chart" if name else "chart"
-            raise AuditorError(f"these results have no {what}; they have {', '.join(self.available) or 'none'}")
+            raise AuditorError(
+                f"these results have no {what}; they have {', '.join(self.available) or 'none'}"
+            )
         chart: alt.Chart = getattr(self, which)(**chosen)
         return chart
 
@@ -93,7 +97,9 @@ class Plots:
         found = [chart for key, chart in self._charts.items() if _METHODS[name](key)]
         found = [chart for chart in found if path is None or chart.data.facts.get("path") == path]
         if not found:
-            raise AuditorError(f"these results have no {name} chart{f' along {path!r}' if path else ''}; they have {self.available}")
+            raise AuditorError(
+                f"these results have no {name} chart{f' along {path!r}' if path else ''}; they have {self.available}"
+            )
         return drawn(found[0], chosen, names(self._reading))
 
 
@@ -112,23 +118,38 @@ def drawn(chart: Chart, chosen: dict[str, str], schemes: list[str]) -> alt.Chart
     """Return a chart of the page as one Altair chart."""
     values = _choices(chart.data, chosen)
     width = WIDTH if len(chart.views) == 1 else PAIR
-    views = [{key: part for key, part in view.items() if key not in ("params", "$schema")} | {"width": width} for view in chart.views]
+    views = [
+        {key: part for key, part in view.items() if key not in ("params", "$schema")}
+        | {"width": width}
+        for view in chart.views
+    ]
     document = views[0] if len(views) == 1 else {"hconcat": views}
     document |= {
-        "params": _parameters(chart.views, values), "datasets": {"rows": _rows(chart.data, values)}, "title": chart.title,
-        "config": CONFIG | {"background": "#ffffff"}, "$schema": chart.views[0]["$schema"],
-    }  # fmt: skip
-    made: alt.Chart = alt.Chart.from_dict(json.loads(_coloured(json.dumps(titled(document, chart.data, values)))))
+        "params": _parameters(chart.views, values),
+        "datasets": {"rows": _rows(chart.data, values)},
+        "title": chart.title,
+        "config": CONFIG | {"background": "#ffffff"},
+        "$schema": chart.views[0]["$schema"],
+    }
+    made: alt.Chart = alt.Chart.from_dict(
+        json.loads(_coloured(json.dumps(titled(document, chart.data, values))))
+    )
     return made
 
 
 def titled(part: Any, data: ChartData, values: dict[str, int]) -> Any:
     """Return a document with the titles that belong to the chosen options."""
     if isinstance(part, dict):
-        return {key: value if key == "datasets" else titled(value, data, values) for key, value in part.items()}
+        return {
+            key: value if key == "datasets" else titled(value, data, values)
+            for key, value in part.items()
+        }
     if isinstance(part, list):
         known = {f"${name}": titles[values[name]] for name, titles in data.titles.items() if titles}
-        return [known[one] if isinstance(one, str) and one in known else titled(one, data, values) for one in part]
+        return [
+            known[one] if isinstance(one, str) and one in known else titled(one, data, values)
+            for one in part
+        ]
     return part
 
 
@@ -139,7 +160,10 @@ def _choices(data: ChartData, chosen: dict[str, str]) -> dict[str, int]:
             raise AuditorError(f"unknown choice {name!r}; this chart has {list(known)}")
         if text not in known[name].options:
             raise AuditorError(f"{name} must be one of {known[name].options}; got {text!r}")
-    return {name: control.options.index(chosen[name]) if name in chosen else control.chosen for name, control in known.items()}
+    return {
+        name: control.options.index(chosen[name]) if name in chosen else control.chosen
+        for name, control in known.items()
+    }
 
 
 def _parameters(views: list[dict[str, Any]], values: dict[str, int]) -> list[dict[str, Any]]:
@@ -161,7 +185,10 @@ FIELDS = {"attribute": "a", "adversary": "v", "point": "p", "coalition": "g", "f
 def _rows(data: ChartData, values: dict[str, int]) -> list[dict[str, Any]]:
     """Return the rows of the chosen options; adversary -1 always matches."""
     wanted = {FIELDS[name]: (value, -1) for name, value in values.items()}
-    rows = (dict(zip(data.columns, row, strict=True)) for row in zip(*data.columns.values(), strict=True))
+    rows = (
+        dict(zip(data.columns, row, strict=True))
+        for row in zip(*data.columns.values(), strict=True)
+    )
     return [row for row in rows if all(row[field] in allowed for field, allowed in wanted.items())]
 
 

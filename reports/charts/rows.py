@@ -10,7 +10,17 @@ from auditor.results.renderer import clean
 from ..figures.curves import coalition_map, curves
 from ..figures.figures import braces, number, plus_minus
 from ..figures.reading import Reading, Setting
-from ..figures.series import FIGURE_HEADERS, ChartData, Choices, Options, cells, columns, setting_cells, setting_headers, values
+from ..figures.series import (
+    FIGURE_HEADERS,
+    ChartData,
+    Choices,
+    Options,
+    cells,
+    columns,
+    setting_cells,
+    setting_headers,
+    values,
+)
 from ..figures.spreads import Spread, spreads
 from ..figures.units import data_unit
 
@@ -21,14 +31,30 @@ def collusion_data(reading: Reading, leading: Setting | None, limit: int) -> Cha
     everything = curves(reading)
     found = everything[:limit]
     for point in found:
-        rows.append({**choices.row(point.setting, point.attribute), "k": point.size, **values(point.shown)})
+        rows.append(
+            {**choices.row(point.setting, point.attribute), "k": point.size, **values(point.shown)}
+        )
         row = cells(point.shown)
         row.insert(1, number(point.mean, point.shown.half))
-        table.append([*setting_cells(reading, point.setting, point.attribute), str(point.size), *row])
-    headers = [*setting_headers(reading), "copies pooled", "coalition", "mean of that size", *FIGURE_HEADERS[1:]]
+        table.append(
+            [*setting_cells(reading, point.setting, point.attribute), str(point.size), *row]
+        )
+    headers = [
+        *setting_headers(reading),
+        "copies pooled",
+        "coalition",
+        "mean of that size",
+        *FIGURE_HEADERS[1:],
+    ]
     several = len(found) > len({(point.setting, point.attribute) for point in found})
-    facts = {"prefix": all(point.prefix for point in found), "sizes": sorted({point.size for point in found}), "curves": several}
-    return ChartData(columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts)
+    facts = {
+        "prefix": all(point.prefix for point in found),
+        "sizes": sorted({point.size for point in found}),
+        "curves": several,
+    }
+    return ChartData(
+        columns(rows), choices.controls(), headers, table, len(everything) - len(found), facts
+    )
 
 
 def map_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
@@ -39,11 +65,15 @@ def map_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData
         marks = {"k": len(point.shown.coalition), "w": int(point.worst)}
         rows.append({**choices.row(point.setting, point.attribute), **marks, **values(point.shown)})
         note = "worst" if point.worst else ""
-        table.append([*setting_cells(reading, point.setting, point.attribute), *cells(point.shown), note])
+        table.append(
+            [*setting_cells(reading, point.setting, point.attribute), *cells(point.shown), note]
+        )
     table.sort(key=lambda row: row[-1] != "worst")
     headers = [*setting_headers(reading), *FIGURE_HEADERS, "note"]
     several = len(points) > len({(point.setting, point.attribute) for point in points})
-    return ChartData(columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several})
+    return ChartData(
+        columns(rows), choices.controls(), headers, table, left_out, {"coalitions": several}
+    )
 
 
 def distribution_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
@@ -57,17 +87,35 @@ def distribution_data(reading: Reading, leading: Setting | None, limit: int) -> 
     exact: dict[tuple[int, ...], tuple[dict[str, Any], list[str]]] = {}
     found, left_out = spreads(reading, limit)
     for spread in found:
-        place = choices.row(spread.setting, spread.attribute) | {"g": coalition(braces(spread.coalition))}
+        place = choices.row(spread.setting, spread.attribute) | {
+            "g": coalition(braces(spread.coalition))
+        }
         if spread.exact:
             key = tuple(place[field] for field in "avpg")
             exact.setdefault(key, (place, []))[1].append(place["s"])
         else:
             rows += _bins(place, spread)
         table += _table(reading, spread)
-    rows += [_empty_bin(place) | {"n": f"rebuilt exactly: {', '.join(names)}"} for place, names in exact.values()]
-    headers = [*setting_headers(reading), "coalition", "error from", "to", "share of records", "share up to", "± 95 %"]
+    rows += [
+        _empty_bin(place) | {"n": f"rebuilt exactly: {', '.join(names)}"}
+        for place, names in exact.values()
+    ]
+    headers = [
+        *setting_headers(reading),
+        "coalition",
+        "error from",
+        "to",
+        "share of records",
+        "share up to",
+        "± 95 %",
+    ]
     controls = [*choices.controls(), coalition.control(0)]
-    titles = {"attribute": [clean(f"absolute error of {name} ({data_unit(reading)})") for name in choices.attribute.numbers]}
+    titles = {
+        "attribute": [
+            clean(f"absolute error of {name} ({data_unit(reading)})")
+            for name in choices.attribute.numbers
+        ]
+    }
     return ChartData(columns(rows), controls, headers, table, left_out, titles=titles)
 
 
@@ -75,10 +123,17 @@ def _bins(place: dict[str, Any], spread: Spread) -> list[dict[str, Any]]:
     """Return one row per bin, after the origin of the cumulative curve."""
     start = {"x": 0.0, "x2": 0.0, "y": 0.0, "u": 0.0, "e": 0.0, "b": 0.0, "n": None}
     cells_of = [
-        {"x": one.low, "x2": one.high, "y": one.share, "u": one.cumulative,
-         "e": spread.half(one.cumulative), "b": spread.half(one.share), "n": None}
+        {
+            "x": one.low,
+            "x2": one.high,
+            "y": one.share,
+            "u": one.cumulative,
+            "e": spread.half(one.cumulative),
+            "b": spread.half(one.share),
+            "n": None,
+        }
         for one in spread.bins
-    ]  # fmt: skip
+    ]
     return [place | row for row in (start, *cells_of)]
 
 
@@ -87,7 +142,13 @@ def _empty_bin(place: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(reading: Reading, spread: Spread) -> Sequence[list[str]]:
-    names = [*setting_cells(reading, spread.setting, spread.attribute), clean(braces(spread.coalition))]
+    names = [
+        *setting_cells(reading, spread.setting, spread.attribute),
+        clean(braces(spread.coalition)),
+    ]
     if spread.exact:
         return [[*names, "0", "0", "1", "1", ""]]
-    return [[*names, *map(number, one), plus_minus(spread.half(one.cumulative), one.cumulative)] for one in spread.bins]
+    return [
+        [*names, *map(number, one), plus_minus(spread.half(one.cumulative), one.cumulative)]
+        for one in spread.bins
+    ]

@@ -32,7 +32,9 @@ class _Series:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.by_attack = len(reading.schemes) == 1 and len({attack for _, attack in reading.adversaries}) > 1
+        self.by_attack = (
+            len(reading.schemes) == 1 and len({attack for _, attack in reading.adversaries}) > 1
+        )
         attacks = unique(clean(attack) for _, attack in reading.adversaries)
         itself = any(setting.attack is None for setting in reading.settings())
         schemes = [clean(name) for name in reading.schemes]
@@ -41,7 +43,11 @@ class _Series:
 
     def row(self, setting: Setting) -> dict[str, Any]:
         if setting.attack is None:
-            return {"s": clean(setting.scheme), "i": self.names.index(clean(setting.scheme)), "v": -1}
+            return {
+                "s": clean(setting.scheme),
+                "i": self.names.index(clean(setting.scheme)),
+                "v": -1,
+            }
         name = clean(setting.attack if self.by_attack else setting.scheme)
         return {"s": name, "i": self.names.index(name), "v": self.control(self.choice(setting))}
 
@@ -49,16 +55,32 @@ class _Series:
         return str(setting.knowledge) if self.by_attack else label(self.reading, setting)
 
 
-def sweep_data(reading: Reading, path: str, leading: Setting | None, limit: int, *, runtime: bool = False) -> ChartData:
+def sweep_data(
+    reading: Reading, path: str, leading: Setting | None, limit: int, *, runtime: bool = False
+) -> ChartData:
     """Return rows of each metric, or the seconds, along one swept path."""
     figures, series = Options("figure", "Metric"), _Series(reading)
     rows: list[dict[str, Any]] = []
     table: list[list[str]] = []
-    points = [point for point in sweep_lines(reading) if point.path == path and (point.metric == SECONDS) == runtime]
+    points = [
+        point
+        for point in sweep_lines(reading)
+        if point.path == path and (point.metric == SECONDS) == runtime
+    ]
     # order of priority within the limit: all attributes together, then the first expected metric,
     # then the normalized error
-    stated = [record.expectation for record in reading.result.expectations if record.expectation in {p.metric for p in points}][:1]
-    points.sort(key=lambda point: (point.attribute != EVERYTHING, point.metric not in stated, point.metric != ERROR))
+    stated = [
+        record.expectation
+        for record in reading.result.expectations
+        if record.expectation in {p.metric for p in points}
+    ][:1]
+    points.sort(
+        key=lambda point: (
+            point.attribute != EVERYTHING,
+            point.metric not in stated,
+            point.metric != ERROR,
+        )
+    )
     titles: dict[str, str] = {}
     for point in points[:limit]:
         setting, what = point.setting, f"{point.metric}, {attribute_text(point.attribute)}"
@@ -70,22 +92,38 @@ def sweep_data(reading: Reading, path: str, leading: Setting | None, limit: int,
     who = series.control.numbers.get(series.choice(leading), 0) if leading else 0
     headers = ["scheme", "adversary", "metric", path, "other paths", *FIGURE_HEADERS]
     controls = [figures.control(), series.control.control(who)]
-    facts = _axis(rows, path) | {"series": series.names if not runtime else [clean(name) for name in reading.schemes]}
-    return ChartData(columns(rows), controls, headers, table, len(points) - len(rows), facts, {"figure": list(titles.values())})
+    facts = _axis(rows, path) | {
+        "series": series.names if not runtime else [clean(name) for name in reading.schemes]
+    }
+    return ChartData(
+        columns(rows),
+        controls,
+        headers,
+        table,
+        len(points) - len(rows),
+        facts,
+        {"figure": list(titles.values())},
+    )
 
 
 def _axis(rows: list[dict[str, Any]], path: str) -> dict[str, Any]:
     numeric = all(isinstance(row["x"], (int, float)) for row in rows)
     at = unique(row["x"] for row in rows)
     wide = numeric and min(at, default=0) > 0 and max(at) / min(at) >= 30
-    labels = {"path": clean(path), "title": path_title(path), "others": any(row["o"] for row in rows)}
+    labels = {
+        "path": clean(path),
+        "title": path_title(path),
+        "others": any(row["o"] for row in rows),
+    }
     return labels | {"numeric": numeric, "log": wide, "at": at}
 
 
 def _axis_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return clean(", ".join(map(str, value)))
-    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
+    return (
+        value if isinstance(value, (int, float)) and not isinstance(value, bool) else clean(value)
+    )
 
 
 def measure_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
@@ -101,7 +139,15 @@ def measure_data(reading: Reading, leading: Setting | None, limit: int) -> Chart
     headers = [*setting_headers(reading), "measure", "copies pooled", *FIGURE_HEADERS]
     facts = {"sizes": sorted({point.size for point in points})}
     titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
-    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), facts, titles)
+    return ChartData(
+        columns(rows),
+        [figures.control(), *choices.controls()],
+        headers,
+        table,
+        len(points) - len(rows),
+        facts,
+        titles,
+    )
 
 
 def frontier_data(reading: Reading, leading: Setting | None, limit: int) -> ChartData:
@@ -111,10 +157,24 @@ def frontier_data(reading: Reading, leading: Setting | None, limit: int) -> Char
     points = frontier(reading)
     for point in points[:limit]:
         use = values(point.utility)
-        across = {"f": figures(point.metric), "x": use["y"], "xlo": use["lo"], "xhi": use["hi"], "n": with_error(point.utility)}
+        across = {
+            "f": figures(point.metric),
+            "x": use["y"],
+            "xlo": use["lo"],
+            "xhi": use["hi"],
+            "n": with_error(point.utility),
+        }
         rows.append({**choices.row(point.setting, EVERYTHING), **across, **values(point.shown)})
         where = setting_cells(reading, point.setting, EVERYTHING)
         table.append([*where, clean(point.metric), with_error(point.utility), *cells(point.shown)])
     headers = [*setting_headers(reading), "metric", "utility", *FIGURE_HEADERS]
     titles = {"figure": [metric_title(metric, reading) for metric in figures.numbers]}
-    return ChartData(columns(rows), [figures.control(), *choices.controls()], headers, table, len(points) - len(rows), {}, titles)
+    return ChartData(
+        columns(rows),
+        [figures.control(), *choices.controls()],
+        headers,
+        table,
+        len(points) - len(rows),
+        {},
+        titles,
+    )

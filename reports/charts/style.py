@@ -14,7 +14,16 @@ KINDS = {"N": "nominal", "O": "ordinal", "Q": "quantitative"}
 
 COLOURS = 8
 """Number of series colours in the style sheet; further series differ by shape and dash."""
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "stroke"]
+SHAPES = [
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    "stroke",
+]
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [10, 4]]
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
@@ -24,35 +33,68 @@ CONFIG: dict[str, Any] = {
     "font": _FONT,
     "view": {"stroke": "transparent"},
     "axis": {
-        "domainColor": "var(--rule)", "tickColor": "var(--rule)", "gridColor": "var(--grid)",
-        "labelColor": "var(--muted)", "titleColor": "var(--muted)", "labelFontSize": 12, "titleFontSize": 12,
-        "titleFontWeight": 500, "titlePadding": 10, "labelLimit": 140, "titleLimit": 320,
+        "domainColor": "var(--rule)",
+        "tickColor": "var(--rule)",
+        "gridColor": "var(--grid)",
+        "labelColor": "var(--muted)",
+        "titleColor": "var(--muted)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": 500,
+        "titlePadding": 10,
+        "labelLimit": 140,
+        "titleLimit": 320,
     },
     "legend": {
-        "orient": "top", "title": None, "labelColor": "var(--ink)", "labelFontSize": 12, "labelLimit": 170,
-        "columns": 4, "symbolSize": 80, "rowPadding": 6, "columnPadding": 18, "offset": 12,
+        "orient": "top",
+        "title": None,
+        "labelColor": "var(--ink)",
+        "labelFontSize": 12,
+        "labelLimit": 170,
+        "columns": 4,
+        "symbolSize": 80,
+        "rowPadding": 6,
+        "columnPadding": 18,
+        "offset": 12,
     },
     "line": {"strokeWidth": 2.25, "strokeCap": "round", "strokeJoin": "round"},
-}  # fmt: skip
+}
 
 
 def field(name: str, **more: Any) -> Part:
     """Return a column's channel: ``y:Q`` by kind, ``mean(y):Q`` for its mean."""
     column, _, kind = name.partition(":")
     function, _, within = column.removesuffix(")").rpartition("(")
-    return {**({"aggregate": function} if function else {}), "field": within, "type": KINDS[kind], **more}
+    return {
+        **({"aggregate": function} if function else {}),
+        "field": within,
+        "type": KINDS[kind],
+        **more,
+    }
 
 
-def layer(mark: str, encoding: Part, wanted: Sequence[str] = (), also: Sequence[Part] = (), **look: Any) -> Part:
+def layer(
+    mark: str, encoding: Part, wanted: Sequence[str] = (), also: Sequence[Part] = (), **look: Any
+) -> Part:
     """Return a layer of marks for the filtered and transformed rows."""
     transforms = [*({"filter": one} for one in wanted), *also]
-    return {"mark": {"type": mark, **look}, "encoding": encoding, **({"transform": transforms} if transforms else {})}
+    return {
+        "mark": {"type": mark, **look},
+        "encoding": encoding,
+        **({"transform": transforms} if transforms else {}),
+    }
 
 
-TIP = [field("s:N", title="scheme"), field("c:N", title="coalition"), field("m:N", title="measured")]
+TIP = [
+    field("s:N", title="scheme"),
+    field("c:N", title="coalition"),
+    field("m:N", title="measured"),
+]
 THEORY_TIP = field("t:Q", title="theory", format=".4~g")
 ERROR_TITLE = "normalized error (share of variance)"
-ERROR_AXIS = field("y:Q", title=ERROR_TITLE, scale={"zero": True, "nice": True}, axis={"tickCount": 6})
+ERROR_AXIS = field(
+    "y:Q", title=ERROR_TITLE, scale={"zero": True, "nice": True}, axis={"tickCount": 6}
+)
 FADED: Part = {"condition": [{"param": "legend", "value": 1}], "value": 0.12}
 """Opacity of series that a click in the legend did not choose."""
 INK = {"value": "var(--ink)"}
@@ -62,7 +104,9 @@ def colour(schemes: Sequence[str], *, lines: bool = False) -> Part:
     """Colour by scheme, in scenario order."""
     colours = [f"var(--c{index % COLOURS + 1})" for index in range(len(schemes))]
     legend = {"symbolType": "stroke", "symbolStrokeWidth": 2.5, "symbolSize": 300} if lines else {}
-    return field("s:N", title=None, scale={"domain": list(schemes), "range": colours}, legend=legend)
+    return field(
+        "s:N", title=None, scale={"domain": list(schemes), "range": colours}, legend=legend
+    )
 
 
 def shape(schemes: Sequence[str]) -> Part:
@@ -99,7 +143,9 @@ def between(low: str, high: str, title: str | list[str] | None) -> Part:
 def quantity(title: str | list[str]) -> Part:
     """Return the y axis of a metric of any magnitude."""
     label = "abs(datum.value) >= 10000 ? format(datum.value, '~s') : format(datum.value, '~r')"
-    return field("y:Q", title=title, scale={"zero": True}, axis={"labelExpr": label, "tickCount": 6})
+    return field(
+        "y:Q", title=title, scale={"zero": True}, axis={"labelExpr": label, "tickCount": 6}
+    )
 
 
 def sizes_axis(data: ChartData) -> Part:
@@ -107,10 +153,14 @@ def sizes_axis(data: ChartData) -> Part:
     sizes = data.facts["sizes"]
     ticks = {"values": sizes} if len(sizes) <= 12 else {"tickCount": 12, "tickMinStep": 1}
     axis = {"format": "d", "grid": False, **ticks}
-    return field("k:Q", title="copies pooled", axis=axis, scale={"nice": False, "zero": False, "padding": 14})
+    return field(
+        "k:Q", title="copies pooled", axis=axis, scale={"nice": False, "zero": False, "padding": 14}
+    )
 
 
-def document(name: str, layers: Sequence[Part], points: int, data: ChartData, height: int = 340) -> Part:
+def document(
+    name: str, layers: Sequence[Part], points: int, data: ChartData, height: int = 340
+) -> Part:
     """Return a Vega-Lite document without configuration.
 
     Controls become parameters that filters read. Altair would double the time to write a page, so
@@ -129,11 +179,21 @@ def document(name: str, layers: Sequence[Part], points: int, data: ChartData, he
         In pixels.
     """
     named = [{**one, "name": name} if place == points else one for place, one in enumerate(layers)]
-    legend = {"name": "legend", "select": {"type": "point", "fields": ["s"]}, "bind": "legend", "views": [name]}
+    legend = {
+        "name": "legend",
+        "select": {"type": "point", "fields": ["s"]},
+        "bind": "legend",
+        "views": [name],
+    }
     chosen = [{"name": control.name, "value": control.chosen} for control in data.controls]
     return {
-        "$schema": SCHEMA, "data": {"name": "rows"}, "width": "container", "height": height, "params": [legend, *chosen], "layer": named,
-    }  # fmt: skip
+        "$schema": SCHEMA,
+        "data": {"name": "rows"},
+        "width": "container",
+        "height": height,
+        "params": [legend, *chosen],
+        "layer": named,
+    }
 
 
 RECORDS = "datum.a == attribute && datum.v == adversary && datum.p == point"

@@ -22,7 +22,11 @@ def knows(knowledge: str | None, *, attack: str | None = None, categories: bool 
     if attack in OF_THE_AUDIT:
         return OF_THE_AUDIT[attack]
     if knowledge == "perfect":
-        return "knows every category's share exactly" if categories else "knows means and correlations exactly"
+        return (
+            "knows every category's share exactly"
+            if categories
+            else "knows means and correlations exactly"
+        )
     return f"{clipped(str(knowledge), 80)} knowledge"
 
 
@@ -39,5 +43,7 @@ def phrase(reading: Reading, setting: Setting) -> str:
 def _named(reading: Reading, setting: Setting, joined: str) -> str:
     if setting.attack is None:
         return "the release itself"
-    said = knows(setting.knowledge, attack=setting.attack, categories=guesses_categories(reading, setting))
+    said = knows(
+        setting.knowledge, attack=setting.attack, categories=guesses_categories(reading, setting)
+    )
     return f"{clipped(setting.attack, 60)}, {joined if said.startswith('knows') else ''}{said}"

@@ -46,7 +46,11 @@ def sweep_lines(reading: Reading) -> list[SweepPoint]:
             found = reading.figures(setting, metric, attribute)
             shown = telling(metric, found)
             if path in at and shown is not None:
-                others = ", ".join(f"{other} = {plain(at[other])}" for other in paths if other != path and other in at)
+                others = ", ".join(
+                    f"{other} = {plain(at[other])}"
+                    for other in paths
+                    if other != path and other in at
+                )
                 points.append(SweepPoint(path, at[path], others, metric, setting, attribute, shown))
     return points
 
@@ -68,7 +72,10 @@ def measure_points(reading: Reading) -> list[MeasurePoint]:
         if metric in SHOWN_ELSEWHERE or setting.attack is None:
             continue
         sizes = by_size(reading.figures(setting, metric, attribute).values())
-        points += [MeasurePoint(metric, setting, attribute, size, best(group)) for size, group in sorted(sizes.items())]
+        points += [
+            MeasurePoint(metric, setting, attribute, size, best(group))
+            for size, group in sorted(sizes.items())
+        ]
     places = {(point.setting.point, point.size) for point in points}
     # with one size per sweep point, the sweep chart already shows everything
     return points if len(places) > len({place for place, _ in places}) else []
@@ -96,5 +103,9 @@ def frontier(reading: Reading) -> list[FrontierPoint]:
         for other in reading.settings(ERROR):
             if other[:2] == setting[:2] and (setting.attack is None or setting == other):
                 errors = reading.figures(other)
-                points += [FrontierPoint(metric, other, useful[c], errors[c]) for c in useful if c in errors]
+                points += [
+                    FrontierPoint(metric, other, useful[c], errors[c])
+                    for c in useful
+                    if c in errors
+                ]
     return sorted(points, key=lambda point: any(word in point.metric for word in ("error", "loss")))

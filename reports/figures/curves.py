@@ -80,7 +80,9 @@ def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
     Single attributes are left out first, then coalitions inside the range of their size. The
     lowest, the highest and an even selection between them stay.
     """
-    keys = [(setting, attribute) for setting, metric, attribute in reading.keys() if metric == ERROR]
+    keys = [
+        (setting, attribute) for setting, metric, attribute in reading.keys() if metric == ERROR
+    ]
     total = sum(len(reading.figures(setting, ERROR, attribute)) for setting, attribute in keys)
     if total > limit and any(attribute == EVERYTHING for _, attribute in keys):
         keys = [key for key in keys if key[1] == EVERYTHING]
@@ -89,7 +91,10 @@ def coalition_map(reading: Reading, limit: int) -> tuple[list[MapPoint], int]:
     for setting, attribute in keys:
         found = list(reading.figures(setting, ERROR, attribute).values())
         worst = lowest(found)
-        points += [MapPoint(setting, attribute, figure, figure is worst) for figure in _thinned(found, share)]
+        points += [
+            MapPoint(setting, attribute, figure, figure is worst)
+            for figure in _thinned(found, share)
+        ]
     return points, total - len(points)
 
 

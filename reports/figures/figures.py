@@ -21,7 +21,21 @@ SIGNED = frozenset({"collusion_gain"})
 TINY, SMALL, HUGE = 5e-5, 1e-4, 1e6
 """Bounds of powers of ten: below ``TINY`` (``SMALL`` without error bar), from ``HUGE``."""
 
-_SPELLED = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SPELLED = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
 
 
 class Figure(NamedTuple):
@@ -48,7 +62,9 @@ class Figure(NamedTuple):
 
     def map(self, change: Callable[[float], float]) -> Figure:
         """Apply an increasing function to value, interval and theory."""
-        low, high, theory = (None if each is None else change(each) for each in (self.low, self.high, self.theory))
+        low, high, theory = (
+            None if each is None else change(each) for each in (self.low, self.high, self.theory)
+        )
         return self._replace(value=change(self.value), low=low, high=high, theory=theory)
 
     def turned(self, change: Callable[[float], float]) -> Figure:
@@ -75,10 +91,16 @@ def figure(records: Sequence[Measurement]) -> Figure | None:
         error, source = _spread([record.value or 0.0 for record in measured]), "replicates"
     reach = Z95 if source != "replicates" or count < 2 else student(count - 1)
     low, high = (None, None) if error is None else (value - reach * error, value + reach * error)
-    if low is not None and value >= 0 and source == "replicates" and measured[0].metric not in SIGNED:
+    if (
+        low is not None
+        and value >= 0
+        and source == "replicates"
+        and measured[0].metric not in SIGNED
+    ):
         low = max(0.0, low)
     if count == 1 and measured[0].ci_low is not None and measured[0].ci_high is not None:
-        low, high = measured[0].ci_low, measured[0].ci_high  # this interval may be asymmetric or Student's
+        # this interval may be asymmetric or Student's
+        low, high = measured[0].ci_low, measured[0].ci_high
     theories = [record.theory for record in measured if record.theory is not None]
     theory = math.fsum(theories) / len(theories) if theories else None
     first = measured[0]
@@ -113,7 +135,9 @@ def number(value: float | None, half: float | None = None) -> str:
     if size >= 1000:
         return _minus(f"{round(value, -_last_place(value, half)):,.0f}")
     if not half:
-        return _minus(f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True)
+        return _minus(
+            f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}" if size else "0", strip=True
+        )
     return _minus(f"{value:.{_decimals(value, half)}f}")
 
 
@@ -126,7 +150,11 @@ def plus_minus(half: float | None, value: float = 0.0) -> str:
     if abs(value) >= 1000:
         return f"±{round(half, -_last_place(value, half)):,.0f}" if half >= 0.5 else "±<1"
     decimals = _decimals(value, half)
-    return f"±{half:.{decimals}f}" if half >= 0.5 * 10**-decimals else f"±<{10**-decimals:.{decimals}f}"
+    return (
+        f"±{half:.{decimals}f}"
+        if half >= 0.5 * 10**-decimals
+        else f"±<{10**-decimals:.{decimals}f}"
+    )
 
 
 def with_error(shown: Figure | None) -> str:
@@ -144,7 +172,11 @@ def distinct_texts(first: float | None, *others: float) -> list[str]:
     """Format numbers with enough digits to differ."""
     values = [value for value in (first, *others) if value is not None]
     for digits in range(3, 8):
-        texts = [number(first), *map(number, others)] if digits == 3 else [_significant(v, digits) for v in (first, *others)]
+        texts = (
+            [number(first), *map(number, others)]
+            if digits == 3
+            else [_significant(v, digits) for v in (first, *others)]
+        )
         if len(set(texts)) == len({f"{value:.7g}" for value in values}) + (first is None):
             break
     return texts
@@ -186,7 +218,9 @@ def copies(coalition: Sequence[int], total: int) -> str:
     parts = _runs(coalition)
     if len(parts) > 6:
         return f"{spelled(len(coalition))} of the {spelled(total)} copies"
-    return "copies " + (" and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0])
+    return "copies " + (
+        " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    )
 
 
 def spelled(count: int) -> str:
@@ -218,7 +252,11 @@ def _runs(coalition: Sequence[int]) -> list[str]:
             parts[-1].append(copy)
         else:
             parts.append([copy])
-    return [text for run in parts for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))]
+    return [
+        text
+        for run in parts
+        for text in ([f"{run[0]}–{run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
 
 
 def _decimals(value: float, half: float) -> int:

@@ -34,7 +34,10 @@ class Gathered(NamedTuple):
 def gathered(gaps: Iterable[Gap]) -> list[Gathered]:
     """Group gaps by attack and reason, failures first."""
     found = grouped(((gap.status, gap.attack, gap.reason), gap) for gap in gaps)
-    groups = [Gathered(*key, _places(group), sum(gap.cells for gap in group)) for key, group in found.items()]
+    groups = [
+        Gathered(*key, _places(group), sum(gap.cells for gap in group))
+        for key, group in found.items()
+    ]
     return sorted(groups, key=lambda group: group.status != "failed")
 
 
@@ -44,15 +47,23 @@ def apart(reading: Reading, rows: Sequence[MatrixRow]) -> tuple[list[Gathered], 
     An unsuited adversary is not applicable to any scheme. Without a comparison, the first list is
     empty.
     """
-    unsuited = {(row.knowledge, row.attack) for row in rows if row.unsuited} if any(row.reported for row in rows) else set()
+    unsuited = (
+        {(row.knowledge, row.attack) for row in rows if row.unsuited}
+        if any(row.reported for row in rows)
+        else set()
+    )
     found = [(gap, (gap.knowledge, gap.attack) in unsuited) for gap in reading.gaps]
-    return gathered(gap for gap, folded in found if folded), gathered(gap for gap, folded in found if not folded)
+    return gathered(gap for gap, folded in found if folded), gathered(
+        gap for gap, folded in found if not folded
+    )
 
 
 def _places(gaps: Sequence[Gap]) -> list[tuple[list[str], list[str]]]:
     knowledge = grouped((gap.scheme, gap.knowledge or "") for gap in gaps)
     same_states = grouped((tuple(unique(states)), scheme) for scheme, states in knowledge.items())
-    return [([state for state in states if state], schemes) for states, schemes in same_states.items()]
+    return [
+        ([state for state in states if state], schemes) for states, schemes in same_states.items()
+    ]
 
 
 def _place_text(states: Sequence[str], schemes: Sequence[str]) -> str:
@@ -61,7 +72,9 @@ def _place_text(states: Sequence[str], schemes: Sequence[str]) -> str:
     return f"{f'(knowledge: {listed(states)}) ' if states else ''}against {listed(schemes)}"
 
 
-def without_figures(attack: str | None, places: Iterable[tuple[Sequence[str], Sequence[str]]]) -> str:
+def without_figures(
+    attack: str | None, places: Iterable[tuple[Sequence[str], Sequence[str]]]
+) -> str:
     """Name an adversary: ``ica (knowledge: perfect) against rotation``."""
     return f"{clean(attack) if attack else 'the release'} {'; '.join(_place_text(*place) for place in places)}"
 
@@ -86,7 +99,11 @@ def untried_text(kinds: Iterable[str], more: Sequence[str]) -> str:
         return ""
     attacks = f"{len(more):,} more {'attack' if len(more) == 1 else 'attacks'}"
     rest = f"; nor {attacks} of kinds that were" if more else ""
-    left = f"Not tried: {which}{rest}" if which else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
+    left = (
+        f"Not tried: {which}{rest}"
+        if which
+        else f"Every kind of attack was tried; {attacks} {'applies' if len(more) == 1 else 'apply'}"
+    )
     return f"{left}. `attacks: all` tries every attack that applies."
 
 
@@ -98,9 +115,14 @@ def limited_text(attacks: Sequence[str | Mapping[str, Any]]) -> str:
     groups: dict[str, list[str]] = {}
     for attack in attacks if isinstance(attacks, list) else ():
         if isinstance(attack, Mapping) and isinstance(attack.get("coalitions"), list):
-            on = ", ".join(entry if isinstance(entry, str) else "a choice of its own" for entry in attack["coalitions"])
+            on = ", ".join(
+                entry if isinstance(entry, str) else "a choice of its own"
+                for entry in attack["coalitions"]
+            )
             groups.setdefault(on, []).append(clipped(str(attack.get("id", attack.get("name"))), 60))
-    return " ".join(f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items())
+    return " ".join(
+        f"Tried on some coalitions only ({on}): {', '.join(names)}." for on, names in groups.items()
+    )
 
 
 def unmeasured_text(count: int) -> str:

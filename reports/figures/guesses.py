@@ -60,7 +60,10 @@ def losses(reading: Reading, setting: Setting) -> dict[tuple[int, ...], Figure]:
     """
     if not guesses_categories(reading, setting):
         return reading.figures(setting)
-    return {coalition: shown.turned(lambda truth: 1 - truth) for coalition, shown in reading.figures(setting, TRUTH).items()}
+    return {
+        coalition: shown.turned(lambda truth: 1 - truth)
+        for coalition, shown in reading.figures(setting, TRUTH).items()
+    }
 
 
 def guesses(reading: Reading, setting: Setting, coalition: tuple[int, ...]) -> Guesses | None:

@@ -46,38 +46,70 @@ def strongest_by_kind(reading: Reading) -> list[Strongest]:
     """Return the strongest attacks by scheme; empty below two measured kinds."""
     names = {plugin.id: plugin.name for plugin in reading.result.plugins if plugin.kind == "attack"}
     point, kinds = reference_point(reading), reading.result.attack_kinds
-    of_kind = [(kinds.get(names.get(setting.attack or "", "")), setting) for setting in reading.settings() if setting.point == point]
+    of_kind = [
+        (kinds.get(names.get(setting.attack or "", "")), setting)
+        for setting in reading.settings()
+        if setting.point == point
+    ]
     groups = grouped(((setting.scheme, kind), setting) for kind, setting in of_kind if kind)
     found = [_strongest(reading, kind, settings) for (_, kind), settings in groups.items()]
-    measured = sorted((row for row in found if row is not None), key=lambda row: reading.schemes.index(row.setting.scheme))
+    measured = sorted(
+        (row for row in found if row is not None),
+        key=lambda row: reading.schemes.index(row.setting.scheme),
+    )
     return measured if len({row.kind for row in measured}) > 1 else []
 
 
 def untried_kinds(result: AuditResult) -> tuple[dict[str, list[str]], list[str]]:
     """Return untried attacks of untried kinds, by kind, and of tried kinds."""
-    kinds, tried = result.attack_kinds, {plugin.name for plugin in result.plugins if plugin.kind == "attack"}
+    kinds, tried = (
+        result.attack_kinds,
+        {plugin.name for plugin in result.plugins if plugin.kind == "attack"},
+    )
     had = {kinds.get(name) for name in tried}
-    found = grouped((kinds.get(name, "of no stated kind"), name) for name in result.untried if kinds.get(name) not in had)
+    found = grouped(
+        (kinds.get(name, "of no stated kind"), name)
+        for name in result.untried
+        if kinds.get(name) not in had
+    )
     return found, [name for name in result.untried if kinds.get(name) in had]
 
 
 def _strongest(reading: Reading, kind: str, settings: Sequence[Setting]) -> Strongest | None:
     for metric, found in FOUND.items():
-        shares = [(setting, held) for setting in settings if (held := _largest(reading.figures(setting, metric), most=True))]
+        shares = [
+            (setting, held)
+            for setting in settings
+            if (held := _largest(reading.figures(setting, metric), most=True))
+        ]
         if shares:
             setting, shown = max(shares, key=lambda one: floor(one[1]))
             return Strongest(kind, setting, shown, found, None)
-    ranked = [(setting, held) for setting in judged(reading, settings) if (held := _largest(losses(reading, setting)))]
+    ranked = [
+        (setting, held)
+        for setting in judged(reading, settings)
+        if (held := _largest(losses(reading, setting)))
+    ]
     return _least(reading, kind, ranked) if ranked else None
 
 
 def _least(reading: Reading, kind: str, ranked: Sequence[tuple[Setting, Figure]]) -> Strongest:
     setting, loss = min(ranked, key=lambda one: ceiling(one[1]))
-    if guesses_categories(reading, setting) and (right := reading.figures(setting, RIGHT).get(loss.coalition)):
+    if guesses_categories(reading, setting) and (
+        right := reading.figures(setting, RIGHT).get(loss.coalition)
+    ):
         return Strongest(kind, setting, right, "guessed right", None)
-    hidden = [name for name in reading.attributes if name != EVERYTHING and name not in reading.given(setting.knowledge)]
+    hidden = [
+        name
+        for name in reading.attributes
+        if name != EVERYTHING and name not in reading.given(setting.knowledge)
+    ]
     errors = [(name, reading.figures(setting, ERROR, name).get(loss.coalition)) for name in hidden]
-    exposed = min(((name, shown) for name, shown in errors if shown), key=lambda one: ceiling(one[1]), default=None)
+    exposed = min(
+        ((name, shown) for name, shown in errors if shown),
+        key=lambda one: ceiling(one[1]),
+        default=None,
+    )
     return Strongest(kind, setting, loss, "", exposed if len(reading.attributes) > 2 else None)
 
 

@@ -78,7 +78,11 @@ class MatrixCell(NamedTuple):
 
     def grading(self, found: tuple[Setting, str, Figure] | None) -> MatrixCell:
         """Return the cell with its most exposed attribute, if that grade is worse."""
-        if found is None or self.whole is None or severity(ceiling(found[2])).rank <= self.whole.rank:
+        if (
+            found is None
+            or self.whole is None
+            or severity(ceiling(found[2])).rank <= self.whole.rank
+        ):
             return self
         return self._replace(exposed=found[1:])
 
@@ -119,7 +123,14 @@ def matrix(reading: Reading) -> list[MatrixRow]:
     """
     point = reference_point(reading)
     return [
-        MatrixRow(knowledge, attack, [_cell(reading, Setting(point, scheme, knowledge, attack)) for scheme in reading.schemes])
+        MatrixRow(
+            knowledge,
+            attack,
+            [
+                _cell(reading, Setting(point, scheme, knowledge, attack))
+                for scheme in reading.schemes
+            ],
+        )
         for knowledge, attack in reading.adversaries
     ]
 
@@ -136,17 +147,33 @@ def _cell(reading: Reading, setting: Setting) -> MatrixCell:
     if worst is None:
         return _empty(reading, setting)
     coalition, alone = worst.coalition, best_single(found, worst.coalition)
-    by_attribute = [(name, reading.figures(setting, ERROR, name).get(coalition)) for name in reading.attributes]
+    by_attribute = [
+        (name, reading.figures(setting, ERROR, name).get(coalition)) for name in reading.attributes
+    ]
     return MatrixCell(
-        setting.scheme, "ok", "", setting, errors.get(coalition),
-        None if alone is None else errors.get(alone.coalition), gain_of(reading, setting, coalition),
-        tuple((name, shown) for name, shown in by_attribute if shown is not None and name != EVERYTHING),
-        _span(reading, setting), guesses(reading, setting, coalition), tuple(sorted(reading.given(setting.knowledge))),
-    ).grading(lowest_attribute(reading, [setting]))  # fmt: skip
+        setting.scheme,
+        "ok",
+        "",
+        setting,
+        errors.get(coalition),
+        None if alone is None else errors.get(alone.coalition),
+        gain_of(reading, setting, coalition),
+        tuple(
+            (name, shown)
+            for name, shown in by_attribute
+            if shown is not None and name != EVERYTHING
+        ),
+        _span(reading, setting),
+        guesses(reading, setting, coalition),
+        tuple(sorted(reading.given(setting.knowledge))),
+    ).grading(lowest_attribute(reading, [setting]))
 
 
 def _span(reading: Reading, setting: Setting) -> tuple[Figure, Figure] | None:
-    along = [lowest(reading.figures(setting._replace(point=point)).values()) for point in range(len(reading.points))]
+    along = [
+        lowest(reading.figures(setting._replace(point=point)).values())
+        for point in range(len(reading.points))
+    ]
     measured = [shown for shown in along if shown is not None]
     return (min(measured, key=ceiling), max(measured, key=ceiling)) if len(measured) > 1 else None
 
@@ -155,7 +182,9 @@ def _empty(reading: Reading, setting: Setting) -> MatrixCell:
     gap = reading.gap_of(*setting[1:])
     if gap is not None:
         return MatrixCell(setting.scheme, gap.status, gap.reason)
-    return MatrixCell(setting.scheme, "missing", "no normalized error was measured for this pairing")
+    return MatrixCell(
+        setting.scheme, "missing", "no normalized error was measured for this pairing"
+    )
 
 
 class Measure(NamedTuple):
@@ -178,13 +207,26 @@ def measures(reading: Reading) -> list[Measure]:
     rows: dict[tuple[str, str | None, str | None], dict[Setting, Figure]] = {}
     point = reference_point(reading)
     for setting, metric, attribute in reading.keys():
-        if metric in SHOWN_ELSEWHERE or measured_by(metric) == "bounds" or attribute != EVERYTHING or setting.point != point:
+        if (
+            metric in SHOWN_ELSEWHERE
+            or measured_by(metric) == "bounds"
+            or attribute != EVERYTHING
+            or setting.point != point
+        ):
             continue
         found = reading.figures(setting, metric, attribute)
         largest = found[max(found, key=len)]
-        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(setting, largest)
-    return [Measure(metric, first := next(iter(row)), [row.get(first._replace(scheme=scheme)) for scheme in reading.schemes])
-            for (metric, _, _), row in rows.items()]  # fmt: skip
+        rows.setdefault((metric, setting.knowledge, setting.attack), {}).setdefault(
+            setting, largest
+        )
+    return [
+        Measure(
+            metric,
+            first := next(iter(row)),
+            [row.get(first._replace(scheme=scheme)) for scheme in reading.schemes],
+        )
+        for (metric, _, _), row in rows.items()
+    ]
 
 
 class SweepRow(NamedTuple):
@@ -194,11 +236,16 @@ class SweepRow(NamedTuple):
     figures: list[Figure | None]
 
 
-def sweep_table(reading: Reading, metric: str, knowledge: str | None, attack: str | None) -> list[SweepRow]:
+def sweep_table(
+    reading: Reading, metric: str, knowledge: str | None, attack: str | None
+) -> list[SweepRow]:
     """Return one metric of one adversary along the sweep."""
     rows = []
     for point in range(len(reading.points)):
-        found = [reading.figures(Setting(point, scheme, knowledge, attack), metric) for scheme in reading.schemes]
+        found = [
+            reading.figures(Setting(point, scheme, knowledge, attack), metric)
+            for scheme in reading.schemes
+        ]
         rows.append(SweepRow(point, [telling(metric, figures) for figures in found]))
     return [row for row in rows if any(row.figures)]
 

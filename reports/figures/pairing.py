@@ -29,6 +29,15 @@ def paired_gain(pooled: Figure, single: Figure, errors: Replicates) -> Figure | 
     ratio = math.fsum(c[replicate] for replicate in shared) / R / below
     squares = math.fsum((c[replicate] - ratio * s[replicate]) ** 2 for replicate in shared)
     half = student(R - 1) * math.sqrt(squares / (R * (R - 1))) / below
-    theory = 1 - pooled.theory / single.theory if pooled.theory is not None and single.theory else None
+    theory = (
+        1 - pooled.theory / single.theory if pooled.theory is not None and single.theory else None
+    )
     gain = 1 - ratio
-    return pooled._replace(value=gain, low=gain - half, high=gain + half, theory=theory, error_bar="replicates", replicates=R)
+    return pooled._replace(
+        value=gain,
+        low=gain - half,
+        high=gain + half,
+        theory=theory,
+        error_bar="replicates",
+        replicates=R,
+    )

@@ -61,8 +61,11 @@ class Reading:
     def __init__(self, result: AuditResult) -> None:
         self.result = result
         self._keys: dict[str, str] = {}
-        swept = {id(r.sweep): r.sweep for r in self._points_of(result)}  # thousands of records share a few
-        self.points: list[dict[str, Any]] = list({self._key(sweep): sweep for sweep in swept.values()}.values()) or [{}]
+        # thousands of records share a few
+        swept = {id(r.sweep): r.sweep for r in self._points_of(result)}
+        self.points: list[dict[str, Any]] = list(
+            {self._key(sweep): sweep for sweep in swept.values()}.values()
+        ) or [{}]
         self._numbers = {self._key(point): index for index, point in enumerate(self.points)}
         number = {place: self._numbers[self._key(sweep)] for place, sweep in swept.items()}
         self._figures: dict[tuple[Setting, str, str], dict[tuple[int, ...], Figure]] = {}
@@ -70,19 +73,33 @@ class Reading:
         for records in cells(result.measurements).values():
             shown, first = figure(records), records[0]
             if shown is not None:
-                setting = Setting(number[id(first.sweep)], first.scheme, first.knowledge, first.attack)
-                self._figures.setdefault((setting, first.metric, first.attribute), {})[first.coalition] = shown
+                setting = Setting(
+                    number[id(first.sweep)], first.scheme, first.knowledge, first.attack
+                )
+                self._figures.setdefault((setting, first.metric, first.attribute), {})[
+                    first.coalition
+                ] = shown
                 if first.metric == ERROR and len(records) >= PAIRS:
-                    by_replicate = {record.replicate: record.value for record in records if record.value is not None}
-                    errors.setdefault((setting, first.attribute), {})[first.coalition] = by_replicate
+                    by_replicate = {
+                        record.replicate: record.value
+                        for record in records
+                        if record.value is not None
+                    }
+                    errors.setdefault((setting, first.attribute), {})[first.coalition] = (
+                        by_replicate
+                    )
         self._pair(errors)
         self._take_out_what_was_given()
         self._copies = self._count_copies()
         measured = result.measurements
         named = [*(release.scheme for release in result.releases), *(r.scheme for r in measured)]
         self.schemes = unique([*named, *(spread.scheme for spread in result.distributions)])
-        self.adversaries = unique((str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None)
-        self.attributes = sorted(unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING)
+        self.adversaries = unique(
+            (str(r.knowledge), str(r.attack)) for r in measured if r.attack is not None
+        )
+        self.attributes = sorted(
+            unique(r.attribute for r in measured), key=lambda name: name != EVERYTHING
+        )
         self.metrics = unique(metric for _, metric, _ in self._figures)
 
     def _pair(self, errors: dict[tuple[Setting, str], Replicates]) -> None:
@@ -117,15 +134,31 @@ class Reading:
                 if alone is not None and coalition in alone:
                     found[coalition] = alone[coalition]
                 elif share > 0:
-                    errors = [(variances[name], self.figures(setting, ERROR, name).get(coalition)) for name in given if name in variances]
+                    errors = [
+                        (variances[name], self.figures(setting, ERROR, name).get(coalition))
+                        for name in given
+                        if name in variances
+                    ]
                     if all(one is None for _, one in errors):
-                        continue  # errors of categories are per record, and already exclude given attributes
-                    theirs = sum(v * one.value for v, one in errors if one is not None) / sum(variances.values())
-                    found[coalition] = shown.map(lambda value, theirs=theirs, share=share: (value - theirs) / share)  # type: ignore[misc]
+                        # errors of categories are per record, and already exclude given attributes
+                        continue
+                    theirs = sum(v * one.value for v, one in errors if one is not None) / sum(
+                        variances.values()
+                    )
+                    found[coalition] = shown.map(
+                        lambda value, theirs=theirs, share=share: (value - theirs) / share  # type: ignore[misc]
+                    )
 
     def _variances(self, point: int) -> dict[str, float]:
-        tables = [table for table in self.result.data if self.point_of(table.sweep) == point] or self.result.data[:1]
-        return {one.name: one.variance for table in tables[:1] for one in table.attributes if one.variance is not None}
+        tables = [
+            table for table in self.result.data if self.point_of(table.sweep) == point
+        ] or self.result.data[:1]
+        return {
+            one.name: one.variance
+            for table in tables[:1]
+            for one in table.attributes
+            if one.variance is not None
+        }
 
     @staticmethod
     def _points_of(result: AuditResult) -> Iterator[Any]:
@@ -151,7 +184,9 @@ class Reading:
 
     def settings(self, metric: str | None = None) -> list[Setting]:
         """Return every setting with figures, optionally of one metric."""
-        return unique(setting for setting, measured, _ in self._figures if metric in (None, measured))
+        return unique(
+            setting for setting, measured, _ in self._figures if metric in (None, measured)
+        )
 
     def keys(self) -> list[tuple[Setting, str, str]]:
         """Return every (setting, metric, attribute) with figures."""
@@ -163,24 +198,35 @@ class Reading:
         found = {*in_clear(knowledge)}
         for use in stated if isinstance(stated, list) else []:
             known = use.get("known-attributes") if isinstance(use, dict) else None
-            if isinstance(known, list) and knowledge == f"known-attributes({', '.join(map(str, known))})":
+            if (
+                isinstance(known, list)
+                and knowledge == f"known-attributes({', '.join(map(str, known))})"
+            ):
                 found.update(map(str, known))
         return found
 
     def rows_of(self, point: int) -> int:
         """Return the number of records at a sweep point; 0 if unknown."""
-        return next((table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0)
+        return next(
+            (table.rows for table in self.result.data if self.point_of(table.sweep) == point), 0
+        )
 
     def unit_of(self, point: int, attribute: str) -> float | None:
         """Return a standardized attribute's standard deviation, else 1.
 
         The result is None if the standard deviation is unknown.
         """
-        table = next((table for table in self.result.data if self.point_of(table.sweep) == point), None)
+        table = next(
+            (table for table in self.result.data if self.point_of(table.sweep) == point), None
+        )
         data = self.result.scenario.get("data")
         if not (isinstance(data, dict) and data.get("standardize")):
             return 1.0
-        return next((one.unit for one in table.attributes if one.name == attribute), None) if table else None
+        return (
+            next((one.unit for one in table.attributes if one.name == attribute), None)
+            if table
+            else None
+        )
 
     def copies_of(self, scheme: str, point: int = 0) -> int:
         """Return the number of copies of a scheme at a sweep point."""
@@ -203,7 +249,9 @@ class Reading:
         for record in self.result.measurements:
             if record.status != "ok":
                 key = (*record[1:4], record.status, record.reason or "no reason was given")
-                found.setdefault(key, set()).add((self._key(record.sweep), record.coalition, record.replicate))
+                found.setdefault(key, set()).add(
+                    (self._key(record.sweep), record.coalition, record.replicate)
+                )
         return [Gap(*key, len(where)) for key, where in found.items()]
 
     def gap_of(self, scheme: str, knowledge: str | None, attack: str | None) -> Gap | None:

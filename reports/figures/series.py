@@ -69,7 +69,10 @@ class Options:
     def control(self, chosen: int = 0) -> Control:
         """Return the control with every option seen so far."""
         return Control(
-            self.name, self.label, [clean(text) for text in self.numbers], min(chosen, len(self.numbers) - 1)
+            self.name,
+            self.label,
+            [clean(text) for text in self.numbers],
+            min(chosen, len(self.numbers) - 1),
         )
 
 
@@ -90,19 +93,30 @@ def _short(value: Any) -> Any:
 
 def values(shown: Figure) -> dict[str, Any]:
     """Return a figure's fields in a chart's row."""
-    low, high = (shown.value, shown.value) if shown.low is None or shown.high is None else (shown.low, shown.high)
+    low, high = (
+        (shown.value, shown.value)
+        if shown.low is None or shown.high is None
+        else (shown.low, shown.high)
+    )
     return {
-        "y": shown.value, "lo": low, "hi": high, "t": shown.theory,
-        "m": with_error(shown), "c": braces(shown.coalition),
-    }  # fmt: skip
+        "y": shown.value,
+        "lo": low,
+        "hi": high,
+        "t": shown.theory,
+        "m": with_error(shown),
+        "c": braces(shown.coalition),
+    }
 
 
 def cells(shown: Figure) -> list[str]:
     """Return a figure's cells in a chart's table."""
     return [
-        braces(shown.coalition), number(shown.value, shown.half), plus_minus(shown.half, shown.value),
-        number(shown.theory, shown.half), shown.error_bar,
-    ]  # fmt: skip
+        braces(shown.coalition),
+        number(shown.value, shown.half),
+        plus_minus(shown.half, shown.value),
+        number(shown.theory, shown.half),
+        shown.error_bar,
+    ]
 
 
 FIGURE_HEADERS = ["coalition", "value", "± 95 %", "theory", "error bar from"]
@@ -120,10 +134,12 @@ class Choices:
     def row(self, setting: Setting, attribute: str) -> dict[str, Any]:
         """Return the fields that identify a row's setting."""
         return {
-            "s": clean(setting.scheme), "i": self.reading.schemes.index(setting.scheme), "a": self.attribute(attribute_text(attribute)),
+            "s": clean(setting.scheme),
+            "i": self.reading.schemes.index(setting.scheme),
+            "a": self.attribute(attribute_text(attribute)),
             "v": self.adversary(label(self.reading, setting)),
             "p": self.point(self.reading.point_text(setting.point) or "–"),
-        }  # fmt: skip
+        }
 
     def controls(self) -> list[Control]:
         """Return the controls, preset to the leading setting."""
@@ -147,4 +163,9 @@ def setting_cells(reading: Reading, setting: Setting, attribute: str) -> list[st
 
 def setting_headers(reading: Reading) -> list[str]:
     """Return the headers of `setting_cells`."""
-    return ["scheme", "adversary", "attribute", *(["sweep point"] if len(reading.points) > 1 else [])]
+    return [
+        "scheme",
+        "adversary",
+        "attribute",
+        *(["sweep point"] if len(reading.points) > 1 else []),
+    ]

@@ -42,7 +42,9 @@ class Severity(NamedTuple):
 
 
 SCALE = (
-    Severity(5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"),
+    Severity(
+        5, "rebuilt", 0.05, "the attacker knows at least 95 % of the variance", "bold color(166)"
+    ),
     Severity(4, "severe", 0.25, "the attacker knows 75 to 95 % of the variance", "color(172)"),
     Severity(3, "high", 0.5, "the attacker knows 50 to 75 % of the variance", "color(136)"),
     Severity(2, "moderate", 0.75, "the attacker knows 25 to 50 % of the variance", "color(67)"),

@@ -72,10 +72,16 @@ def spreads(reading: Reading, limit: int) -> tuple[list[Spread], int]:
     return kept, left
 
 
-def spread_of(reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str) -> Spread | None:
+def spread_of(
+    reading: Reading, setting: Setting, coalition: tuple[int, ...], attribute: str
+) -> Spread | None:
     """Return one coalition's distribution in one attribute, or None."""
     wanted = (*setting[1:], coalition, attribute)
-    found = [r for r in reading.result.distributions if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point]
+    found = [
+        r
+        for r in reading.result.distributions
+        if (*r[1:5], r.attribute) == wanted and reading.point_of(r.sweep) == setting.point
+    ]
     return _spread(reading, found) if found else None
 
 
@@ -89,7 +95,9 @@ def _order(largest: int) -> Any:
 
 def _cells(reading: Reading) -> dict[tuple[Any, ...], list[Distribution]]:
     found = reading.result.distributions
-    return grouped(((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one) for one in found)
+    return grouped(
+        ((reading.point_of(one.sweep), *one[1:5], one.attribute, one.edges), one) for one in found
+    )
 
 
 def _spread(reading: Reading, records: list[Distribution]) -> Spread:
@@ -103,10 +111,19 @@ def _spread(reading: Reading, records: list[Distribution]) -> Spread:
 
 def _filled(records: list[Distribution]) -> int:
     """Return the number of bins up to the last filled one, at least 1."""
-    return max(next((len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0), 1) for r in records)
+    return max(
+        next(
+            (len(r.shares) - place for place, share in enumerate(reversed(r.shares)) if share > 0),
+            1,
+        )
+        for r in records
+    )
 
 
 def _bins(records: list[Distribution]) -> list[Bin]:
     edges, many = records[0].edges, len(records)
-    shares = [math.fsum(each) / many for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)]
+    shares = [
+        math.fsum(each) / many
+        for each in zip(*(record.shares[: _filled(records)] for record in records), strict=True)
+    ]
     return [*map(Bin._make, zip(edges, edges[1:], shares, accumulate(shares), strict=False))]

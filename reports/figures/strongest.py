@@ -7,7 +7,18 @@ from functools import lru_cache
 
 from .figures import Figure
 from .guesses import guesses_categories, losses
-from .reading import BEYOND, ERROR, EVERYTHING, GAIN, Reading, Setting, best_single, ceiling, lowest, unique
+from .reading import (
+    BEYOND,
+    ERROR,
+    EVERYTHING,
+    GAIN,
+    Reading,
+    Setting,
+    best_single,
+    ceiling,
+    lowest,
+    unique,
+)
 
 PERFECT = "perfect"
 EXACT = 1e-6
@@ -36,8 +47,18 @@ def judged(reading: Reading, settings: Sequence[Setting]) -> Sequence[Setting]:
     others = [setting for setting in found if setting not in guessing]
     if not guessing or not others:
         return found
-    apart = [min((ceiling(shown) for one in some for shown in reading.figures(one).values()), default=None) for some in (guessing, others)]
-    return others if apart[0] is not None and apart[1] is not None and apart[1] < apart[0] * (1 - 1e-9) else guessing
+    apart = [
+        min(
+            (ceiling(shown) for one in some for shown in reading.figures(one).values()),
+            default=None,
+        )
+        for some in (guessing, others)
+    ]
+    return (
+        others
+        if apart[0] is not None and apart[1] is not None and apart[1] < apart[0] * (1 - 1e-9)
+        else guessing
+    )
 
 
 def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
@@ -48,11 +69,18 @@ def least(reading: Reading, settings: Sequence[Setting]) -> Setting | None:
         worst = lowest(found.values())
         if worst is not None:
             exact, single = ceiling(worst) < EXACT, best_single(found, worst.coalition)
-            ranked.append(((0.0, ceiling(single) if single else 1.0) if exact else (ceiling(worst), 0.0), setting))
+            ranked.append(
+                (
+                    (0.0, ceiling(single) if single else 1.0) if exact else (ceiling(worst), 0.0),
+                    setting,
+                )
+            )
     return _least(ranked)
 
 
-def lowest_attribute(reading: Reading, settings: Sequence[Setting]) -> tuple[Setting, str, Figure] | None:
+def lowest_attribute(
+    reading: Reading, settings: Sequence[Setting]
+) -> tuple[Setting, str, Figure] | None:
     """Return the setting, attribute and figure with the lowest error bound.
 
     Attributes known in clear are excluded.
@@ -61,7 +89,11 @@ def lowest_attribute(reading: Reading, settings: Sequence[Setting]) -> tuple[Set
     for setting in settings:
         given = reading.given(setting.knowledge)
         for name in reading.attributes:
-            shown = lowest(reading.figures(setting, ERROR, name).values()) if name != EVERYTHING and name not in given else None
+            shown = (
+                lowest(reading.figures(setting, ERROR, name).values())
+                if name != EVERYTHING and name not in given
+                else None
+            )
             found += [] if shown is None else [(setting, name, shown)]
     return min(found, key=lambda one: (ceiling(one[2]), len(one[2].coalition)), default=None)
 
@@ -78,17 +110,28 @@ def leader(reading: Reading) -> Setting | None:
     exactly.
     """
     ranked = []
-    exact = {scheme for scheme in reading.schemes if (found := _worst(reading, scheme)) and ceiling(found) < EXACT}
+    exact = {
+        scheme
+        for scheme in reading.schemes
+        if (found := _worst(reading, scheme)) and ceiling(found) < EXACT
+    }
     for setting in _settings(reading):
         worst = lowest(losses(reading, setting).values())
         if worst is not None:
             given = bool(reading.given(setting.knowledge))
-            ranked.append(((setting.knowledge != PERFECT, given, setting.scheme in exact, ceiling(worst)), setting))
+            ranked.append(
+                (
+                    (setting.knowledge != PERFECT, given, setting.scheme in exact, ceiling(worst)),
+                    setting,
+                )
+            )
     return _least(ranked)
 
 
 def _least(ranked: Sequence[tuple[tuple[float, ...], Setting]]) -> Setting | None:
-    return min(ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None))[1]
+    return min(
+        ranked, key=lambda item: [float(f"{part:.9g}") for part in item[0]], default=(None, None)
+    )[1]
 
 
 def _worst(reading: Reading, scheme: str) -> Figure | None:

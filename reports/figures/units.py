@@ -11,9 +11,18 @@ from .reading import EVERYTHING, Reading
 from .series import attribute_text
 
 UTILITIES = {
-    "utility_mean_error": ("standard deviations", "root mean square difference between the means of copy and original"),
-    "utility_covariance_error": ("share", "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation"),
-    "utility_correlation_error": ("correlation", "root mean square difference between the correlations of copy and original"),
+    "utility_mean_error": (
+        "standard deviations",
+        "root mean square difference between the means of copy and original",
+    ),
+    "utility_covariance_error": (
+        "share",
+        "‖K_Y − K_X‖ / ‖K_X‖ (Frobenius), of attributes in units of their standard deviation",
+    ),
+    "utility_correlation_error": (
+        "correlation",
+        "root mean square difference between the correlations of copy and original",
+    ),
 }
 """Unit and meaning of the utility metrics without a model."""
 LOSS, MODEL = "utility_loss_", "utility_"
@@ -24,7 +33,12 @@ PATHS = {
     "replicates": "replicates",
 }
 """Words for the most frequent swept paths."""
-TITLES = {"collusion": "Collusion curves", "map": "Coalition map", "errors": "Error distributions", "frontier": "Privacy and utility"}
+TITLES = {
+    "collusion": "Collusion curves",
+    "map": "Coalition map",
+    "errors": "Error distributions",
+    "frontier": "Privacy and utility",
+}
 ALONG = {"sweep": "Sweep of", "runtime": "Runtime against"}
 """Chart titles by key."""
 
@@ -37,13 +51,19 @@ def unit(metric: str, reading: Reading) -> str:
         return "accuracy or R² lost" if metric.startswith(LOSS) else "accuracy or R²"
     known = METRICS.get(base(metric))
     stated = known.unit if known else ""
-    return stated.replace("data units", data_unit(reading)).replace("squared standard deviations", "variances")
+    return stated.replace("data units", data_unit(reading)).replace(
+        "squared standard deviations", "variances"
+    )
 
 
 def data_unit(reading: Reading) -> str:
     """Return the unit of reconstruction errors."""
     data = reading.result.scenario.get("data")
-    return "standard deviations" if isinstance(data, dict) and data.get("standardize") else "data units"
+    return (
+        "standard deviations"
+        if isinstance(data, dict) and data.get("standardize")
+        else "data units"
+    )
 
 
 def utility_meaning(metric: str) -> str:

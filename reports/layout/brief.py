@@ -19,7 +19,10 @@ WHOLE = "The page opens every cell and draws every chart; --full prints all of i
 def brief(document: tree.Document) -> tree.Document:
     """Return the short form of a report on an audit."""
     *others, last = _kept(document.sections)  # the verdict section always exists
-    return replace(document, sections=[*others, replace(last, blocks=[*last.blocks, tree.Paragraph(WHOLE, "note")])])
+    return replace(
+        document,
+        sections=[*others, replace(last, blocks=[*last.blocks, tree.Paragraph(WHOLE, "note")])],
+    )
 
 
 def _kept(sections: Sequence[tree.Section]) -> Iterator[tree.Section]:
@@ -41,9 +44,14 @@ def _shortened(block: tree.Block) -> Iterator[tree.Block]:
             yield tree.Paragraph(f"… and {len(holding) - MOST:,} more that hold", "note")
     elif isinstance(block, tree.Items) and tree.TERMINAL in block.media and block.most:  # remedies
         yield replace(block, most={tree.TERMINAL: CHANGES})
-    elif isinstance(block, tree.Paragraph) and tree.PAGE in block.media and tree.TERMINAL in block.media:
+    elif (
+        isinstance(block, tree.Paragraph)
+        and tree.PAGE in block.media
+        and tree.TERMINAL in block.media
+    ):
         yield block
     elif isinstance(block, tree.Terms):  # short names of knowledge
         yield block
-    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):  # failures
+    # failures
+    elif isinstance(block, tree.Fold) and block.summary.startswith(STATUS_MARKS["fails"]):
         yield block

@@ -139,8 +139,14 @@ class Table(Block):
 
     def sentences(self, row: Row) -> str:
         """Write a row of entries as sentences, each cell after its head."""
-        first, *others = (" ".join(sentence(line) for line in cell.split("\n")) for cell in row.cells)
-        heads = (f"{capital(head)}: {text}" for head, text in zip(self.columns[1:], others, strict=True) if text != "–.")
+        first, *others = (
+            " ".join(sentence(line) for line in cell.split("\n")) for cell in row.cells
+        )
+        heads = (
+            f"{capital(head)}: {text}"
+            for head, text in zip(self.columns[1:], others, strict=True)
+            if text != "–."
+        )
         return " ".join([f"({row.below}): {first}" if row.below else first, *heads])
 
 
@@ -155,7 +161,9 @@ class Detail(NamedTuple):
 
     def lines(self, between: str) -> list[str]:
         """Return one line of facts, and one per assumption with a figure."""
-        line = between.join(f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts))
+        line = between.join(
+            f"{clipped(fact.term, 60)}: {fact.text}" for fact in shortened(self.facts)
+        )
         return [line, *(f"{one.who}: {one.text} {one.here}" for one in self.assumed if one.here)]
 
 
@@ -289,10 +297,17 @@ class Document:
 
 def shown(blocks: Iterable[Block], medium: str) -> list[Block]:
     """Return a medium's blocks, without empty sections and folds."""
-    return [one for one in blocks if medium in one.media and (not isinstance(one, (Section, Fold)) or shown(one.blocks, medium))]
+    return [
+        one
+        for one in blocks
+        if medium in one.media
+        and (not isinstance(one, (Section, Fold)) or shown(one.blocks, medium))
+    ]
 
 
-def cut(found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = "") -> tuple[Sequence[Any], str]:
+def cut(
+    found: Sequence[Any], most: Mapping[str, int], medium: str, what: str = ""
+) -> tuple[Sequence[Any], str]:
     """Return the rows within a medium's limit, and a note on the others."""
     kept = found[: most.get(medium)]
     hidden = len(found) - len(kept)

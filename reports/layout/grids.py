@@ -18,7 +18,10 @@ class Grid(NamedTuple):
 
 def of_checks(block: tree.Checks) -> Grid:
     """Return one row per expectation."""
-    rows = [[f"{one.mark} {one.status}", one.stated + one.where, one.observed, one.bound, one.why] for one in block.found]
+    rows = [
+        [f"{one.mark} {one.status}", one.stated + one.where, one.observed, one.bound, one.why]
+        for one in block.found
+    ]
     return Grid(["status", "expectation", "observed", "bound", "why"], rows)
 
 
@@ -26,5 +29,12 @@ def of_table(block: tree.Table, medium: str) -> Grid:
     """Return a table's rows within the medium's limit."""
     rows, more = tree.cut(block.rows, block.most, medium, block.what)
     grouped = [block.group] if block.group else []
-    lines = [[" ".join(filter(None, (row.name, row.below))), *([row.group] if grouped else []), *row.cells] for row in rows]
+    lines = [
+        [
+            " ".join(filter(None, (row.name, row.below))),
+            *([row.group] if grouped else []),
+            *row.cells,
+        ]
+        for row in rows
+    ]
     return Grid([block.first, *grouped, *block.columns], lines, more)

@@ -27,26 +27,42 @@ def guarantees(reading: Reading) -> list[Block]:
     asked = reading.result.scenario.get("data")
     if not (isinstance(asked, dict) and asked.get("bounds")):
         return []
-    point, found = reference_point(reading), dict[tuple[str, tuple[int, ...]], dict[str, Measurement]]()
+    point, found = (
+        reference_point(reading),
+        dict[tuple[str, tuple[int, ...]], dict[str, Measurement]](),
+    )
     deltas = []
     for record in reading.result.measurements:
         metric = base(record.metric)
-        if record.attack is None and metric in (*GUARANTEES, *EMPIRICAL) and record.attribute == EVERYTHING:
+        if (
+            record.attack is None
+            and metric in (*GUARANTEES, *EMPIRICAL)
+            and record.attribute == EVERYTHING
+        ):
             if metric == "epsilon_at_delta" and record.metric not in deltas:
                 deltas.append(record.metric)
             if reading.point_of(record.sweep) == point:
                 found.setdefault((record.scheme, record.coalition), {}).setdefault(metric, record)
     order = {scheme: place for place, scheme in enumerate(reading.schemes)}
     cells = sorted(found, key=lambda cell: (order.get(cell[0], 0), len(cell[1]), cell[1]))
-    rows = [Row(braces(coalition), _cells(found[scheme, coalition]), group=scheme) for scheme, coalition in cells]
-    delta = ", ".join(f"δ = {metric.partition('(')[2].rstrip(')')}" for metric in deltas) or "the stated δ"
+    rows = [
+        Row(braces(coalition), _cells(found[scheme, coalition]), group=scheme)
+        for scheme, coalition in cells
+    ]
+    delta = (
+        ", ".join(f"δ = {metric.partition('(')[2].rstrip(')')}" for metric in deltas)
+        or "the stated δ"
+    )
     table = Table("copies", HEADS, rows, "plain", group="scheme", most=MOST)
     return [Paragraph(LEAD.format(delta), "lead"), table, *_why(found)] if rows else []
 
 
 def _cells(figures: dict[str, Measurement]) -> tuple[str, ...]:
     audited = next((_text(figures[metric]) for metric in EMPIRICAL if metric in figures), "–")
-    return (*(_text(figures.get(metric)) for metric in GUARANTEES), audited if audited == "–" else f"≥ {audited}")
+    return (
+        *(_text(figures.get(metric)) for metric in GUARANTEES),
+        audited if audited == "–" else f"≥ {audited}",
+    )
 
 
 def _text(record: Measurement | None) -> str:
@@ -63,6 +79,11 @@ def _why(found: dict[tuple[str, tuple[int, ...]], dict[str, Measurement]]) -> Se
     reasons: dict[tuple[str, str], None] = {}
     for (scheme, coalition), figures in found.items():
         record = figures.get("epsilon_at_delta")
-        if record is not None and _text(record) == "∞" and record.reason and not any(known == scheme for known, _ in reasons):
+        if (
+            record is not None
+            and _text(record) == "∞"
+            and record.reason
+            and not any(known == scheme for known, _ in reasons)
+        ):
             reasons[scheme, f"{braces(coalition)}: {record.reason}"] = None
     return [Paragraph((Name(scheme), f", copies {why}."), "note") for scheme, why in reasons]

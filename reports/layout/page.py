@@ -18,7 +18,9 @@ from . import document as tree
 def inline(text: tree.Text) -> Markup:
     """Escape a text, isolate names and hide bars from screen readers."""
     pieces = (text,) if isinstance(text, str) else text
-    return Markup("").join(_name(piece) if isinstance(piece, tree.Name) else _words(piece) for piece in pieces)
+    return Markup("").join(
+        _name(piece) if isinstance(piece, tree.Name) else _words(piece) for piece in pieces
+    )
 
 
 def _name(name: str) -> Markup:
@@ -27,12 +29,19 @@ def _name(name: str) -> Markup:
 
 def _words(text: str) -> Markup:
     # str, because Markup would escape the joined safe parts again
-    return Markup(re.sub("[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))))
+    return Markup(
+        re.sub(
+            "[■□]+", r'<span aria-hidden="true">\g<0></span>', str(escape(unbroken(clean(text))))
+        )
+    )
 
 
 def reasons(verdict: Verdict) -> list[Markup]:
     """Return a verdict's reasons: exposure, pooling and consequences."""
-    found = ([tree.Name(text) if is_name else text for text, is_name in reason] for reason in verdict.reasons)
+    found = (
+        [tree.Name(text) if is_name else text for text, is_name in reason]
+        for reason in verdict.reasons
+    )
     return [inline(tuple(pieces)) for pieces in found]
 
 
@@ -46,7 +55,9 @@ def shown(blocks: Sequence[tree.Block], charts: Collection[str], id: str) -> lis
     """Return the page's blocks, and chart sections only with their charts."""
 
     def drawn(one: tree.Block) -> bool:
-        here = isinstance(one, tree.Section) and any(isinstance(block, tree.Figure) for block in one.blocks)
+        here = isinstance(one, tree.Section) and any(
+            isinstance(block, tree.Figure) for block in one.blocks
+        )
         return not here or f"{id}-{one.key}" in charts  # type: ignore[attr-defined]
 
     return [one for one in tree.shown(blocks, tree.PAGE) if drawn(one)]

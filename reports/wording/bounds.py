@@ -16,7 +16,12 @@ def least_possible(reading: Reading, point: int) -> list[tuple[str, str]]:
     for scheme in reading.schemes:
         least = lowest(reading.figures(Setting(point, scheme, None, None), FLOOR).values())
         if least is not None:
-            found.append((scheme, f"{number(100.0 * least.value)} % from {copies(least.coalition, reading.copies_of(scheme, point))}"))
+            found.append(
+                (
+                    scheme,
+                    f"{number(100.0 * least.value)} % from {copies(least.coalition, reading.copies_of(scheme, point))}",
+                )
+            )
     return found
 
 
@@ -29,8 +34,16 @@ def bounds_of(reading: Reading, cell: MatrixCell) -> list[tuple[str, str]]:
         return []
     everybody = _at(reading, cell.setting._replace(knowledge=None, attack=None), FLOOR, cell)
     low, high = (_at(reading, cell.setting, metric, cell) for metric in (FLOOR, CEILING))
-    range_of = f"{number(low.value)} {'or more' if high is None else f'to {number(high.value)}'}" if low is not None else ""
-    made = [("From copies alone no attack leaves less than", f"{number(everybody.value)}, on average")] if everybody else []
+    range_of = (
+        f"{number(low.value)} {'or more' if high is None else f'to {number(high.value)}'}"
+        if low is not None
+        else ""
+    )
+    made = (
+        [("From copies alone no attack leaves less than", f"{number(everybody.value)}, on average")]
+        if everybody
+        else []
+    )
     return [*made, *([("By a theorem on this attack", range_of)] if range_of else [])]
 
 

@@ -29,7 +29,13 @@ Pieces = list[tuple[str, bool]]
 """A text in pieces; True marks names, which a page isolates."""
 
 State = Literal["bad", "open", "good", "plain"]
-STATES: dict[str, State] = {"exact": "bad", "gain": "bad", "refuted": "bad", "no-gain": "good", "undecided": "open"}
+STATES: dict[str, State] = {
+    "exact": "bad",
+    "gain": "bad",
+    "refuted": "bad",
+    "no-gain": "good",
+    "undecided": "open",
+}
 MARKS: dict[State, str] = {"bad": "✗", "good": "✓", "open": "?", "plain": "·"}
 FINE = 2
 """Highest acceptable rank: at least half of each attribute's variance is unknown."""
@@ -88,14 +94,22 @@ class Verdict:
     @property
     def label(self) -> str:
         """Exposure and finding in short, with a warning on excluded data."""
-        found = f"Exposure {self.grade}{self._to_given} · {LABELS[self.finding]}" if self.grade else say.capital(LABELS[self.finding])
+        found = (
+            f"Exposure {self.grade}{self._to_given} · {LABELS[self.finding]}"
+            if self.grade
+            else say.capital(LABELS[self.finding])
+        )
         found = f"{found} · some values stand as they were" if self.kept else found
         return f"{found} · what was left out is more exposed" if self.understated else found
 
     @property
     def state(self) -> State:
         """``good`` only if exposure is acceptable and pooling adds nothing."""
-        return "bad" if self.rank > FINE or self.understated or self.kept else STATES.get(self.finding, "plain")
+        return (
+            "bad"
+            if self.rank > FINE or self.understated or self.kept
+            else STATES.get(self.finding, "plain")
+        )
 
     @property
     def rank(self) -> int:
@@ -123,7 +137,11 @@ class Verdict:
     @property
     def reasons(self) -> list[Pieces]:
         """Exposure, pooling and strongest attack, as pieces of sentences."""
-        said = (self._given_away() or self._as_they_are(), self.sentence, self._strongest_attack("measured"))
+        said = (
+            self._given_away() or self._as_they_are(),
+            self.sentence,
+            self._strongest_attack("measured"),
+        )
         away, pooling, who = ([(text, False)] for text in said)
         found = [self.exposure, away, pooling, self._left_to_given, who]
         return [reason for reason in found if any(text for text, _ in reason)]
@@ -131,11 +149,21 @@ class Verdict:
     @property
     def brief(self) -> list[str]:
         """The reasons for the first screen, one line each."""
-        exposed, open_ = "".join(text for text, _ in self.exposure), self.finding in ("exact", "undecided", "refuted", "not-measured")
+        exposed, open_ = (
+            "".join(text for text, _ in self.exposure),
+            self.finding in ("exact", "undecided", "refuted", "not-measured"),
+        )
         alone = open_ or self.beside_errors or (self.finding == "gain" and not self._pooled)
         shown = [self.sentence] if alone else [self._guessed(), self._unknown()]
         given = "".join(text for text, _ in self._left_to_given) if self._to_given else ""
-        lines = (exposed, self._given_away(), self._as_they_are(), *shown, given, self._strongest_attack())
+        lines = (
+            exposed,
+            self._given_away(),
+            self._as_they_are(),
+            *shown,
+            given,
+            self._strongest_attack(),
+        )
         return [line for line in lines if line]
 
     @property
@@ -144,7 +172,9 @@ class Verdict:
             return []
         attribute, shown, attack, names, alone = self.given
         rest = "" if attribute == EVERYTHING else clipped(attribute, 60)
-        return say.left_to_given(shown, clipped(attack, 60), [clipped(name, 60) for name in names], rest, alone)
+        return say.left_to_given(
+            shown, clipped(attack, 60), [clipped(name, 60) for name in names], rest, alone
+        )
 
     @property
     def _pooled(self) -> bool:
@@ -156,7 +186,11 @@ class Verdict:
         if self.exposed is not None and self.exposed.shown == self.worst and not self._pooled:
             return ""  # already stated for the only attribute
         if self.single is None or self.single.coalition == self.worst.coalition:
-            alone = f"Copy {self.worst.coalition[0]} alone leaves" if len(self.worst.coalition) == 1 else "Pooling leaves"
+            alone = (
+                f"Copy {self.worst.coalition[0]} alone leaves"
+                if len(self.worst.coalition) == 1
+                else "Pooling leaves"
+            )
             nothing = ", and pooling takes nothing away" if self.finding == "no-gain" else ""
             return f"{alone} {say.share(self.worst)} of the variance unknown{nothing}."
         return f"Pooling leaves {say.share(self.worst)} of the variance unknown, the most revealing copy {say.share(self.single)}."
@@ -165,7 +199,11 @@ class Verdict:
         if self.disclosed is None or self.disclosed.shown.value <= 0:
             return ""
         by, shown, news, _ = self.disclosed
-        chance = "" if say.share(shown) == say.share(news) else f", which is {say.share(news)} of what is not known without it"
+        chance = (
+            ""
+            if say.share(shown) == say.share(news)
+            else f", which is {say.share(news)} of what is not known without it"
+        )
         return f"Of {say.share(shown)} of the records the class gives the sensitive value away ({clipped(by, 60)}){chance}."
 
     def _as_they_are(self) -> str:
@@ -176,7 +214,11 @@ class Verdict:
         if self.shown is None:
             return self._one_value()
         name, shown = self.shown
-        who = f"Copy {shown.coalition[0]} shows" if len(shown.coalition) == 1 else "Two copies or more agree on"
+        who = (
+            f"Copy {shown.coalition[0]} shows"
+            if len(shown.coalition) == 1
+            else "Two copies or more agree on"
+        )
         return f"{who} {say.share(shown)} of the values of {clipped(name, 60)} as they are, beyond chance."
 
     def _one_value(self) -> str:
@@ -189,8 +231,14 @@ class Verdict:
         if self.guesses is None:
             return ""
         found, blind = self.guesses, f"without any copy {percent(self.guesses.blind)}"
-        alone = f", from the most revealing copy alone {say.share(found.single)}" if found.single else ""
-        return f"The best guess is right for {say.share(found.right)} of the records{alone}; {blind}."
+        alone = (
+            f", from the most revealing copy alone {say.share(found.single)}"
+            if found.single
+            else ""
+        )
+        return (
+            f"The best guess is right for {say.share(found.right)} of the records{alone}; {blind}."
+        )
 
     def _strongest_attack(self, how: str = "") -> str:
         where = f" at {self.where}" if self.where else ""
@@ -202,54 +250,103 @@ class Verdict:
         if self.exposed is None or self.finding == "exact":
             return []
         name, shown, tied, by, near = self.exposed
-        return say.exposure(clipped(name, 60), shown, [clipped(other, 60) for other in tied], by, near)
+        return say.exposure(
+            clipped(name, 60), shown, [clipped(other, 60) for other in tied], by, near
+        )
 
     @property
     def axes(self) -> list[Axis]:
         """Scales of the worst coalition: guesses, error, classes, values shown."""
-        found = (self._guess_axis(), self._error_axis(), self._class_axis(), self._shown_axis(), self._value_axis())
+        found = (
+            self._guess_axis(),
+            self._error_axis(),
+            self._class_axis(),
+            self._shown_axis(),
+            self._value_axis(),
+        )
         return [axis for axis in found if axis is not None]
 
     def _error_axis(self) -> Axis | None:
         if self.worst is None:
             return None
-        other = None if self.single is None or self.single.coalition == self.worst.coalition else self.single
+        other = (
+            None
+            if self.single is None or self.single.coalition == self.worst.coalition
+            else self.single
+        )
         return Axis(
-            "share of the variance unknown", "Normalized error", with_error(self.worst), with_error(other) if other else "",
-            len(self.worst.coalition) == 1, self.worst.value, other.value if other else None, severity(self.worst.value),
-        )  # fmt: skip
+            "share of the variance unknown",
+            "Normalized error",
+            with_error(self.worst),
+            with_error(other) if other else "",
+            len(self.worst.coalition) == 1,
+            self.worst.value,
+            other.value if other else None,
+            severity(self.worst.value),
+        )
 
     def _class_axis(self) -> Axis | None:
         if self.disclosed is None:
             return None
         _, _, news, single = self.disclosed
         other = None if single is None or single.coalition == news.coalition else single
-        left, single_left = min(1.0, 1.0 - news.value), None if other is None else min(1.0, 1.0 - other.value)
+        left, single_left = (
+            min(1.0, 1.0 - news.value),
+            None if other is None else min(1.0, 1.0 - other.value),
+        )
         return Axis(
-            "the bar shows the others", "Sensitive values given away, beyond chance", say.share(news), say.share(other) if other else "",
-            len(news.coalition) == 1, left, single_left, severity(left), said="given away",
-        )  # fmt: skip
+            "the bar shows the others",
+            "Sensitive values given away, beyond chance",
+            say.share(news),
+            say.share(other) if other else "",
+            len(news.coalition) == 1,
+            left,
+            single_left,
+            severity(left),
+            said="given away",
+        )
 
     def _shown_axis(self) -> Axis | None:
         if self.shown is None:
             return None
-        return _axis_of(self.shown[1], "the bar shows the others", "Values shown as they are", "shown as they are")
+        return _axis_of(
+            self.shown[1],
+            "the bar shows the others",
+            "Values shown as they are",
+            "shown as they are",
+        )
 
     def _value_axis(self) -> Axis | None:
         if self.believed is None:
             return None
-        return _axis_of(self.believed, "the bar shows the doubt left", "Belief in one value", "of the way to certainty of one value")
+        return _axis_of(
+            self.believed,
+            "the bar shows the doubt left",
+            "Belief in one value",
+            "of the way to certainty of one value",
+        )
 
     def _guess_axis(self) -> Axis | None:
         found = self.guesses
         if found is None:
             return None
-        other = None if found.single is None or found.single.coalition == found.right.coalition else found.single
+        other = (
+            None
+            if found.single is None or found.single.coalition == found.right.coalition
+            else found.single
+        )
         return Axis(
-            "the bar shows the wrong ones left", "Right guesses", say.share(found.right), say.share(other) if other else "",
-            len(found.right.coalition) == 1, found.left, found.single_left if other else None, severity(found.left),
-            percent(found.blind), "right",
-        )  # fmt: skip
+            "the bar shows the wrong ones left",
+            "Right guesses",
+            say.share(found.right),
+            say.share(other) if other else "",
+            len(found.right.coalition) == 1,
+            found.left,
+            found.single_left if other else None,
+            severity(found.left),
+            percent(found.blind),
+            "right",
+        )
 
     @property
     def severity(self) -> Severity | None:
@@ -275,31 +372,46 @@ class Verdict:
         if self.severity is None or self.finding == "exact":
             return ""
         one = self.singled_out
-        return self.severity.word if one is None else f"{self.severity.word} ({clipped(one.attribute, 30)})"
+        return (
+            self.severity.word
+            if one is None
+            else f"{self.severity.word} ({clipped(one.attribute, 30)})"
+        )
 
     @property
     def left(self) -> float:
         """The least share left on any scale, or of the most exposed attribute."""
         one = self.singled_out
-        return min([*(axis.left for axis in self.axes), *([one.shown.value] if one else [])], default=math.inf)
+        return min(
+            [*(axis.left for axis in self.axes), *([one.shown.value] if one else [])],
+            default=math.inf,
+        )
 
     @property
     def strongest(self) -> str:
         """The strongest reconstruction in short: its error or its right guesses."""
         if self.singled_out:
-            return f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
+            return (
+                f"{with_error(self.singled_out.shown)} of {clipped(self.singled_out.attribute, 24)}"
+            )
         worst = min(self.axes, key=lambda axis: axis.left, default=None)
         return "–" if worst is None else f"{worst.worst} {worst.said}".rstrip()
 
 
 def _axis_of(shown: Figure, scale: str, title: str, said: str) -> Axis:
     alone, grade = len(shown.coalition) == 1, severity(1.0 - floor(shown))
-    return Axis(scale, title, say.share(shown), "", alone, 1.0 - shown.value, None, grade, said=said)
+    return Axis(
+        scale, title, say.share(shown), "", alone, 1.0 - shown.value, None, grade, said=said
+    )
 
 
 def most_telling(found: list[Verdict]) -> Verdict | None:
     """Return the verdict with the strongest reconstruction; None if none."""
-    return min((verdict for verdict in found if verdict.axes), key=lambda verdict: verdict.left, default=None)
+    return min(
+        (verdict for verdict in found if verdict.axes),
+        key=lambda verdict: verdict.left,
+        default=None,
+    )
 
 
 SUMMARY: dict[str, str] = {
@@ -318,12 +430,24 @@ def summary(found: list[Verdict]) -> str:
     if len(found) < 2:
         return ""
     exposed = sum(verdict.rank > FINE for verdict in found)
-    lead = f"{_scheme_count(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown" if exposed else ""
+    lead = (
+        f"{_scheme_count(exposed, len(found))} leave{'s' * (exposed == 1)} less than half of some attribute unknown"
+        if exposed
+        else ""
+    )
     counts = [(kind, sum(verdict.finding == kind for verdict in found)) for kind in SUMMARY]
     parts = [f"{spelled(count)} {SUMMARY[kind]}" for kind, count in counts if count]
     if len(parts) == 1:
-        parts = [f"{'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}" for kind, count in counts if count]
-    every = lead if exposed == len(found) else ". ".join(filter(None, [lead, f"{say.capital(spelled(len(found)))} schemes"]))
+        parts = [
+            f"{'both' if len(found) == 2 else 'all'} {SUMMARY[kind]}"
+            for kind, count in counts
+            if count
+        ]
+    every = (
+        lead
+        if exposed == len(found)
+        else ". ".join(filter(None, [lead, f"{say.capital(spelled(len(found)))} schemes"]))
+    )
     return f"{every}: {', '.join(parts)}."
 
 

@@ -40,19 +40,43 @@ def facts(reading: Reading, knowledge: str, cell: MatrixCell) -> list[Fact]:
     if cell.setting is None or shown is None:
         return []
     where, alone = reading.point_text(cell.setting.point), len(cell.coalition) == 1
-    levels = ", ".join(map(number, shown.levels[:LEVELS])) + (" …" if len(shown.levels) > LEVELS else "")
+    levels = ", ".join(map(number, shown.levels[:LEVELS])) + (
+        " …" if len(shown.levels) > LEVELS else ""
+    )
     return [
         Fact("Knowledge", knowledge, False),
         *([Fact("Sweep point", where, False)] if where else []),
-        Fact("Worst coalition", copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point)), False),
+        Fact(
+            "Worst coalition",
+            copies(cell.coalition, reading.copies_of(cell.scheme, cell.setting.point)),
+            False,
+        ),
         *([Fact("Its level" if alone else "Its levels", levels)] if levels else []),
         *(_guessed(cell, cell.guesses) if cell.guesses else []),
-        *([Fact("Normalized error", with_error(cell.worst)), Fact("Theory", _theory(cell.worst), False)] if cell.worst else []),
+        *(
+            [
+                Fact("Normalized error", with_error(cell.worst)),
+                Fact("Theory", _theory(cell.worst), False),
+            ]
+            if cell.worst
+            else []
+        ),
         *(Fact(term, text) for term, text in bounds_of(reading, cell)),
-        Fact("Error bar from", f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}", False),
+        Fact(
+            "Error bar from",
+            f"{shown.error_bar}, {shown.replicates} replicate{'s' if shown.replicates != 1 else ''}",
+            False,
+        ),
         *_pooled(cell),
-        *(Fact(name, with_error(one) + ", given in clear" * (name in cell.given), attribute=True) for name, one in cell.attributes),
-        *([Fact("Over the sweep", f"{with_error(cell.span[0])} to {with_error(cell.span[1])}")] if cell.span else []),
+        *(
+            Fact(name, with_error(one) + ", given in clear" * (name in cell.given), attribute=True)
+            for name, one in cell.attributes
+        ),
+        *(
+            [Fact("Over the sweep", f"{with_error(cell.span[0])} to {with_error(cell.span[1])}")]
+            if cell.span
+            else []
+        ),
     ]
 
 
@@ -62,33 +86,61 @@ def shortened(found: Sequence[Fact], attributes: int = 12) -> list[Fact]:
     named = [fact for fact in found if fact.attribute]
     left = len(named) - attributes
     more = [Fact("…", f"{left:,} more attributes in the page")] if left > 0 else []
-    return [*found[:after], *named[:attributes], *more, *(fact for fact in found[after:] if not fact.attribute)]
+    return [
+        *found[:after],
+        *named[:attributes],
+        *more,
+        *(fact for fact in found[after:] if not fact.attribute),
+    ]
 
 
-def strongest_cells(reading: Reading, rows: Sequence[MatrixRow]) -> list[tuple[MatrixRow, MatrixCell]]:
+def strongest_cells(
+    reading: Reading, rows: Sequence[MatrixRow]
+) -> list[tuple[MatrixRow, MatrixCell]]:
     """Return the strongest adversary's cell for each measured scheme."""
     marked, found = marks(reading, rows), []
     for place, scheme in enumerate(reading.schemes):
         measured = [(row, row.cells[place]) for row in rows if row.cells[place].measured]
-        best = [pair for pair in measured if marked.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST] or measured
+        best = [
+            pair
+            for pair in measured
+            if marked.get((pair[0].knowledge, pair[0].attack, scheme)) == BEST
+        ] or measured
         first = strongest(reading, scheme)
-        found += sorted(best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:])[:1]
+        found += sorted(
+            best, key=lambda pair: first is None or (pair[0].knowledge, pair[0].attack) != first[2:]
+        )[:1]
     return found
 
 
 def _guessed(cell: MatrixCell, found: Guesses) -> list[Fact]:
-    single = [Fact("Right guesses from the most revealing copy", share(found.single))] if cell.pooled and found.single else []
+    single = (
+        [Fact("Right guesses from the most revealing copy", share(found.single))]
+        if cell.pooled and found.single
+        else []
+    )
     return [
-        Fact("Right guesses", share(found.right)), *single, Fact("Right guesses without any copy", percent(found.blind)),
+        Fact("Right guesses", share(found.right)),
+        *single,
+        Fact("Right guesses without any copy", percent(found.blind)),
         Fact("Probability given to the truth", _beside(found.truth)),
-        *([Fact("Information on a record", f"{with_error(found.bits)} bits")] if found.bits else []),
-    ]  # fmt: skip
+        *(
+            [Fact("Information on a record", f"{with_error(found.bits)} bits")]
+            if found.bits
+            else []
+        ),
+    ]
 
 
 def _pooled(cell: MatrixCell) -> list[Fact]:
     made = []
     if cell.pooled and cell.single:
-        made.append(Fact("Most revealing single copy", f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})"))
+        made.append(
+            Fact(
+                "Most revealing single copy",
+                f"{with_error(cell.single)} ({copies(cell.single.coalition, 99)})",
+            )
+        )
     if cell.gain and len(cell.coalition) > 1:
         counted = " (in 1 − probability of the truth)" if cell.guesses else ""
         made.append(Fact(f"Collusion gain{counted}", _beside(cell.gain)))
@@ -96,7 +148,9 @@ def _pooled(cell: MatrixCell) -> list[Fact]:
 
 
 def _beside(shown: Figure) -> str:
-    return with_error(shown) + (f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else "")
+    return with_error(shown) + (
+        f", theory {number(shown.theory, shown.half)}" if shown.theory is not None else ""
+    )
 
 
 def _theory(shown: Figure) -> str:
@@ -120,18 +174,30 @@ def agreement(shown: Figure) -> str:
     if distance is None:
         return "no error bar to judge it by"
     if distance <= FAR:
-        return "agrees with the measurement" if distance < 0.05 else f"agrees, {distance:.1f} standard errors apart"
+        return (
+            "agrees with the measurement"
+            if distance < 0.05
+            else f"agrees, {distance:.1f} standard errors apart"
+        )
     return f"disagrees, {distance:.0f} standard errors apart"
 
 
-def assumptions(reading: Reading, attack: str, knowledge: str, cell: MatrixCell) -> list[Assumption]:
+def assumptions(
+    reading: Reading, attack: str, knowledge: str, cell: MatrixCell
+) -> list[Assumption]:
     """Return the assumptions of a cell's attack and scheme, with evidence."""
     found = []
     for plugin in reading.result.plugins:
         if (plugin.kind, plugin.id) not in (("attack", attack), ("scheme", cell.scheme)):
             continue
         if plugin.assumes:
-            found.append(Assumption(f"The {plugin.kind} assumes", plugin.assumes, _here(reading, plugin, knowledge, cell)))
+            found.append(
+                Assumption(
+                    f"The {plugin.kind} assumes",
+                    plugin.assumes,
+                    _here(reading, plugin, knowledge, cell),
+                )
+            )
         if plugin.wins:
             found.append(Assumption("When it wins and fails", plugin.wins, ""))
     return found
@@ -141,7 +207,9 @@ def _here(reading: Reading, plugin: PluginSummary, knowledge: str, cell: MatrixC
     if plugin.kind == "attack":
         shown = cell.worst or (cell.guesses.truth if cell.guesses else None)
         return f"{_attack_here(shown)} {KNOWN.get(knowledge.partition('(')[0], '')}".strip()
-    pooled = cell.setting is not None and any(len(coalition) > 1 for coalition in losses(reading, cell.setting))
+    pooled = cell.setting is not None and any(
+        len(coalition) > 1 for coalition in losses(reading, cell.setting)
+    )
     if pooled and len(cell.coalition) == 1:
         return "Its protection holds here: no coalition rebuilds more than this one copy."
     return _scheme_here(cell.gain if len(cell.coalition) > 1 else None)

@@ -43,20 +43,48 @@ class Part(NamedTuple):
 def parts(comparison: Comparison) -> list[Part]:
     """Return the differences, worst first, without empty kinds."""
     made = [
-        Part("worse", "Worse", _rows(comparison.worsened), [clean(line) for line in comparison.broken], _count_worse(comparison)),
-        Part("better", "Better", _rows(comparison.improved), [clean(line) for line in comparison.verdicts]),
-        Part("new", "Only in the new audit", [], *_counted(comparison.only_new, comparison.stated_new)),
-        Part("missing", "Only in the old audit", [], *_counted(comparison.only_old, comparison.stated_old)),
+        Part(
+            "worse",
+            "Worse",
+            _rows(comparison.worsened),
+            [clean(line) for line in comparison.broken],
+            _count_worse(comparison),
+        ),
+        Part(
+            "better",
+            "Better",
+            _rows(comparison.improved),
+            [clean(line) for line in comparison.verdicts],
+        ),
+        Part(
+            "new",
+            "Only in the new audit",
+            [],
+            *_counted(comparison.only_new, comparison.stated_new),
+        ),
+        Part(
+            "missing",
+            "Only in the old audit",
+            [],
+            *_counted(comparison.only_old, comparison.stated_old),
+        ),
     ]
     return [part for part in made if part.size]
 
 
 def _count_worse(comparison: Comparison) -> int:
-    return len(comparison.worsened) + len(comparison.broken) - len(comparison.lost) + sum(comparison.lost.values())
+    return (
+        len(comparison.worsened)
+        + len(comparison.broken)
+        - len(comparison.lost)
+        + sum(comparison.lost.values())
+    )
 
 
 def _counted(groups: Mapping[str, int], stated: Sequence[str]) -> tuple[list[str], int]:
-    lines = [clean(line) for line in stated] + [f"{clean(name)}: {_cells(count)}" for name, count in groups.items()]
+    lines = [clean(line) for line in stated] + [
+        f"{clean(name)}: {_cells(count)}" for name, count in groups.items()
+    ]
     return lines, len(stated) + sum(groups.values())
 
 
@@ -65,7 +93,11 @@ def headline(comparison: Comparison) -> str:
     gone, stated = sum(comparison.only_old.values()), len(comparison.stated_old)
     what = [_cells(gone)] if gone else []
     what += [f"{stated:,} expectation{'' if stated == 1 else 's'}"] if stated else []
-    unseen = f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one" if what else ""
+    unseen = (
+        f"{' and '.join(what)} of the old audit {'is' if gone + stated == 1 else 'are'} not in the new one"
+        if what
+        else ""
+    )
     if comparison.worse:
         worse = [part for part in _worse(comparison) if part]
         count = _count_worse(comparison)
@@ -80,7 +112,9 @@ def headline(comparison: Comparison) -> str:
 
 def _worse(comparison: Comparison) -> list[str]:
     leaks, lost = len(comparison.worsened), sum(comparison.lost.values())
-    others = comparison.broken[comparison.refuted + len(comparison.lost) : len(comparison.broken) - comparison.exposed]
+    others = comparison.broken[
+        comparison.refuted + len(comparison.lost) : len(comparison.broken) - comparison.exposed
+    ]
     schemes = f"{comparison.exposed:,} {'scheme is' if comparison.exposed == 1 else 'schemes are'}"
     stated = f"{comparison.refuted:,} expectation{' came out worse' if comparison.refuted == 1 else 's came out worse'}"
     return [
@@ -98,7 +132,9 @@ def _cells(count: int) -> str:
 
 def basis(comparison: Comparison) -> str:
     """State the number of cells compared and the criterion of a difference."""
-    compared = f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
+    compared = (
+        f"{_cells(comparison.compared)} {'was' if comparison.compared == 1 else 'were'} compared"
+    )
     return (
         f"{compared}, matched by sweep point, scheme, attack, knowledge, coalition, attribute and metric. "
         "A difference counts when it is beyond both error bars: two-sided at 5 %, adjusted for the number of cells (Holm)."
@@ -117,7 +153,11 @@ def _row(change: Change, more: int) -> Row:
 
 def more_text(row: Row) -> str:
     """State the number of further cells with this change."""
-    return f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge" if row.more else ""
+    return (
+        f"and {row.more:,} more {'cell' if row.more == 1 else 'cells'} of the same scheme, attack and knowledge"
+        if row.more
+        else ""
+    )
 
 
 def _values(change: Change) -> tuple[str, str]:

@@ -44,9 +44,18 @@ METRICS = {
         "",
         "probability that an attacker gives to a record's true value, averaged over records; the best guess is judged by accuracy",
     ),
-    "posterior_max": ("", "largest posterior probability that an attacker gives to one value, averaged over records"),
-    "delta_growth": ("", "largest growth from prior to posterior probability of any property of one record"),
-    "rho_breach": ("", "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round"),
+    "posterior_max": (
+        "",
+        "largest posterior probability that an attacker gives to one value, averaged over records",
+    ),
+    "delta_growth": (
+        "",
+        "largest growth from prior to posterior probability of any property of one record",
+    ),
+    "rho_breach": (
+        "",
+        "share of the records where a belief below ρ₁ became one above ρ₂, or the other way round",
+    ),
     "seconds": (
         "",
         "processor time of the step; it depends on the machine and is no part of the reproducible figures",
@@ -73,7 +82,10 @@ ERROR_BARS = {
 def metric_definitions(reading: Reading) -> list[Definition]:
     """Define the metrics in the results, each in a sentence."""
     found = [_definition(name) for name in reading.metrics]
-    return [one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.") for one in found]
+    return [
+        one._replace(meaning=f"{one.meaning[:1].upper()}{one.meaning[1:].rstrip('.')}.")
+        for one in found
+    ]
 
 
 def _definition(name: str) -> Definition:
@@ -87,5 +99,13 @@ def _definition(name: str) -> Definition:
 
 def error_bars(reading: Reading) -> list[tuple[str, str]]:
     """Describe the error bars in the results."""
-    kinds = unique(record.error_bar for record in reading.result.measurements if record.status == "ok")
-    return [(kind, f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "") for kind in kinds]
+    kinds = unique(
+        record.error_bar for record in reading.result.measurements if record.status == "ok"
+    )
+    return [
+        (
+            kind,
+            f"{meaning[:1].upper()}{meaning[1:]}." if (meaning := ERROR_BARS.get(kind, "")) else "",
+        )
+        for kind in kinds
+    ]

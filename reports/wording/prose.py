@@ -21,9 +21,7 @@ _PARAGRAPHS = [
         "without looking at the copies. A figure that theory and measurement both give is proved twice.",
     ),
 ]
-_SPEAKS = (
-    "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
-)
+_SPEAKS = "speaks of the strongest attack measured against a scheme; an adversary with attributes in clear has a separate sentence."
 _DECIDES = (
     "Pooling endangers the records when the whole interval of a coalition's gain lies above 0 and the gain exceeds 1 %; it buys "
     "nothing when the intervals of all coalitions end below 1 %; otherwise the question is undecided. The intervals are widened for the "
@@ -63,4 +61,6 @@ def prose(*, categories: bool) -> list[tuple[str, str]]:
 
 def terms(*, numbers: bool, categories: bool) -> str:
     """Explain the verdicts' figures for numbers, categories or both."""
-    return " ".join([*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), _POOLING])
+    return " ".join(
+        [*([_NUMBERS] if numbers else []), *([_CATEGORIES] if categories else []), _POOLING]
+    )

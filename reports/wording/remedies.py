@@ -19,8 +19,19 @@ def remedies(reading: Reading, found: Sequence[Verdict]) -> list[str]:
     lines = []
     for verdict in found:
         point = reading.points[verdict.setting.point] if verdict.setting else {}
-        release = next((one for one in reading.result.releases if (one.scheme, one.sweep) == (verdict.scheme, point)), None)
-        lines += [remedy_text(release, release.remedy)] if release is not None and release.remedy is not None else []
+        release = next(
+            (
+                one
+                for one in reading.result.releases
+                if (one.scheme, one.sweep) == (verdict.scheme, point)
+            ),
+            None,
+        )
+        lines += (
+            [remedy_text(release, release.remedy)]
+            if release is not None and release.remedy is not None
+            else []
+        )
     return [*lines, MEASURE] if lines else []
 
 

@@ -24,7 +24,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if _TAG.search(text) else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", text, style='"' if _TAG.search(text) else None
+    )
 
 
 _Dumper.add_representer(str, _text)
@@ -53,5 +55,7 @@ def scenario_yaml(scenario: dict[str, Any]) -> str:
 
 
 def _dumped(scenario: dict[str, Any], *, unicode: bool) -> str:
-    text: str = yaml.dump(scenario, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode, width=WIDTH)
+    text: str = yaml.dump(
+        scenario, Dumper=_Dumper, sort_keys=False, allow_unicode=unicode, width=WIDTH
+    )
     return _TAG.sub(r"\\x3C", text)

@@ -32,20 +32,34 @@ def expectation(record: ExpectationRecord) -> str:
     return f"The expectation {record.expectation}{where_text(record.where)} {status}."
 
 
-def exposure(attribute: str, shown: Figure, tied: Sequence[str], by: str = "", near: str = "") -> list[tuple[str, bool]]:
+def exposure(
+    attribute: str, shown: Figure, tied: Sequence[str], by: str = "", near: str = ""
+) -> list[tuple[str, bool]]:
     """Name the most exposed attribute, in pieces; True marks names."""
-    said = [("Most exposed: ", False), (attribute, True), (f" ({share(shown)} of its variance unknown", False)]
+    said = [
+        ("Most exposed: ", False),
+        (attribute, True),
+        (f" ({share(shown)} of its variance unknown", False),
+    ]
     said += [(" to ", False), (by, True)] if by else []
     said += [(f", {near}", False)] if near else []
     said += [(")", False)]
     if len(tied) == 1:
-        said += [("; within the error bars, ", False), (tied[0], True), (" is just as exposed", False)]
+        said += [
+            ("; within the error bars, ", False),
+            (tied[0], True),
+            (" is just as exposed", False),
+        ]
     elif tied:
-        said += [(f"; within the error bars, {spelled(len(tied))} others are just as exposed", False)]
+        said += [
+            (f"; within the error bars, {spelled(len(tied))} others are just as exposed", False)
+        ]
     return [*said, (".", False)]
 
 
-def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None) -> list[tuple[str, bool]]:
+def left_to_given(
+    shown: Figure, attack: str, given: Sequence[str], attribute: str, alone: float | None
+) -> list[tuple[str, bool]]:
     """State the error of an adversary with attributes in clear, in pieces.
 
     An empty ``attribute`` means all other attributes. ``alone`` is the error without copies. True
@@ -53,13 +67,19 @@ def left_to_given(shown: Figure, attack: str, given: Sequence[str], attribute: s
     """
     names: list[tuple[str, bool]] = []
     for place, name in enumerate(given):
-        names += [((", " if place < len(given) - 1 else " and ") if place else "", False), (name, True)]
+        names += [
+            ((", " if place < len(given) - 1 else " and ") if place else "", False),
+            (name, True),
+        ]
     rest = [(attribute, True)] if attribute else [("the others", False)]
     without = "" if alone is None else f", without any copy {percent(alone)}"
     return [
-        ("An adversary who already knows ", False), *names, (f" of every record is left with {share(shown)} of the variance of ", False),
-        *rest, (f" unknown ({attack}){without}.", False),
-    ]  # fmt: skip
+        ("An adversary who already knows ", False),
+        *names,
+        (f" of every record is left with {share(shown)} of the variance of ", False),
+        *rest,
+        (f" unknown ({attack}){without}.", False),
+    ]
 
 
 def share(shown: Figure | None) -> str:

@@ -37,7 +37,10 @@ class Numbers:
 
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """State that pooling reduces the error."""
-        factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
+        factor, before = (
+            times(1 / max(1e-12, 1 - gain.value)),
+            f" from {share(single)}" if single else "",
+        )
         return (
             f"Pooling {copies(gain.coalition, self.total)} rebuilds the records {factor} more accurately (in squared error) than the most "
             f"revealing single copy: the share of the variance left unknown falls{before} to {share(pooled)}{self._given()}."
@@ -48,7 +51,11 @@ class Numbers:
         who, error = copies(worst.coalition, self.total), f"normalized error {number(worst.value)}"
         if len(worst.coalition) == 1:
             return f"{capital(who)} alone rebuilds the records exactly ({error}){self._given()}."
-        before = f", while the most revealing single copy leaves {share(single)} of the variance unknown" if single else ""
+        before = (
+            f", while the most revealing single copy leaves {share(single)} of the variance unknown"
+            if single
+            else ""
+        )
         return f"Pooling {who} rebuilds the records exactly ({error}){before}{self._given()}."
 
 
@@ -65,9 +72,14 @@ def into_weaker_guarantees(symbol: str, shown: Figure, single: Figure, total: in
     return f"Pooling {copies(shown.coalition, total)} weakens what they guarantee: {least}."
 
 
-def paying_in_one(name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int) -> str:
+def paying_in_one(
+    name: str, gain: Figure, pooled: Figure, single: Figure | None, total: int
+) -> str:
     """State that pooling reduces one attribute's error only."""
-    factor, before = times(1 / max(1e-12, 1 - gain.value)), f" from {share(single)}" if single else ""
+    factor, before = (
+        times(1 / max(1e-12, 1 - gain.value)),
+        f" from {share(single)}" if single else "",
+    )
     return (
         f"Pooling {copies(gain.coalition, total)} rebuilds {name} {factor} more accurately (in squared error) than the most revealing "
         f"single copy: the share of its variance left unknown falls{before} to {share(pooled)}. All attributes together do not show it."
@@ -90,7 +102,10 @@ class Classes(Numbers):
 
     def leaves(self, shown: Figure, *, begin: bool = True) -> str:
         """State the best guess's accuracy."""
-        who, found = copies(shown.coalition, self.total), guesses(self.reading, self.setting, shown.coalition)
+        who, found = (
+            copies(shown.coalition, self.total),
+            guesses(self.reading, self.setting, shown.coalition),
+        )
         start = f"{'From' if begin else 'from'} {who} "
         if found is None:
             return f"{start}the true value is given {share(_complement(shown))} probability"
@@ -99,12 +114,20 @@ class Classes(Numbers):
     def paying(self, gain: Figure, pooled: Figure, single: Figure | None) -> str:
         """State that pooling raises the true value's probability."""
         found = guesses(self.reading, self.setting, gain.coalition)
-        before = share(_complement(single)) if single else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
+        before = (
+            share(_complement(single))
+            if single
+            else percent(1 - pooled.value / max(1e-12, 1 - gain.value))
+        )
         who = copies(gain.coalition, self.total)
         rises = f"the probability given to a record's true value rises from {before} to {share(_complement(pooled))}"
         if found is None:
             return f"Pooling {who}, {rises}."
-        instead = f" instead of {share(found.single)} from the most revealing single copy" if found.single else ""
+        instead = (
+            f" instead of {share(found.single)} from the most revealing single copy"
+            if found.single
+            else ""
+        )
         return (
             f"Pooling {who}, the best guess is right for {share(found.right)} of the records{instead} (without any copy: "
             f"{percent(found.blind)}), and {rises}."
@@ -117,18 +140,29 @@ class Classes(Numbers):
             return f"{capital(who)} alone names every record's value."
         found = guesses(self.reading, self.setting, worst.coalition)
         alone = found.single if found else None
-        before = f", where the most revealing single copy's guess is right for {share(alone)} of the records" if alone else ""
+        before = (
+            f", where the most revealing single copy's guess is right for {share(alone)} of the records"
+            if alone
+            else ""
+        )
         return f"Pooling {who} names every record's value{before}."
 
 
 def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
     """State that no coalition improves on its best member."""
     ceiling, count = max(bound.high or 0.0 for bound in bounds), len(bounds)
-    who = "the one coalition measured gains" if count == 1 else f"none of the {spelled(count)} coalitions gains"
+    who = (
+        "the one coalition measured gains"
+        if count == 1
+        else f"none of the {spelled(count)} coalitions gains"
+    )
     if ceiling < LEAST:
         much = "nothing" if count == 1 else "anything"
         return f"Pooling buys nothing: {who} {much} over its best copy alone; {numbers.leaves(single, begin=False)}."
-    most, bound = max(bound.gain.value for bound in bounds), "at most" if count == 1 else "more than"
+    most, bound = (
+        max(bound.gain.value for bound in bounds),
+        "at most" if count == 1 else "more than",
+    )
     measured = f"largest measured gain {percent(most)}"
     gained = f"{who} {bound} {percent(ceiling)} over its best copy alone ({measured})"
     return f"Pooling buys nothing: {gained}; {numbers.leaves(single, begin=False)}."
@@ -136,7 +170,9 @@ def nothing(bounds: Sequence[Bound], single: Figure, numbers: Numbers) -> str:
 
 def undecided(bounds: Sequence[Bound], worst: Figure, margin: float, numbers: Numbers) -> str:
     """State that the intervals decide neither way."""
-    gain, low, high = max(bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high)
+    gain, low, high = max(
+        bounds, key=lambda bound: bound.gain.value if bound.high is None else bound.high
+    )
     who = copies(gain.coalition, numbers.total)
     if low is None or high is None:
         why = f"the gain of {who} is {percent(gain.value)}, measured without an error bar"

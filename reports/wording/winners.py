@@ -71,26 +71,40 @@ def winners(reading: Reading, rows: Sequence[MatrixRow]) -> list[Winner]:
     found = marks(reading, reported)
     made = []
     for place, scheme in enumerate(reading.schemes):
-        best = least(reading, [cell.setting for _, cell, _ in _contest(reading, reported, place) if cell.setting])
+        best = least(
+            reading,
+            [cell.setting for _, cell, _ in _contest(reading, reported, place) if cell.setting],
+        )
         if best is None:
             continue
         row = next(row for row in reported if (row.knowledge, row.attack) == best[2:])
         who, figure = label(reading, best), _figure(row.cells[place])
-        made.append(Winner(scheme, who, figure, _tied(found, scheme, row), _why(reading, row.attack)))
+        made.append(
+            Winner(scheme, who, figure, _tied(found, scheme, row), _why(reading, row.attack))
+        )
     return made
 
 
-def _contest(reading: Reading, rows: Sequence[MatrixRow], place: int) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
+def _contest(
+    reading: Reading, rows: Sequence[MatrixRow], place: int
+) -> list[tuple[MatrixRow, MatrixCell, Figure]]:
     found = [(row, row.cells[place]) for row in rows]
     competing = set(judged(reading, [cell.setting for _, cell in found if cell.setting]))
     found = [(row, cell) for row, cell in found if cell.setting in competing]
-    ranked = [(row, cell, lowest(losses(reading, cell.setting).values())) for row, cell in found if cell.setting]
+    ranked = [
+        (row, cell, lowest(losses(reading, cell.setting).values()))
+        for row, cell in found
+        if cell.setting
+    ]
     return [(row, cell, shown) for row, cell, shown in ranked if shown is not None]
 
 
 def _equal(shown: Figure, best: Figure) -> bool:
     """Whether two attacks agree up to rounding."""
-    return abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best))) and abs(shown.value - best.value) <= 1e-9
+    return (
+        abs(ceiling(shown) - ceiling(best)) <= 1e-9 * max(1e-9, abs(ceiling(best)))
+        and abs(shown.value - best.value) <= 1e-9
+    )
 
 
 def _near(shown: Figure, best: Figure) -> bool:
@@ -103,10 +117,21 @@ def _figure(cell: MatrixCell) -> str:
 
 
 def _tied(found: dict[tuple[str, str, str], str], scheme: str, winner: MatrixRow) -> list[str]:
-    others = [who for *who, against in found if against == scheme and who != [winner.knowledge, winner.attack]]
+    others = [
+        who
+        for *who, against in found
+        if against == scheme and who != [winner.knowledge, winner.attack]
+    ]
     states = grouped((attack, knowledge) for knowledge, attack in others)
     return [f"{attack}: {', '.join(known)}" for attack, known in states.items()]
 
 
 def _why(reading: Reading, attack: str) -> str:
-    return next((plugin.wins for plugin in reading.result.plugins if (plugin.kind, plugin.id) == ("attack", attack)), "")
+    return next(
+        (
+            plugin.wins
+            for plugin in reading.result.plugins
+            if (plugin.kind, plugin.id) == ("attack", attack)
+        ),
+        "",
+    )

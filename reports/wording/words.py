@@ -27,15 +27,33 @@ class Check(NamedTuple):
 
 def check(record: ExpectationRecord) -> Check:
     """Return an expectation's outcome, with digits that separate its numbers."""
-    bounds = record.bound if isinstance(record.bound, list) else [] if record.bound is None else [record.bound]
+    bounds = (
+        record.bound
+        if isinstance(record.bound, list)
+        else []
+        if record.bound is None
+        else [record.bound]
+    )
     observed, *limits = distinct_texts(record.observed, *bounds)
     mark, bound = STATUS_MARKS[record.status], " to ".join(limits) or number(None)
-    return Check(mark, record.status, record.expectation, where_text(record.where), observed, bound, record.why)
+    return Check(
+        mark,
+        record.status,
+        record.expectation,
+        where_text(record.where),
+        observed,
+        bound,
+        record.why,
+    )
 
 
 def where_text(where: dict[str, Any]) -> str:
     """Format an expectation's filter: `` (scheme = corner-wave)``, or empty."""
-    return f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})" if where else ""
+    return (
+        f" ({', '.join(f'{field} = {_value(value)}' for field, value in where.items())})"
+        if where
+        else ""
+    )
 
 
 def _value(value: Any) -> str:
@@ -60,7 +78,9 @@ def partial_text(result: AuditResult) -> str:
     part = result.partial
     if part is None:
         return ""
-    done = f"{part.finished} of {part.tasks} task{'s' if part.tasks != 1 else ''} finished; {part.why}"
+    done = (
+        f"{part.finished} of {part.tasks} task{'s' if part.tasks != 1 else ''} finished; {part.why}"
+    )
     return f"Partial: {done}. Every figure is of these alone; what is missing leaves expectations undecided. Run again with --resume."
 
 
@@ -96,9 +116,16 @@ MOST_NOTES = 20
 
 def left_out(result: AuditResult) -> list[str]:
     """Return notes on missing parts of copies, per copy and scheme."""
-    found = list(dict.fromkeys(f"{release.scheme}: {note}." for release in result.releases for note in release.notes))
+    found = list(
+        dict.fromkeys(
+            f"{release.scheme}: {note}." for release in result.releases for note in release.notes
+        )
+    )
     more = len(found) - MOST_NOTES
-    return [*found[:MOST_NOTES], *([f"And {more} more such notes: results.json has them."] if more > 0 else [])]
+    return [
+        *found[:MOST_NOTES],
+        *([f"And {more} more such notes: results.json has them."] if more > 0 else []),
+    ]
 
 
 def rows_text(result: AuditResult) -> str:
@@ -124,17 +151,30 @@ def provenance_terms(result: AuditResult) -> list[tuple[str, str]]:
     """Return data, seed, time and platform as terms."""
     made, rows = result.provenance, []
     for table in result.data[:1]:
-        rows.append(("Data", f"{table.source}: {table.description}" if table.description else table.source))
+        rows.append(
+            ("Data", f"{table.source}: {table.description}" if table.description else table.source)
+        )
         rows += [("Licence", table.licence)] if table.licence else []
-    under = f" (under the key {made.fingerprint_key}, which stays with the owner)" if made.fingerprint_key else ""
+    under = (
+        f" (under the key {made.fingerprint_key}, which stays with the owner)"
+        if made.fingerprint_key
+        else ""
+    )
     rows += [("Disclosure", words) for words in (disclosure_text(result),) if words]
     return [
-        *rows, ("Table", rows_text(result)), ("Fingerprint", f"{made.fingerprint}{under}"), ("Seed", str(made.seed)),
-        ("Started", f"{made.start}, took {made.duration:.1f} s"), ("Platform", made.platform),
+        *rows,
+        ("Table", rows_text(result)),
+        ("Fingerprint", f"{made.fingerprint}{under}"),
+        ("Seed", str(made.seed)),
+        ("Started", f"{made.start}, took {made.duration:.1f} s"),
+        ("Platform", made.platform),
         ("Versions", ", ".join(f"{name} {version}" for name, version in made.versions.items())),
-    ]  # fmt: skip
+    ]
 
 
 def reproduce(result: AuditResult) -> str:
     """Return the command that repeats the audit."""
-    return result.provenance.command or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"
+    return (
+        result.provenance.command
+        or f"auditor run {result.name}.yaml --seed {result.provenance.seed}"
+    )

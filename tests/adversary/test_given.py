@@ -13,11 +13,24 @@ X, Y, Z = (np.arange(6.0).reshape(3, 2) ** power for power in (1, 2, 3))
 
 
 def view(knowledge, **given):
-    return View(("a", "b"), (3, 7), (0.5, 1.0), knowledge, None, np.zeros(2), Moments.of(np.hstack([Y, Z])), **given)
+    return View(
+        ("a", "b"),
+        (3, 7),
+        (0.5, 1.0),
+        knowledge,
+        None,
+        np.zeros(2),
+        Moments.of(np.hstack([Y, Z])),
+        **given,
+    )
 
 
 def test_records_of_one_copy_are_those_with_that_copys_rows_and_moments():
-    records = view(KnownRecords(3), given=Records(X, (Y, Z), Moments.of(np.hstack([X, Y, Z])))).coalition([7]).need(Records)
+    records = (
+        view(KnownRecords(3), given=Records(X, (Y, Z), Moments.of(np.hstack([X, Y, Z]))))
+        .coalition([7])
+        .need(Records)
+    )
     np.testing.assert_array_equal(records.original, X)
     np.testing.assert_array_equal(records.copies, [Z])
     np.testing.assert_array_equal(records.moments.products, np.hstack([X, Z]).T @ np.hstack([X, Z]))
@@ -40,6 +53,12 @@ def test_what_was_not_given_is_asked_for_in_vain(given):
 def test_nobody_writes_to_what_is_given():
     held = view(Perfect(), given=ExactMoments(X.mean(axis=0), np.cov(X.T)))
     records = Records(X.copy(), (Y.copy(),), Moments.of(X))
-    for array in (*held.data_moments, held.released.products, records.original, *records.copies, records.moments.products):
+    for array in (
+        *held.data_moments,
+        held.released.products,
+        records.original,
+        *records.copies,
+        records.moments.products,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1.0

@@ -35,15 +35,24 @@ def test_hand_value():
     np.testing.assert_allclose(K, [[4.0, 8.0], [8.0, 19.0]])
 
 
-def conditional(mu: np.ndarray, K: np.ndarray, of: list[int], on: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def conditional(
+    mu: np.ndarray, K: np.ndarray, of: list[int], on: list[int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, intercept and covariance of some attributes of a normal distribution given others, written out."""
     B = K[np.ix_(of, on)] @ np.linalg.inv(K[np.ix_(on, on)])
     return B, mu[of] - B @ mu[on], K[np.ix_(of, of)] - B @ K[np.ix_(on, of)]
 
 
-@given(seed=st.integers(0, 2**32 - 1), order=st.permutations(range(4)), m=st.integers(1, 3), known=st.booleans())
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    order=st.permutations(range(4)),
+    m=st.integers(1, 3),
+    known=st.booleans(),
+)
 @properties
-def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(seed, order, m, known):
+def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimated(
+    seed, order, m, known
+):
     """x_t given x_O by the formula for conditional normal distributions; what it adds is as correlated with others as it was."""
     (mu, K), rng = moments(seed), np.random.default_rng(seed + 1)
     on, t, rest = list(order[:m]), order[m], list(order[m + 1 :])
@@ -51,7 +60,9 @@ def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimat
     exact = moments(seed + 2, m) if known else (mu[on], K[np.ix_(on, on)])
     mean, covariance = with_model(mu, K, model(t, on, list(b), a, s2), exact if known else None)
     scale = np.abs(covariance).max()
-    for found, wanted in zip(conditional(mean, covariance, [t], on), (b[None], [a], [[s2]]), strict=True):
+    for found, wanted in zip(
+        conditional(mean, covariance, [t], on), (b[None], [a], [[s2]]), strict=True
+    ):
         np.testing.assert_allclose(found, wanted, atol=1e-7 * scale * np.linalg.cond(exact[1]))
     np.testing.assert_allclose(mean[on], exact[0])
     np.testing.assert_allclose(covariance[np.ix_(on, on)], exact[1])
@@ -60,7 +71,11 @@ def test_the_target_given_the_predictors_is_as_published_and_the_rest_as_estimat
     assert np.linalg.eigvalsh(covariance).min() > -1e-9 * scale
     own = conditional(mu, K, [t], on)
     before = (K[t, rest] - own[0] @ K[np.ix_(on, rest)]) / np.sqrt(own[2])
-    np.testing.assert_allclose((covariance[t, rest] - b @ covariance[np.ix_(on, rest)]) / np.sqrt(s2), before[0], atol=1e-6 * scale)
+    np.testing.assert_allclose(
+        (covariance[t, rest] - b @ covariance[np.ix_(on, rest)]) / np.sqrt(s2),
+        before[0],
+        atol=1e-6 * scale,
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1), rank=st.integers(0, 3), known=st.booleans())
@@ -103,14 +118,22 @@ def test_a_deterministic_model_reveals_exactly_whatever_the_noise():
 
 def test_figures_that_are_stated_are_taken_as_the_tables_own_are():
     release = auditor.perturb(linked(), "independent", [1e8], seed=1)
-    stated = {"target": "x2", "coefficients": {"x1": 3}, "intercept": 1.0, "residual-variance": 0, "rows": 50, "known": True}
+    stated = {
+        "target": "x2",
+        "coefficients": {"x1": 3},
+        "intercept": 1.0,
+        "residual-variance": 0,
+        "rows": 50,
+        "known": True,
+    }
     found = auditor.attack("partial-disclosure", release, knowledge={"model": stated})
     np.testing.assert_allclose(found.values[:, 1], linked()[:, 1], atol=1e-6)
 
 
 def test_llse_of_estimated_moments_with_the_model_put_into_them():
     """Equation 6 on the unbiased combination of two copies, moments of 50 released rows less the noise, by dense inverses."""
-    X, known = linked(residual=1.0), {"target": "x2", "predictors": ["x1"], "rows": 400}  # all rows: which they are does not matter
+    # all rows: which they are does not matter
+    X, known = linked(residual=1.0), {"target": "x2", "predictors": ["x1"], "rows": 400}
     release = auditor.perturb(X, "independent", [0.2, 0.3], seed=1)
     found = auditor.attack("llse", release, knowledge={"model": known})
     y, K_Z = np.hstack(release.copies), release.noise_covariance()
@@ -125,15 +148,24 @@ def test_llse_of_estimated_moments_with_the_model_put_into_them():
     np.testing.assert_allclose(found.values, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("scheme", ["independent", "correlated"])  # noise of its own shape, and noise that follows the data
+# noise of its own shape, and noise that follows the data
+@pytest.mark.parametrize("scheme", ["independent", "correlated"])
 @pytest.mark.parametrize("attack", ["bayes-estimate", "map-estimate"])
 def test_the_posterior_mean_under_gaussian_noise_is_the_llse_with_the_model_too(scheme, attack):
     release = auditor.perturb(linked(residual=1.0), scheme, [0.2, 0.3], seed=1)
     known = {"model": {"target": "x2", "predictors": ["x1"], "rows": 40}}
     prior = {"prior": "gaussian"} if attack == "map-estimate" else {}
-    found = [auditor.attack(name, release, knowledge=known, **more).values for name, more in (("llse", {}), (attack, prior))]
+    found = [
+        auditor.attack(name, release, knowledge=known, **more).values
+        for name, more in (("llse", {}), (attack, prior))
+    ]
     np.testing.assert_allclose(found[1], found[0], atol=1e-6)
-    assert np.abs(found[0] - auditor.attack("llse", release, knowledge={"estimated": {"rows": 40}}).values).max() > 1e-3
+    assert (
+        np.abs(
+            found[0] - auditor.attack("llse", release, knowledge={"estimated": {"rows": 40}}).values
+        ).max()
+        > 1e-3
+    )
 
 
 def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
@@ -147,17 +179,29 @@ def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
 def test_a_model_that_gives_the_target_away_fails_harmless_copies():
     """Noise of a hundred variances, and half a percent of x2's variance beyond the model: whoever knows x1 has the rest."""
     X = linked(residual=0.2)
-    safe, leaking = (audited(X, knowledge) for knowledge in (["perfect"], ["perfect", known_model("x2")]))
+    safe, leaking = (
+        audited(X, knowledge) for knowledge in (["perfect"], ["perfect", known_model("x2")])
+    )
     assert [e.status for e in safe.expectations] == ["holds"]
     assert [e.status for e in leaking.expectations] == ["fails"]
-    left = [r.value for r in leaking.measurements if r.attack == "partial-disclosure" and r.attribute == "x2" and r.metric == "normalized_error"]
+    left = [
+        r.value
+        for r in leaking.measurements
+        if r.attack == "partial-disclosure"
+        and r.attribute == "x2"
+        and r.metric == "normalized_error"
+    ]
     assert left == [pytest.approx(0.2**2 / np.var(X[:, 1]), rel=0.2)]
 
 
 def test_a_model_of_an_unrelated_attribute_does_not():
     """x3 on x1, 400 records: R² is some 1/400, so 0.99 of x3's variance stays unknown, and no more than by the copy alone is known of x2."""
     result = audited(linked(), [known_model("x3")])
-    left = {r.attribute: r.value for r in result.measurements if r.attack == "partial-disclosure" and r.metric == "normalized_error"}
+    left = {
+        r.attribute: r.value
+        for r in result.measurements
+        if r.attack == "partial-disclosure" and r.metric == "normalized_error"
+    }
     assert left["x3"] > 0.95
     assert left["x1"] == 0.0
 
@@ -167,7 +211,16 @@ def test_names_that_no_column_has():
     for known, path in (
         ({"target": "x9", "predictors": ["x1"], "rows": 5}, ("target",)),
         ({"target": "x1", "predictors": ["x2", "x9"], "rows": 5}, ("predictors", 1)),
-        ({"target": "x1", "coefficients": {"x9": 1}, "intercept": 0, "residual-variance": 1, "rows": 5}, ("coefficients", "x9")),
+        (
+            {
+                "target": "x1",
+                "coefficients": {"x9": 1},
+                "intercept": 0,
+                "residual-variance": 1,
+                "rows": 5,
+            },
+            ("coefficients", "x9"),
+        ),
         ({"target": "x1", "predictors": ["x2"], "rows": 401}, ("rows",)),
     ):
         with pytest.raises(DataError, match=r"did you mean|the table has 400") as error:
@@ -177,5 +230,15 @@ def test_names_that_no_column_has():
 
 def test_labels_say_what_was_given_in_clear():
     assert in_clear(parse_knowledge({"known-attributes": ["age", "pay"]}).label) == ["age", "pay"]
-    assert in_clear(parse_knowledge({"model": {"target": "pay", "predictors": ["age", "sex"], "rows": 5, "known": True}}).label) == ["age", "sex"]
-    assert in_clear(parse_knowledge({"model": {"target": "pay", "predictors": ["age"], "rows": 5}}).label) == in_clear(None) == []
+    assert in_clear(
+        parse_knowledge(
+            {"model": {"target": "pay", "predictors": ["age", "sex"], "rows": 5, "known": True}}
+        ).label
+    ) == ["age", "sex"]
+    assert (
+        in_clear(
+            parse_knowledge({"model": {"target": "pay", "predictors": ["age"], "rows": 5}}).label
+        )
+        == in_clear(None)
+        == []
+    )

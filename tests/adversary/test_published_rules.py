@@ -14,7 +14,13 @@ from sklearn.tree import DecisionTreeClassifier
 import auditor
 from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import PublishedRules, Tree
-from auditor.adversary.published_rules import PublishedTable, cells_of, grown, maximum_entropy, published_prior
+from auditor.adversary.published_rules import (
+    PublishedTable,
+    cells_of,
+    grown,
+    maximum_entropy,
+    published_prior,
+)
 from auditor.audit.categorical.posterior_measures import Frame, quantities
 from auditor.audit.categorical.told import Told
 from auditor.data.columns.categorical_table import Attribute
@@ -41,11 +47,15 @@ def test_hand_value_of_two_margins_and_a_posterior():
     people = [(0, 0)] * 6 + [(0, 1)] + [(1, 1)] * 3
     X = pd.DataFrame(people, columns=["a", "b"]).astype("category")
     release = auditor.perturb(X, "uniform", [0.5], seed=1)
-    found = auditor.attack("posterior", release, knowledge={"rules": {"margins": ["a", "b"]}}).posterior
+    found = auditor.attack(
+        "posterior", release, knowledge={"rules": {"margins": ["a", "b"]}}
+    ).posterior
     prior = np.array([0.42, 0.28, 0.18, 0.12])
     shown = release.copies[0].astype(int).to_numpy() @ [2, 1]
     T = np.where(np.eye(4, dtype=bool), 0.625, 0.125)[shown]
-    np.testing.assert_allclose(found, prior * T / (prior * T).sum(axis=1, keepdims=True), atol=1e-12)
+    np.testing.assert_allclose(
+        found, prior * T / (prior * T).sum(axis=1, keepdims=True), atol=1e-12
+    )
     exactly = (0.12 * 5) / (0.88 + 0.12 * 5)
     assert found[shown == 3][0, 3] == pytest.approx(exactly)
 
@@ -84,15 +94,25 @@ def test_margins_that_overlap_in_one_attribute_have_a_closed_form(seed):
 @properties
 def test_the_whole_table_is_the_whole_prior_and_nothing_is_none(seed):
     own = table(seed)
-    np.testing.assert_allclose(published_prior(PublishedRules((("c", "a", "b"),)), ABC, own), own, atol=1e-12)
+    np.testing.assert_allclose(
+        published_prior(PublishedRules((("c", "a", "b"),)), ABC, own), own, atol=1e-12
+    )
     np.testing.assert_allclose(published_prior(PublishedRules(), ABC, own), 1 / 12)
 
 
 def test_a_rule_has_its_shares_and_leaves_the_rest_alike():
     """Support 0.2 and confidence 0.8: 0.2 on a = 1 and b = x, 0.05 on a = 1 and other b, 0.75 on a = 0; each alike within."""
-    found = published_prior(rules(**{"if-then": [{"if": {"a": 1}, "then": {"b": "x"}, "confidence": 0.8, "support": 0.2}]}), ABC, table(0))
+    found = published_prior(
+        rules(
+            **{"if-then": [{"if": {"a": 1}, "then": {"b": "x"}, "confidence": 0.8, "support": 0.2}]}
+        ),
+        ABC,
+        table(0),
+    )
     np.testing.assert_allclose(found.reshape(2, 3, 2)[0], 0.75 / 6)
-    np.testing.assert_allclose(found.reshape(2, 3, 2)[1], [[0.1, 0.1], [0.0125, 0.0125], [0.0125, 0.0125]])
+    np.testing.assert_allclose(
+        found.reshape(2, 3, 2)[1], [[0.1, 0.1], [0.0125, 0.0125], [0.0125, 0.0125]]
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -101,8 +121,16 @@ def test_stated_figures_are_the_tables_own_where_they_are_its(seed):
     own, when, then = table(seed), {"a": 1, "c": 0}, {"b": "y"}
     a, b, c = np.unravel_index(np.arange(12), (2, 3, 2))
     support = float(own[(a == 1) & (c == 0) & (b == 1)].sum())
-    stated = {"if": when, "then": then, "confidence": support / float(own[(a == 1) & (c == 0)].sum()), "support": support}
-    either = [published_prior(rules(**{"if-then": [rule]}), ABC, own) for rule in (stated, {"if": when, "then": then})]
+    stated = {
+        "if": when,
+        "then": then,
+        "confidence": support / float(own[(a == 1) & (c == 0)].sum()),
+        "support": support,
+    }
+    either = [
+        published_prior(rules(**{"if-then": [rule]}), ABC, own)
+        for rule in (stated, {"if": when, "then": then})
+    ]
     np.testing.assert_allclose(either[0], either[1], atol=1e-12)
     assert either[0][(a == 1) & (c == 0) & (b == 1)].sum() == pytest.approx(support)
 
@@ -126,34 +154,61 @@ def test_of_columns_of_two_values_it_is_the_tree_that_scikit_learn_grows(seed, d
     columns = tuple(Attribute(name, (0, 1)) for name in "abcd")
     own = table(seed, 16)
     X = np.array(list(product((0, 1), repeat=4)))
-    peer = DecisionTreeClassifier(criterion="entropy", max_depth=depth).fit(X[:, :3], X[:, 3], sample_weight=own)
+    peer = DecisionTreeClassifier(criterion="entropy", max_depth=depth).fit(
+        X[:, :3], X[:, 3], sample_weight=own
+    )
     cells, shares = grown(Tree("d", ("a", "b", "c"), depth), columns, own, ())
     found = np.bincount(cells, own, shares.size).reshape(-1, 2)[cells // 2]
-    np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), peer.predict_proba(X[:, :3]), atol=1e-9)
+    np.testing.assert_allclose(
+        found / found.sum(axis=1, keepdims=True), peer.predict_proba(X[:, :3]), atol=1e-9
+    )
 
 
 def test_a_tree_of_every_attribute_is_their_table_and_lies_between_it_and_single_columns():
     own = table(7)
     whole = published_prior(rules(margins=[["a", "b", "c"]]), ABC, own)
-    np.testing.assert_allclose(published_prior(rules(tree={"target": "c", "predictors": ["a", "b"], "depth": 2}), ABC, own), whole, atol=1e-9)
-    halfway = published_prior(rules(margins=["a", "b", "c"], tree={"target": "c", "predictors": ["a", "b"], "depth": 1}), ABC, own)
+    np.testing.assert_allclose(
+        published_prior(
+            rules(tree={"target": "c", "predictors": ["a", "b"], "depth": 2}), ABC, own
+        ),
+        whole,
+        atol=1e-9,
+    )
+    halfway = published_prior(
+        rules(margins=["a", "b", "c"], tree={"target": "c", "predictors": ["a", "b"], "depth": 1}),
+        ABC,
+        own,
+    )
     single = published_prior(rules(margins=["a", "b", "c"]), ABC, own)
-    apart = [float((own * np.log(own / q)).sum()) for q in (whole, halfway, single)]  # relative entropy falls with what was published
+    # relative entropy falls with what was published
+    apart = [float((own * np.log(own / q)).sum()) for q in (whole, halfway, single)]
     assert apart[0] < 1e-12 < apart[1] < apart[2]
 
 
 def test_figures_that_cannot_all_be_true():
-    certain = [{"then": {"a": 0}, "confidence": 0.9, "support": 0.9}, {"then": {"a": 1}, "confidence": 0.5, "support": 0.5}]
+    certain = [
+        {"then": {"a": 0}, "confidence": 0.9, "support": 0.9},
+        {"then": {"a": 1}, "confidence": 0.5, "support": 0.5},
+    ]
     with pytest.raises(DataError, match="cannot all be true"):
         published_prior(rules(**{"if-then": certain}), ABC, table(0))
     halves = np.repeat([0, 1], 2)
-    with pytest.raises(DataError, match="cannot all be true"):  # a cell that one table rules out and another fills
-        maximum_entropy([PublishedTable(halves, np.array([0.0, 1.0])), PublishedTable(np.array([0, 1, 1, 1]), np.array([0.5, 0.5]))], 4)
+    # a cell that one table rules out and another fills
+    with pytest.raises(DataError, match="cannot all be true"):
+        maximum_entropy(
+            [
+                PublishedTable(halves, np.array([0.0, 1.0])),
+                PublishedTable(np.array([0, 1, 1, 1]), np.array([0.5, 0.5])),
+            ],
+            4,
+        )
 
 
 def test_figures_rounded_to_three_digits_are_accepted():
     thirds = [{"then": {"b": value}, "confidence": 0.333, "support": 0.333} for value in "xyz"]
-    np.testing.assert_allclose(published_prior(rules(**{"if-then": thirds}), ABC, table(0)), 1 / 12, atol=1e-3)
+    np.testing.assert_allclose(
+        published_prior(rules(**{"if-then": thirds}), ABC, table(0)), 1 / 12, atol=1e-3
+    )
 
 
 def test_who_is_told_attributes_is_measured_among_the_values_that_have_them():
@@ -164,22 +219,32 @@ def test_who_is_told_attributes_is_measured_among_the_values_that_have_them():
     found = quantities(P, Frame(prior, rho=(0.2, 0.5), predicates={"Q": holds}, known=known))
     for u, x in product(range(5), range(12)):
         block = [z for z in range(12) if known[z] == known[x]]
-        p, q = ({z: chances[z] / sum(chances[i] for i in block) for z in block} for chances in (P[u], prior))
+        p, q = (
+            {z: chances[z] / sum(chances[i] for i in block) for z in block}
+            for chances in (P[u], prior)
+        )
         wanted = {
             "reconstruction_probability": p[x],
             "posterior_max": max(p.values()),
             "accuracy": float(max(block, key=lambda z: p[z]) == x),
             "mutual_information": np.log2(p[x] / q[x]),
             "squared_error": sum((p[z] - (z == x)) ** 2 for z in block),
-            "rho_breach": float(any((q[z] < 0.2 and p[z] > 0.5) or (q[z] > 0.5 and p[z] < 0.2) for z in block)),
+            "rho_breach": float(
+                any((q[z] < 0.2 and p[z] > 0.5) or (q[z] > 0.5 and p[z] < 0.2) for z in block)
+            ),
             "reconstruction_probability/Q": sum(p[z] for z in block if holds[z] == holds[x]),
         }
         for name, value in wanted.items():
-            assert found.lookups[name](np.array([u]), np.array([x]))[0] == pytest.approx(value, abs=1e-12), name
+            assert found.lookups[name](np.array([u]), np.array([x]))[0] == pytest.approx(
+                value, abs=1e-12
+            ), name
 
 
 def test_who_was_told_wrongly_takes_values_for_alike():
-    np.testing.assert_allclose(Told(np.array([0, 0, 1, 1])).posterior(np.array([[0.2, 0.8, 0.0, 0.0]])), [[0.2, 0.8, 0.5, 0.5]])
+    np.testing.assert_allclose(
+        Told(np.array([0, 0, 1, 1])).posterior(np.array([[0.2, 0.8, 0.0, 0.0]])),
+        [[0.2, 0.8, 0.5, 0.5]],
+    )
 
 
 def audited(X: pd.DataFrame, tmp_path, level: float, *knowledge: object) -> auditor.AuditResult:
@@ -197,23 +262,38 @@ def people(rows: int = 2000, linked: bool = True) -> pd.DataFrame:
     return pd.DataFrame({"town": town, "illness": (town + 1) % 4 if linked else illness})
 
 
-LINK = [{"if": {"town": t}, "then": {"illness": (t + 1) % 4}, "confidence": 1, "support": 0.25} for t in range(4)]
+LINK = [
+    {"if": {"town": t}, "then": {"illness": (t + 1) % 4}, "confidence": 1, "support": 0.25}
+    for t in range(4)
+]
 
 
 def test_a_rule_of_confidence_1_reveals_all_at_retention_0(tmp_path):
     """Copies that hold nothing of the original: harmless but for the rules, to who knows where people live. Rules are stated, and made."""
     harmless = {"rules": {"margins": ["town", "illness"], "known": "town"}}
-    leaks = [{"rules": {"if-then": LINK, "known": "town"}}, {"rules": {"margins": [["town", "illness"]], "known": "town"}}]
-    safe, leaking = audited(people(), tmp_path, 0, harmless), audited(people(), tmp_path, 0, harmless, *leaks)
+    leaks = [
+        {"rules": {"if-then": LINK, "known": "town"}},
+        {"rules": {"margins": [["town", "illness"]], "known": "town"}},
+    ]
+    safe, leaking = (
+        audited(people(), tmp_path, 0, harmless),
+        audited(people(), tmp_path, 0, harmless, *leaks),
+    )
     assert [e.status for e in safe.expectations] == ["holds", "holds"]
     assert [e.status for e in leaking.expectations] == ["fails", "holds"]
     left = [record.value for record in leaking.measurements if record.metric == "normalized_error"]
-    assert left == [pytest.approx(1.0, abs=0.01), pytest.approx(0.0, abs=1e-6), pytest.approx(0.0, abs=1e-6)]
+    assert left == [
+        pytest.approx(1.0, abs=0.01),
+        pytest.approx(0.0, abs=1e-6),
+        pytest.approx(0.0, abs=1e-6),
+    ]
 
 
 def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path):
     """huang2005, section 3: A ⇒ B of confidence 90 %, copies that hold nothing: right for 90 %, and as sure of it as that."""
-    X = people().assign(illness=lambda x: x.illness.where(np.arange(2000) % 10 != 0, (x.town + 2) % 4))
+    X = people().assign(
+        illness=lambda x: x.illness.where(np.arange(2000) % 10 != 0, (x.town + 2) % 4)
+    )
     rules = [{"if": {"town": t}, "then": {"illness": (t + 1) % 4}} for t in range(4)]
     found = audited(X, tmp_path, 0, {"rules": {"if-then": rules, "known": "town"}})
     figures = {r.metric: r.value for r in found.measurements}
@@ -223,25 +303,45 @@ def test_a_rule_that_holds_for_nine_in_ten_lets_whoever_knows_a_infer_b(tmp_path
 
 def test_margins_of_independent_attributes_add_nothing_but_sampling_error(tmp_path):
     """2,000 records, 16 cells: of three free cells in each of four towns R² is some 3·4/2000."""
-    found = audited(people(linked=False), tmp_path, 0, {"rules": {"margins": [["town", "illness"]], "known": "town"}})
+    found = audited(
+        people(linked=False),
+        tmp_path,
+        0,
+        {"rules": {"margins": [["town", "illness"]], "known": "town"}},
+    )
     assert [e.status for e in found.expectations] == ["holds", "holds"]
-    assert 1 - 5 * 12 / 2000 < next(r.value for r in found.measurements if r.metric == "normalized_error") <= 1
+    assert (
+        1 - 5 * 12 / 2000
+        < next(r.value for r in found.measurements if r.metric == "normalized_error")
+        <= 1
+    )
 
 
 def test_more_margins_never_leave_more_unknown_and_all_of_them_what_the_prior_does(tmp_path):
-    kinds = ["uniform-prior", {"rules": {"margins": ["town", "illness"]}}, {"rules": {"margins": [["town", "illness"]]}}, "perfect"]
+    kinds = [
+        "uniform-prior",
+        {"rules": {"margins": ["town", "illness"]}},
+        {"rules": {"margins": [["town", "illness"]]}},
+        "perfect",
+    ]
     X = people().assign(illness=lambda x: x.illness.where(np.arange(2000) % 2 == 0, 0))
     found = audited(X, tmp_path, 0.3, *kinds)
-    alike, single, pair, whole = (r.value for r in found.measurements if (r.metric, r.attribute) == ("normalized_error", "*"))
+    alike, single, pair, whole = (
+        r.value for r in found.measurements if (r.metric, r.attribute) == ("normalized_error", "*")
+    )
     assert alike > single + 0.05 > pair + 0.1
     assert pair == pytest.approx(whole, abs=1e-9)
 
 
 def test_published_rules_that_are_wrong_of_some_records_stop_nothing():
     """Confidence 1 where one record in ten has another value, and a copy that is the original: what it shows is believed."""
-    X = pd.DataFrame({"a": [0] * 10, "b": [0] * 9 + [1]}).astype({"a": pd.CategoricalDtype([0, 1]), "b": pd.CategoricalDtype([0, 1])})
+    X = pd.DataFrame({"a": [0] * 10, "b": [0] * 9 + [1]}).astype(
+        {"a": pd.CategoricalDtype([0, 1]), "b": pd.CategoricalDtype([0, 1])}
+    )
     release = auditor.perturb(X, "uniform", [1.0], seed=1)
-    wrong = {"rules": {"if-then": [{"if": {"a": 0}, "then": {"b": 0}, "confidence": 1, "support": 0.9}]}}
+    wrong = {
+        "rules": {"if-then": [{"if": {"a": 0}, "then": {"b": 0}, "confidence": 1, "support": 0.9}]}
+    }
     assert auditor.attack("posterior", release, knowledge=wrong).reconstruction_probability == 1.0
 
 
@@ -254,7 +354,10 @@ def test_what_the_table_does_not_have():
         (rules(margins=["a"], known=["d"]), ("known", 0)),
         (rules(margins=["a"], known=["a", "b", "c"]), ("known",)),
         (rules(tree={"target": "d", "predictors": ["a"], "depth": 1}), ("tree", "target")),
-        (rules(tree={"target": "a", "predictors": ["b", "d"], "depth": 1}), ("tree", "predictors", 1)),
+        (
+            rules(tree={"target": "a", "predictors": ["b", "d"], "depth": 1}),
+            ("tree", "predictors", 1),
+        ),
         (rules(**{"if-then": [{"if": {"a": 1}, "then": {"d": 1}}]}), ("if-then", 0, "then", "d")),
         (rules(**{"if-then": [{"if": {"b": "w"}, "then": {"a": 1}}]}), ("if-then", 0, "if", "b")),
     ):

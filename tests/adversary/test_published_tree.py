@@ -13,7 +13,16 @@ import auditor
 from auditor.adversary.knowable import check_knowledge
 from auditor.adversary.knowledge import Leaf, Split
 from auditor.adversary.published_model import LinearModel
-from auditor.adversary.published_tree import LEAST_IN_LEAF, RegressionTree, TreeMoments, best_split, grown, leaf_model, of_records, stated
+from auditor.adversary.published_tree import (
+    LEAST_IN_LEAF,
+    RegressionTree,
+    TreeMoments,
+    best_split,
+    grown,
+    leaf_model,
+    of_records,
+    stated,
+)
 from auditor.data.microdata import as_table
 from auditor.errors import DataError
 from auditor.numerics.moments import Moments
@@ -31,12 +40,17 @@ def chain(cuts: list[float], leaf, on: str = "x") -> Split | Leaf:
     """A tree that cuts one predictor's line into intervals, a leaf for each by its ends."""
 
     def node(low: float, rest: list[float]) -> Split | Leaf:
-        return Split(on, rest[0], leaf(low, rest[0]), node(rest[0], rest[1:])) if rest else leaf(low, np.inf)
+        return (
+            Split(on, rest[0], leaf(low, rest[0]), node(rest[0], rest[1:]))
+            if rest
+            else leaf(low, np.inf)
+        )
 
     return node(-np.inf, cuts)
 
 
-# -- grown from the table ------------------------------------------------------------------------------------------------
+# -- grown from the table
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_by_hand():
@@ -74,7 +88,9 @@ def test_the_best_split_is_the_naive_one(seed, n, values):
         assert naive_split(x, y) == pytest.approx(((y - y.mean()) ** 2).sum())
         return
     parts = y[x[:, found[0]] <= found[1]], y[x[:, found[0]] > found[1]]
-    assert sum(((part - part.mean()) ** 2).sum() for part in parts) == pytest.approx(naive_split(x, y))
+    assert sum(((part - part.mean()) ** 2).sum() for part in parts) == pytest.approx(
+        naive_split(x, y)
+    )
 
 
 def test_it_is_scikit_learns_tree():
@@ -84,26 +100,33 @@ def test_it_is_scikit_learns_tree():
     theirs = DecisionTreeRegressor(max_depth=3, min_samples_leaf=LEAST_IN_LEAF).fit(x, y)
     tree = grown(x, y, 3, 3, np.arange(3))
     np.testing.assert_allclose(tree.mean[tree.leaf_of(x)], theirs.predict(x))
-    np.testing.assert_allclose(tree.variance, [y[tree.leaf_of(x) == leaf].var() for leaf in range(8)])
+    np.testing.assert_allclose(
+        tree.variance, [y[tree.leaf_of(x) == leaf].var() for leaf in range(8)]
+    )
     np.testing.assert_allclose(tree.share, np.bincount(tree.leaf_of(x)) / 500)
 
 
 def test_what_tells_nothing_is_one_leaf():
     rng = np.random.default_rng(0)
-    for x, y in ((np.ones((40, 2)), rng.normal(size=40)), (rng.normal(size=(40, 2)), np.full(40, 3.0)), (rng.normal(size=(1, 2)), np.ones(1))):
+    for x, y in (
+        (np.ones((40, 2)), rng.normal(size=40)),
+        (rng.normal(size=(40, 2)), np.full(40, 3.0)),
+        (rng.normal(size=(1, 2)), np.ones(1)),
+    ):
         tree = grown(x, y, 4, 2, np.arange(2))
         assert tree.share.tolist() == [1.0]
         assert (tree.mean[0], tree.variance[0]) == (pytest.approx(y.mean()), pytest.approx(y.var()))
 
 
-# -- what it makes of an estimate ----------------------------------------------------------------------------------------
+# -- what it makes of an estimate
+# ----------------------------------------------------------------------------------------
 
 
 def test_moments_of_two_leaves_by_hand():
     """x ~ N(0, 1) cut at 0 has E = ±√(2/π) and T = 1 − 2/π in the halves; b̂ is 0, so leaves begin flat.
 
-    Means ±1 alone are Cov(t, x) = √(2/π) and Var(t) = 1 + v, a regression of b̂ = √(2/π) and ŝ² = 1 + v − 2/π; ρ = v/(b̂² T + ŝ²).
-    """
+    Means ±1 alone are Cov(t, x) = √(2/π) and Var(t) = 1 + v, a regression of b̂ = √(2/π) and ŝ² = 1
+    + v − 2/π; ρ = v/(b̂² T + ŝ²)."""
     root, T, v = np.sqrt(2 / np.pi), 1 - 2 / np.pi, 0.5
     tree = stated(Split("x", 0.0, Leaf(-1, v), Leaf(1, v)), 1, np.array([0]), ("x",))
     b = v / (root**2 * T + 1 + v - root**2) * root
@@ -113,7 +136,9 @@ def test_moments_of_two_leaves_by_hand():
     weight, means, covariances, _ = knowing(tree).leaves(np.zeros(2), np.eye(2))
     assert weight.tolist() == pytest.approx([0.5, 0.5])
     assert means[:, 1].tolist() == pytest.approx([b * root - 1, 1 - b * root])
-    np.testing.assert_allclose(covariances, np.array([[[1, b], [b, b * b * (1 - T) + v]]] * 2), rtol=1e-6)
+    np.testing.assert_allclose(
+        covariances, np.array([[[1, b], [b, b * b * (1 - T) + v]]] * 2), rtol=1e-6
+    )
 
 
 def test_shares_that_are_stated_are_gone_by():
@@ -136,11 +161,19 @@ def test_a_tree_that_says_what_the_estimate_says_changes_nothing(seed, cuts):
         a, b = (low - mu[0]) / std, (high - mu[0]) / std
         at_a, at_b, mass = norm.pdf(a), norm.pdf(b), norm.cdf(b) - norm.cdf(a)
         shift = (at_a - at_b) / mass
-        spread = 1 + ((a * at_a if np.isfinite(a) else 0) - (b * at_b if np.isfinite(b) else 0)) / mass - shift**2
+        spread = (
+            1
+            + ((a * at_a if np.isfinite(a) else 0) - (b * at_b if np.isfinite(b) else 0)) / mass
+            - shift**2
+        )
         slope = K[2, 0] / K[0, 0]
-        return Leaf(mu[2] + slope * std * shift, K[2, 2] - slope * K[2, 0] + slope**2 * K[0, 0] * spread)
+        return Leaf(
+            mu[2] + slope * std * shift, K[2, 2] - slope * K[2, 0] + slope**2 * K[0, 0] * spread
+        )
 
-    tree = stated(chain(sorted(mu[0] + std * cut / 10 for cut in cuts), leaf), 2, np.array([0]), ("x",))
+    tree = stated(
+        chain(sorted(mu[0] + std * cut / 10 for cut in cuts), leaf), 2, np.array([0]), ("x",)
+    )
     mean, covariance = knowing(tree).completed(mu, K)
     np.testing.assert_allclose(mean, mu, atol=1e-6 * np.sqrt(K.max()))
     np.testing.assert_allclose(covariance, K, atol=1e-5 * K.max())
@@ -155,11 +188,19 @@ def test_they_are_moments_whatever_the_estimate(seed, rank):
     mean, K = knowing(tree).completed(rng.normal(size=4), A @ A.T)
     assert np.isfinite(mean).all()
     assert np.linalg.eigvalsh(K).min() > -1e-6 * np.abs(K).max()
-    assert mean[3] == pytest.approx(tree.share @ tree.mean, abs=1e-4)  # predictors of rank 1 have no inverse to take them through
-    assert K[3, 3] == pytest.approx(tree.share @ (tree.variance + tree.mean**2) - mean[3] ** 2, rel=1e-4)
+    # predictors of rank 1 have no inverse to take them through
+    assert mean[3] == pytest.approx(tree.share @ tree.mean, abs=1e-4)
+    assert K[3, 3] == pytest.approx(
+        tree.share @ (tree.variance + tree.mean**2) - mean[3] ** 2, rel=1e-4
+    )
 
 
-@given(slope=st.floats(-5, 5), residual=st.floats(0, 5), spread=st.floats(0, 5), variance=st.floats(0, 20))
+@given(
+    slope=st.floats(-5, 5),
+    residual=st.floats(0, 5),
+    spread=st.floats(0, 5),
+    variance=st.floats(0, 20),
+)
 @properties
 def test_a_leaf_has_the_mean_and_variance_that_were_published(slope, residual, spread, variance):
     own = LinearModel(1, np.array([0]), np.array([slope]), 0.0, residual)
@@ -180,19 +221,30 @@ def test_predictors_that_are_known_are_taken_as_they_are():
 
 
 def test_a_leaf_without_records_weighs_nothing():
-    tree = stated(Split("x", 3.0, Leaf(0, 1), Split("x", 100.0, Leaf(9, 1), Leaf(50, 1))), 1, np.array([0]), ("x",))
+    tree = stated(
+        Split("x", 3.0, Leaf(0, 1), Split("x", 100.0, Leaf(9, 1), Leaf(50, 1))),
+        1,
+        np.array([0]),
+        ("x",),
+    )
     centres, _, share = of_records(tree, np.array([[0.0], [7.0]]))
     assert share.tolist() == [0.5, 0.5, 0.0]
     assert np.isfinite(centres).all()
 
 
 def test_every_record_is_in_one_leaf_and_the_end_belongs_below():
-    tree = stated(Split("x", 1.0, Split("y", 0.0, Leaf(0, 1), Leaf(1, 1)), Leaf(2, 1)), 2, np.array([0, 1]), ("x", "y"))
+    tree = stated(
+        Split("x", 1.0, Split("y", 0.0, Leaf(0, 1), Leaf(1, 1)), Leaf(2, 1)),
+        2,
+        np.array([0, 1]),
+        ("x", "y"),
+    )
     x = np.array([[1.0, 0.0], [1.0, 0.1], [1.1, -5.0], [-1e9, -1e9]])
     assert tree.leaf_of(x).tolist() == [0, 1, 2, 0]
 
 
-# -- as knowledge --------------------------------------------------------------------------------------------------------
+# -- as knowledge
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_a_tree_that_is_grown_is_the_one_whose_figures_are_stated():
@@ -213,7 +265,14 @@ def test_a_tree_that_is_grown_is_the_one_whose_figures_are_stated():
 def test_columns_that_a_tree_names_and_no_table_has():
     table = as_table(np.arange(20.0).reshape(10, 2))
     leaf = {"mean": 0, "variance": 1}
-    tree = {"split": "x1", "at": 0, "below": leaf, "above": {"split": "y2", "at": 0, "below": leaf, "above": leaf}}
+    tree = {
+        "split": "x1",
+        "at": 0,
+        "below": leaf,
+        "above": {"split": "y2", "at": 0, "below": leaf, "above": leaf},
+    }
     with pytest.raises(DataError, match="did you mean 'x2'") as error:
-        check_knowledge(parse_knowledge({"model": {"target": "x2", "rows": 5, "tree": tree}}), table)
+        check_knowledge(
+            parse_knowledge({"model": {"target": "x2", "rows": 5, "tree": tree}}), table
+        )
     assert error.value.path == ("tree", "above", "split")

@@ -24,7 +24,8 @@ from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, level_roo
 
 LEVELS = np.array([0.5, 0.25, 1.0, 0.25, 2.0])
 MIX = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [-0.2, 0.5, 0.8]])
-SUM = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [1.7, 0.6, 0.0]])  # the third is the sum of the others, as in official statistics
+# the third is the sum of the others, as in official statistics
+SUM = np.array([[1.0, 0.0, 0.0], [0.7, 0.6, 0.0], [1.7, 0.6, 0.0]])
 NEAR = np.sqrt([1.0, 1.0 + 3e-5, 2.0, 2.0 + 1e-3, 3.0])
 SIGMA = {
     "independent": np.diag(LEVELS),
@@ -32,7 +33,8 @@ SIGMA = {
     "corner-wave": np.minimum.outer(LEVELS, LEVELS),
     "linearly-dependent": np.sqrt(np.outer(LEVELS, LEVELS)),
     "nearly equal": np.outer(NEAR, NEAR),
-    "some correlated": np.diag(LEVELS) + 0.2 * np.kron(np.diag([1.0, 0.0]), np.ones((3, 3)))[:5, :5],
+    "some correlated": np.diag(LEVELS)
+    + 0.2 * np.kron(np.diag([1.0, 0.0]), np.ones((3, 3)))[:5, :5],
     "one exact": np.diag([0.5, 0.0, 1.0, 0.0, 2.0]),
 }
 TABLES = {
@@ -55,33 +57,53 @@ def view_of(law, table="white", *, size=1.0, rows=400, follows=False, model=None
     noise = KroneckerNoise(Sigma, shape * np.outer(size, size), follows_data=follows)
     knowledge, given = Estimated(rows=rows), SampleMoments(moments)
     if model is not None:
-        knowledge, given = PublishedModel(rows=rows, target="c", on=("a",)), ModelledMoments(moments, model)
+        knowledge, given = (
+            PublishedModel(rows=rows, target="c", on=("a",)),
+            ModelledMoments(moments, model),
+        )
     return View(("a", "b", "c"), (1, 2, 3, 4, 5), (), knowledge, noise, 10.0 * size, moments, given)
 
 
 def assert_as_one_by_one(*views, size=1.0, mix=ALL, within=1e-12):
     """Weights in each attribute's own unit, and relative to the largest of the map: those that rebuild records exactly may be 10⁴.
 
-    Where data and noise are combinations of fewer components (columns of ``mix``), weights on these: of others there is nothing to see.
-    A combination with weights w is known to rounding times their squares, and so is what is made of its covariance.
-    """
-    size, attack, M = np.broadcast_to(size, 3), registry.get("attack", "llse")(), len(views[0].copies)
-    coalitions = [copies for k in range(1, M + 1) for copies in itertools.combinations(views[0].copies, k)]
+    Where data and noise are combinations of fewer components (columns of ``mix``), weights on
+    these: of others there is nothing to see. A combination with weights w is known to rounding
+    times their squares, and so is what is made of its covariance."""
+    size, attack, M = (
+        np.broadcast_to(size, 3),
+        registry.get("attack", "llse")(),
+        len(views[0].copies),
+    )
+    coalitions = [
+        copies for k in range(1, M + 1) for copies in itertools.combinations(views[0].copies, k)
+    ]
     for view, stack in zip(views, attack.affine_draws(views, coalitions), strict=True):
         assert isinstance(stack, AffineStack)
         assert not stack.fixed
         assert stack.weights.shape == (len(coalitions), 3, 3 * M)
         for one, copies in zip(stack, coalitions, strict=True):
-            unit, other = np.tile(size, len(copies)) / size[:, None], attack.affine(view.coalition(copies))
-            W, expected = ((affine.weights * unit).reshape(3, -1, 3) @ mix for affine in (one, other))
+            unit, other = (
+                np.tile(size, len(copies)) / size[:, None],
+                attack.affine(view.coalition(copies)),
+            )
+            W, expected = (
+                (affine.weights * unit).reshape(3, -1, 3) @ mix for affine in (one, other)
+            )
             largest = max(1.0, np.abs(expected).max())
             atol = largest * (within + 100 * EPS * np.square(view.coalition(copies).weights).sum())
             np.testing.assert_allclose(W, expected, rtol=0, atol=atol)
-            np.testing.assert_allclose(one.offset / size, other.offset / size, rtol=0, atol=10 * atol)
+            np.testing.assert_allclose(
+                one.offset / size, other.offset / size, rtol=0, atol=10 * atol
+            )
 
 
-@pytest.mark.parametrize("rows", [400, 8])  # of eight rows the estimate less the noise is clipped in some coalitions, and not in others
-@pytest.mark.parametrize(("law", "table"), [pair for pair in itertools.product(SIGMA, TABLES) if pair != ("nearly equal", "singular")])
+# of eight rows the estimate less the noise is clipped in some coalitions, and not in others
+@pytest.mark.parametrize("rows", [400, 8])
+@pytest.mark.parametrize(
+    ("law", "table"),
+    [pair for pair in itertools.product(SIGMA, TABLES) if pair != ("nearly equal", "singular")],
+)
 def test_maps_by_estimated_moments_are_those_of_each_coalition_s_own_view(law, table, rows):
     """But of weights of 10⁵ on singular covariances: rounding has a say in which eigenvalues are 0."""
     assert_as_one_by_one(view_of(law, table, rows=rows), mix=TABLES[table][0])
@@ -101,12 +123,20 @@ def test_and_where_attributes_are_as_different_as_micrometres_and_megametres(law
 
 def test_and_with_a_published_regression():
     """Which stands on a covariance that was clipped, and is singular: what rounding leaves of an eigenvalue counts by its root."""
-    assert_as_one_by_one(view_of("correlated", rows=6, model=LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)), within=1e-7)
+    assert_as_one_by_one(
+        view_of(
+            "correlated", rows=6, model=LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)
+        ),
+        within=1e-7,
+    )
 
 
 def test_some_are_clipped_and_others_not():
     view = view_of("correlated", rows=8)
-    least = [np.linalg.eigvalsh(view.coalition(copies).data_moments[1])[0] for copies in itertools.combinations(view.copies, 2)]
+    least = [
+        np.linalg.eigvalsh(view.coalition(copies).data_moments[1])[0]
+        for copies in itertools.combinations(view.copies, 2)
+    ]
     assert min(least) == pytest.approx(0.0, abs=1e-12)
     assert max(least) > 0.01
 
@@ -119,14 +149,21 @@ def test_copies_of_a_smaller_view_are_found_by_their_numbers():
 def test_several_draws_at_once_are_those_of_each(law):
     model = LinearModel(2, np.array([0]), np.array([-0.2]), 1.0, 0.9)
     assert_as_one_by_one(*(view_of(law, rows=8, seed=seed) for seed in range(4)))
-    assert_as_one_by_one(*(view_of(law, rows=8, seed=seed, model=model) for seed in range(2)), within=1e-7)
+    assert_as_one_by_one(
+        *(view_of(law, rows=8, seed=seed, model=model) for seed in range(2)), within=1e-7
+    )
 
 
 def test_draws_without_structure_are_solved_one_by_one():
-    views = [replace(view_of("independent", seed=seed), knowledge=Estimated(rows=400, structure="none")) for seed in range(2)]
+    views = [
+        replace(view_of("independent", seed=seed), knowledge=Estimated(rows=400, structure="none"))
+        for seed in range(2)
+    ]
     attack = registry.get("attack", "llse")()
     for view, maps in zip(views, attack.affine_draws(views, [(1, 2), (4, 5)]), strict=True):
-        np.testing.assert_array_equal(maps[1].weights, attack.affine(view.coalition((4, 5))).weights)
+        np.testing.assert_array_equal(
+            maps[1].weights, attack.affine(view.coalition((4, 5))).weights
+        )
 
 
 def test_noise_of_mixed_shapes_is_refused_as_for_one_coalition():
@@ -145,13 +182,19 @@ def naive_combination(w, mean, C, held):
 
 @pytest.mark.parametrize("together", [1, 3, 64])
 @pytest.mark.parametrize(("M", "N"), [(1, 1), (1, 3), (7, 1), (7, 2), (12, 3)])
-@pytest.mark.parametrize("law", ["equal levels", "independent", "corner-wave", "linearly dependent"])
+@pytest.mark.parametrize(
+    "law", ["equal levels", "independent", "corner-wave", "linearly dependent"]
+)
 def test_combinations_of_neighbours_are_those_of_each(monkeypatch, law, M, N, together):
     """Singles and prefixes, which are windows, and copies from all over, which are not; however many are worked out at once."""
     monkeypatch.setattr(view_module, "MOST_NEIGHBOURS", together)
     rng = np.random.default_rng(M)
     levels = np.full(M, 0.5) if law == "equal levels" else rng.uniform(0.2, 2.0, M)
-    across = {"independent": np.diag(levels), "equal levels": np.full((M, M), 0.5), "corner-wave": np.minimum.outer(levels, levels)}
+    across = {
+        "independent": np.diag(levels),
+        "equal levels": np.full((M, M), 0.5),
+        "corner-wave": np.minimum.outer(levels, levels),
+    }
     scattered = [tuple(np.flatnonzero(rng.random(M) < 0.5).tolist()) or (0,) for _ in range(5)]
     held = [(i,) for i in range(M)] + [tuple(range(k)) for k in range(1, M + 1)] + scattered
     w, v = Levels(across.get(law, np.sqrt(np.outer(levels, levels))), held).of_moments
@@ -176,7 +219,10 @@ def test_levels_of_coalitions_in_any_order_are_those_of_each(law):
         held = [copies.index(copy) for copy in coalition]
         own = Sigma[np.ix_(held, held)]
         grain = grain_of_moments(np.diag(own).max())
-        assert (levels.extremes[0][place], levels.extremes[1][place]) == (np.diag(own).min(), np.diag(own).max())
+        assert (levels.extremes[0][place], levels.extremes[1][place]) == (
+            np.diag(own).min(),
+            np.diag(own).max(),
+        )
         for (w, v), one in zip((levels.of_copies, levels.of_moments), (0.0, grain), strict=True):
             expected = best_unbiased_combination(own, one)
             np.testing.assert_allclose(w[place][held], expected[0], rtol=1e-12)
@@ -187,7 +233,9 @@ def test_levels_of_coalitions_in_any_order_are_those_of_each(law):
 @pytest.mark.parametrize("law", ["independent", "corner-wave"])
 def test_what_coalitions_know_is_written_out(law, follows):
     """``K_X``: ``(Σ w_i C_ij w_j)/(1 + v)`` where the noise follows the data, else ``Σ w_i C_ij w_j − v K_0``, negative eigenvalues 0."""
-    views = [view_of(law, "like the data", follows=follows, rows=rows, seed=rows) for rows in (8, 400)]
+    views = [
+        view_of(law, "like the data", follows=follows, rows=rows, seed=rows) for rows in (8, 400)
+    ]
     levels = Levels(SIGMA[law], [(0,), (4,), (0, 1, 2), (1, 4)])
     known = known_together(views, views[0].law, levels)
     (w, v), A, c = levels.of_moments, known.pencil.basis, known.pencil.share
@@ -207,8 +255,19 @@ def test_pencils_of_several_pairs_equal_one_each_whatever_their_ranks():
     """Pairs of full rank, of one a multiple of the other, and of ranks 1 and 1 that leave a direction out, or share a 0 in one that is in."""
     a, b, c = np.array([1.0, 2.0, 0.5]), np.array([0.0, 1.0, -1.0]), np.array([1.0, 0.0, 0.0])
     full = np.diag([1.0, 2.0, 3.0]) + np.outer(a, a)
-    K_X = np.array([full, full, np.outer(a, a), np.outer(b, b), np.zeros((3, 3)), np.outer(a, a) + np.outer(b, b)])
-    K_0 = np.array([np.eye(3), 0.3 * full, np.outer(b, b), np.outer(b, b), np.outer(c, c), np.outer(c, c)])
+    K_X = np.array(
+        [
+            full,
+            full,
+            np.outer(a, a),
+            np.outer(b, b),
+            np.zeros((3, 3)),
+            np.outer(a, a) + np.outer(b, b),
+        ]
+    )
+    K_0 = np.array(
+        [np.eye(3), 0.3 * full, np.outer(b, b), np.outer(b, b), np.outer(c, c), np.outer(c, c)]
+    )
     several, v = Pencil.of(K_X, K_0), np.array([0.5, 1.0, 2.0, 0.0, 0.1, 3.0])
     for place, pair in enumerate(zip(K_X, K_0, strict=True)):
         one = Pencil.of(*pair)
@@ -231,4 +290,6 @@ def test_covariances_are_clipped_each_in_its_own_units():
     K = np.array([[[1.0, 2.0], [2.0, 1.0]], [[1e-12, 2.0], [2.0, 1e12]]])
     for together, one, alike in zip(clip_to_psd(K, like), K, like, strict=True):
         np.testing.assert_array_equal(together, clip_to_psd(one, alike))
-    np.testing.assert_allclose(clip_to_psd(K, like), 1.5 * np.sqrt(like @ np.ones((2, 2)) @ like), rtol=1e-12)
+    np.testing.assert_allclose(
+        clip_to_psd(K, like), 1.5 * np.sqrt(like @ np.ones((2, 2)) @ like), rtol=1e-12
+    )

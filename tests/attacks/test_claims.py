@@ -1,8 +1,8 @@
 """Every attack has a shipped scenario in which it succeeds and one in which it fails, as expectations, for a reason its documentation gives.
 
-That the expectations hold is tested by ``pytest scenarios/``. Here: the expectation is there, it is about this attack, it says what is
-claimed, and the reason stands in the attack's own words, as ``auditor show`` prints them.
-"""
+That the expectations hold is tested by ``pytest scenarios/``. Here: the expectation is there, it is
+about this attack, it says what is claimed, and the reason stands in the attack's own words, as
+``auditor show`` prints them."""
 
 from __future__ import annotations
 
@@ -166,12 +166,20 @@ ERRORS = ("normalized_error",)
 def expectations(scenario: str) -> list[tuple[str, dict[str, Any]]]:
     """The scenario's expectations as they are written, knowledge by its label."""
     written = yaml.safe_load(find_scenario(scenario).read_text(encoding="utf-8"))["expect"]
-    return [(name, dict(where or {})) for item in written for name, where in (item.items() if isinstance(item, dict) else [(item, None)])]
+    return [
+        (name, dict(where or {}))
+        for item in written
+        for name, where in (item.items() if isinstance(item, dict) else [(item, None)])
+    ]
 
 
 def label(knowledge: Any) -> Any:
     """``known-records(60)`` for ``{known-records: 60}``."""
-    return f"{next(iter(knowledge))}({next(iter(knowledge.values()))})" if isinstance(knowledge, dict) else knowledge
+    return (
+        f"{next(iter(knowledge))}({next(iter(knowledge.values()))})"
+        if isinstance(knowledge, dict)
+        else knowledge
+    )
 
 
 def says(where: dict[str, Any], wanted: dict[str, Any]) -> bool:
@@ -181,7 +189,9 @@ def says(where: dict[str, Any], wanted: dict[str, Any]) -> bool:
         if field == "knowledge":
             found = label(found)
         if field == "sweep":
-            if not isinstance(found, dict) or any(found.get(path) != one for path, one in value.items()):
+            if not isinstance(found, dict) or any(
+                found.get(path) != one for path, one in value.items()
+            ):
                 return False
         elif found != value:
             return False
@@ -205,16 +215,25 @@ def test_every_attack_has_its_claims():
     assert set(CLAIMS) == set(registry.names("attack"))
 
 
-@pytest.mark.parametrize(("attack", "succeeds"), [(attack, succeeds) for attack in sorted(CLAIMS) for succeeds in (True, False)])
+@pytest.mark.parametrize(
+    ("attack", "succeeds"),
+    [(attack, succeeds) for attack in sorted(CLAIMS) for succeeds in (True, False)],
+)
 @pytest.mark.slow_after_first
 def test_a_scenario_shows_it(attack, succeeds):
     claim = CLAIMS[attack][0 if succeeds else 1]
-    assert any(name == claim.expectation and says(where, claim.where) for name, where in expectations(claim.scenario)), claim
+    assert any(
+        name == claim.expectation and says(where, claim.where)
+        for name, where in expectations(claim.scenario)
+    ), claim
     assert claim.because in documentation(attack)
     assert ids(attack, claim.scenario), f"{claim.scenario} does not run {attack}"
 
 
-@pytest.mark.parametrize(("attack", "succeeds"), [(attack, succeeds) for attack in sorted(CLAIMS) for succeeds in (True, False)])
+@pytest.mark.parametrize(
+    ("attack", "succeeds"),
+    [(attack, succeeds) for attack in sorted(CLAIMS) for succeeds in (True, False)],
+)
 def test_the_expectation_is_about_the_attack_and_goes_the_way_it_is_claimed(attack, succeeds):
     claim = CLAIMS[attack][0 if succeeds else 1]
     where, own = claim.where, ids(attack, claim.scenario)

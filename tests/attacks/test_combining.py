@@ -22,19 +22,35 @@ TREE = {"model": {"target": "x2", "predictors": ["x1"], "depth": 1, "rows": 100}
 def combining() -> list[type[RowAttack]]:
     """Attacks that say so of themselves."""
     discover()
-    return [cls for cls in (get("attack", name) for name in names("attack")) if issubclass(cls, RowAttack) and cls.combines]
+    return [
+        cls
+        for cls in (get("attack", name) for name in names("attack"))
+        if issubclass(cls, RowAttack) and cls.combines
+    ]
 
 
 def test_several_say_so():
-    assert {"mixture-estimate", "map-estimate", "serial-filter", "distribution-analysis", "sample-estimate"} <= {a.name for a in combining()}
+    assert {
+        "mixture-estimate",
+        "map-estimate",
+        "serial-filter",
+        "distribution-analysis",
+        "sample-estimate",
+    } <= {a.name for a in combining()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", combining(), ids=lambda cls: cls.name)
 def test_figures_are_those_of_every_coalition_fitted_by_itself(cls, monkeypatch):
     fits, fit, used = [], cls.fit, {"name": cls.name, **cls.trial}
-    monkeypatch.setattr(cls, "fit", lambda self, view, blocks: fits.append(view.copies) or fit(self, view, blocks))
-    scenario = {**SCENARIO, "attacks": [used], "knowledge": [TREE] if cls.knowledge == ("model",) else SCENARIO["knowledge"]}
+    monkeypatch.setattr(
+        cls, "fit", lambda self, view, blocks: fits.append(view.copies) or fit(self, view, blocks)
+    )
+    scenario = {
+        **SCENARIO,
+        "attacks": [used],
+        "knowledge": [TREE] if cls.knowledge == ("model",) else SCENARIO["knowledge"],
+    }
     together = auditor.run(scenario)
     few = len(fits)
     monkeypatch.setattr(cls, "combines", False)

@@ -19,7 +19,9 @@ properties = settings(max_examples=30, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
 UNIT = Overlap(NoiseDensity("uniform", 1 / np.sqrt(3.0)), np.ones(1))
 """Uniform noise on [−1, 1]."""
-TWO_CLUSTERS = Histogram(np.linspace(-1, 7, 33), np.where(np.isin(np.arange(32) // 4, (1, 6)), 0.125, 0.0))
+TWO_CLUSTERS = Histogram(
+    np.linspace(-1, 7, 33), np.where(np.isin(np.arange(32) // 4, (1, 6)), 0.125, 0.0)
+)
 """½ on [0, 1], ½ on [5, 6] (liu2008, section 3.6)."""
 
 
@@ -33,7 +35,10 @@ def test_the_surveys_example():
     assert median(TWO_CLUSTERS, UNIT, np.array([[1.0]]))[0] == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(("y", "width"), [(1.0, 0.95), (0.5, 0.95), (1.75, 0.25 * 0.95), (6.5, 0.5 * 0.95), (-0.5, 0.5 * 0.95)])
+@pytest.mark.parametrize(
+    ("y", "width"),
+    [(1.0, 0.95), (0.5, 0.95), (1.75, 0.25 * 0.95), (6.5, 0.5 * 0.95), (-0.5, 0.5 * 0.95)],
+)
 def test_widths_by_hand(y, width):
     """Uniform posterior on the overlap of [y − 1, y + 1] with a cluster; 95 % of it is that share of its length."""
     low, high = shortest_interval(TWO_CLUSTERS, UNIT, np.array([[y]]), 0.95)
@@ -59,7 +64,12 @@ def test_no_interval_of_bins_is_shorter(seed, confidence):
         cumulative = np.concatenate([[0.0], np.cumsum(mass[row])])
         held = np.interp(high[row], p.edges, cumulative) - np.interp(low[row], p.edges, cumulative)
         assert held == pytest.approx(confidence, abs=1e-9) or held > confidence
-        pairs = [(p.edges[b] - p.edges[a]) for a in range(9) for b in range(a, 9) if cumulative[b] - cumulative[a] >= confidence - 1e-12]
+        pairs = [
+            (p.edges[b] - p.edges[a])
+            for a in range(9)
+            for b in range(a, 9)
+            if cumulative[b] - cumulative[a] >= confidence - 1e-12
+        ]
         assert not pairs or high[row] - low[row] <= min(pairs) + 1e-9
 
 
@@ -102,7 +112,10 @@ def test_em_never_lowers_the_likelihood(seed, distribution):
     counts, noise = rng.integers(1, 30, size=60).astype(float), NoiseDensity(distribution, 1.0)
     L = noise.likelihood(y, edges)
     L, counts, y = L[L.sum(axis=1) > 0], counts[L.sum(axis=1) > 0], y[L.sum(axis=1) > 0]
-    found = [counts @ np.log(L @ reconstruct(y, counts, edges, noise, "em", steps=k).mass) for k in (1, 2, 4, 8)]
+    found = [
+        counts @ np.log(L @ reconstruct(y, counts, edges, noise, "em", steps=k).mass)
+        for k in (1, 2, 4, 8)
+    ]
     assert all(b >= a - 1e-9 for a, b in pairwise(found))
 
 
@@ -113,7 +126,11 @@ def test_two_clusters_are_found_again(method, distribution):
     rng = np.random.default_rng(5)
     x = np.where(rng.random(20_000) < 0.5, rng.random(20_000), 5 + rng.random(20_000))
     noise = NoiseDensity(distribution, 0.4)
-    z = rng.normal(size=20_000) * 0.4 if distribution == "gaussian" else rng.uniform(-1, 1, size=20_000) * noise.reach
+    z = (
+        rng.normal(size=20_000) * 0.4
+        if distribution == "gaussian"
+        else rng.uniform(-1, 1, size=20_000) * noise.reach
+    )
     edges, cells = np.linspace(-2, 8, 21), np.linspace(-4, 10, 1401)
     counts = np.histogram(x + z, cells)[0].astype(float)
     found = reconstruct((cells[:-1] + cells[1:]) / 2, counts, edges, noise, method)
@@ -142,7 +159,9 @@ def test_a_domain_far_from_the_data_is_no_overflow():
     found = reconstruct(np.array([-37.3, 0.5]), np.array([1e6, 1.0]), edges, noise)
     assert np.isfinite(found.mass).all()
     assert found.mass.sum() == pytest.approx(1.0)
-    np.testing.assert_array_equal(reconstruct(np.array([1e6]), np.ones(1), edges, noise).mass, [0.5, 0.5])
+    np.testing.assert_array_equal(
+        reconstruct(np.array([1e6]), np.ones(1), edges, noise).mass, [0.5, 0.5]
+    )
 
 
 def test_likelihoods_are_as_exact_above_a_bin_as_below():

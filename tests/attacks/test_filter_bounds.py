@@ -15,7 +15,12 @@ from auditor.registry import lent
 
 SCENARIO: dict[str, Any] = {
     "seed": 17,
-    "data": {"source": "gaussian", "rows": 600, "spectrum": {"large": 400, "count": 2, "small": 10, "attributes": 10}, "mean": 30.0},
+    "data": {
+        "source": "gaussian",
+        "rows": 600,
+        "spectrum": {"large": 400, "count": 2, "small": 10, "attributes": 10},
+        "mean": 30.0,
+    },
     "schemes": [
         {"name": "independent", "id": "white", "levels": [1.0, 2.0], "noise": {"variance": 25}},
         {"name": "corner-wave", "id": "like the data", "levels": [0.1, 0.4]},
@@ -23,7 +28,11 @@ SCENARIO: dict[str, Any] = {
     ],
     "knowledge": ["perfect", {"estimated": {"rows": 200}}, {"known-records": 30}],
     "coalitions": ["singles", "all"],
-    "attacks": ["spectral-filter", "svd-filter", {"name": "svd-filter", "id": "shrunk", "shrinkage": "optimal"}],
+    "attacks": [
+        "spectral-filter",
+        "svd-filter",
+        {"name": "svd-filter", "id": "shrunk", "shrinkage": "optimal"},
+    ],
     "measures": ["error-bounds"],
     "sweep": {"schemes[0].noise.variance": [1, 25, 400], "data.spectrum.count": [1, 10]},
 }
@@ -36,7 +45,11 @@ def cells() -> dict[tuple[Any, ...], dict[str, float]]:
         patch.setattr(linear, "REDRAWS", 2)  # nobody looks at error bars here
         measurements = auditor.run(SCENARIO).measurements
     for r in measurements:
-        if r.attribute == "*" and r.metric in ("normalized_error", "error_floor", "error_ceiling") and r.attack is not None:
+        if (
+            r.attribute == "*"
+            and r.metric in ("normalized_error", "error_floor", "error_ceiling")
+            and r.attack is not None
+        ):
             assert r.status == "ok"
             key = (*r.sweep.values(), r.scheme, r.attack, r.knowledge, r.coalition)
             found.setdefault(key, {})[r.metric] = r.value or 0.0
@@ -46,7 +59,8 @@ def cells() -> dict[tuple[Any, ...], dict[str, float]]:
 def test_every_cell_of_a_sweep_is_between_its_bounds() -> None:
     """The inequalities are sure, not likely: no standard error is allowed for, only rounding."""
     bounded = {key: cell for key, cell in cells().items() if "error_floor" in cell}
-    assert len(bounded) == 6 * 3 * 2 * 3 * 3  # points, schemes, filters that do not shrink, states of knowledge, coalitions
+    # points, schemes, filters that do not shrink, states of knowledge, coalitions
+    assert len(bounded) == 6 * 3 * 2 * 3 * 3
     for key, cell in bounded.items():
         assert cell["error_floor"] <= cell["normalized_error"] + 1e-9, key
         assert cell["normalized_error"] <= cell.get("error_ceiling", np.inf) + 1e-9, key
@@ -85,9 +99,21 @@ class Claims(LinearAttack):
 
 
 @pytest.mark.parametrize("claimed", [(2.0, 1.0), (np.nan, 1.0), (0.0, 1.0, 2.0), (1j, 2.0)])
-def test_what_is_no_range_is_refused_and_costs_the_attack_its_cell(claimed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_range_is_refused_and_costs_the_attack_its_cell(
+    claimed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Claims, "claimed", claimed)
     with lent("attack", Claims):
-        scenario = SCENARIO | {"attacks": ["claims", "ndr"], "sweep": {}, "schemes": SCENARIO["schemes"][:1]}
-        found = {r.attack: r.status for r in auditor.run(scenario | {"knowledge": ["perfect"], "coalitions": [[1]]}).measurements if r.attack}
+        scenario = SCENARIO | {
+            "attacks": ["claims", "ndr"],
+            "sweep": {},
+            "schemes": SCENARIO["schemes"][:1],
+        }
+        found = {
+            r.attack: r.status
+            for r in auditor.run(
+                scenario | {"knowledge": ["perfect"], "coalitions": [[1]]}
+            ).measurements
+            if r.attack
+        }
     assert found == {"claims": "failed", "ndr": "ok"}

@@ -39,7 +39,9 @@ EVERY = pytest.mark.parametrize(("name", "parameters"), USES, ids=lambda item: s
 
 def table(n: int = 120, N: int = 5, seed: int = 1) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, 2)) @ rng.standard_normal((2, N)) * 5 + rng.standard_normal((n, N))
+    return rng.standard_normal((n, 2)) @ rng.standard_normal((2, N)) * 5 + rng.standard_normal(
+        (n, N)
+    )
 
 
 def view_of(release: Any, data: Any, knows: Any) -> Any:
@@ -51,16 +53,25 @@ def view_of(release: Any, data: Any, knows: Any) -> Any:
 @EVERY
 def test_data_far_from_zero_are_attacked_as_well(name: str, parameters: dict[str, Any]) -> None:
     X = table() / 5.0  # variance about 1
-    here, there = (auditor.attack(name, as_audited(x, "independent", [0.2], 2, noise={"variance": 1.0}), **parameters) for x in (X, X + 1e6))
+    here, there = (
+        auditor.attack(
+            name, as_audited(x, "independent", [0.2], 2, noise={"variance": 1.0}), **parameters
+        )
+        for x in (X, X + 1e6)
+    )
     # At 10⁶ a copy is rounded to 1.2e-10, which is all that may be lost
     np.testing.assert_allclose(there.values - 1e6, here.values, atol=1e-8)
 
 
 @EVERY
 @pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 3}}], ids=str)
-def test_more_attributes_than_rows_do_not_crash(name: str, parameters: dict[str, Any], knowledge: Any) -> None:
+def test_more_attributes_than_rows_do_not_crash(
+    name: str, parameters: dict[str, Any], knowledge: Any
+) -> None:
     release = auditor.perturb(table(n=4, N=5), "independent", [1.0], seed=3)
-    assert np.isfinite(auditor.attack(name, release, knowledge=knowledge, **parameters).values).all()
+    assert np.isfinite(
+        auditor.attack(name, release, knowledge=knowledge, **parameters).values
+    ).all()
 
 
 @EVERY
@@ -72,39 +83,68 @@ def test_one_attribute(name: str, parameters: dict[str, Any]) -> None:
 
 
 @EVERY
-def test_rows_in_another_order_are_estimated_the_same(name: str, parameters: dict[str, Any]) -> None:
+def test_rows_in_another_order_are_estimated_the_same(
+    name: str, parameters: dict[str, Any]
+) -> None:
     from dataclasses import replace
 
     release = auditor.perturb(table(), "independent", [0.3, 0.9], seed=5)
     order = np.random.default_rng(6).permutation(120)
-    shuffled = replace(release, original=release.original[order], copies=tuple(copy[order] for copy in release.copies))
+    shuffled = replace(
+        release,
+        original=release.original[order],
+        copies=tuple(copy[order] for copy in release.copies),
+    )
     values = auditor.attack(name, release, **parameters).values
-    np.testing.assert_allclose(auditor.attack(name, shuffled, **parameters).values, values[order], atol=1e-9)
+    np.testing.assert_allclose(
+        auditor.attack(name, shuffled, **parameters).values, values[order], atol=1e-9
+    )
 
 
 @EVERY
-def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(name: str, parameters: dict[str, Any]) -> None:
+def test_a_rotation_of_the_data_rotates_the_estimate_of_all_but_udr(
+    name: str, parameters: dict[str, Any]
+) -> None:
     X, T = table(), np.linalg.qr(np.random.default_rng(7).standard_normal((5, 5)))[0]
     release = auditor.perturb(X, "independent", [0.5], noise={"variance": 4.0}, seed=8)
     from dataclasses import replace
 
-    transformed = replace(release, original=X @ T, copies=tuple(copy @ T for copy in release.copies))
-    values, rotated = auditor.attack(name, release, **parameters).values, auditor.attack(name, transformed, **parameters).values
+    transformed = replace(
+        release, original=X @ T, copies=tuple(copy @ T for copy in release.copies)
+    )
+    values, rotated = (
+        auditor.attack(name, release, **parameters).values,
+        auditor.attack(name, transformed, **parameters).values,
+    )
     assert np.allclose(rotated, values @ T, atol=1e-8) == (name != "udr")
 
 
 @EVERY
-def test_a_closed_form_is_given_exactly_when_nothing_is_learnt_from_the_copies(name: str, parameters: dict[str, Any]) -> None:
+def test_a_closed_form_is_given_exactly_when_nothing_is_learnt_from_the_copies(
+    name: str, parameters: dict[str, Any]
+) -> None:
     release = auditor.perturb(table(), "independent", [1.0], seed=9)
-    estimated = name in ("spectral-filter", "svd-filter") or parameters.get("covariance") == "copies"
+    estimated = (
+        name in ("spectral-filter", "svd-filter") or parameters.get("covariance") == "copies"
+    )
     assert (auditor.attack(name, release, **parameters).theory is None) == estimated
-    assert auditor.attack(name, release, knowledge={"estimated": {"rows": 60}}, **parameters).theory is None
+    assert (
+        auditor.attack(name, release, knowledge={"estimated": {"rows": 60}}, **parameters).theory
+        is None
+    )
 
 
 @EVERY
-def test_corner_wave_gives_a_coalition_its_best_copy_only(name: str, parameters: dict[str, Any]) -> None:
-    release = auditor.perturb(table(), "corner-wave", [0.8, 0.3, 0.5], noise={"variance": 4.0}, seed=10)
-    pooled, best = auditor.attack(name, release, **parameters), auditor.attack(name, release, coalition=[2], **parameters)
+def test_corner_wave_gives_a_coalition_its_best_copy_only(
+    name: str, parameters: dict[str, Any]
+) -> None:
+    release = auditor.perturb(
+        table(), "corner-wave", [0.8, 0.3, 0.5], noise={"variance": 4.0}, seed=10
+    )
+    pooled, best = (
+        auditor.attack(name, release, **parameters),
+        auditor.attack(name, release, coalition=[2], **parameters),
+    )
     np.testing.assert_allclose(pooled.values, best.values, atol=1e-8)
 
 
@@ -129,7 +169,9 @@ def test_without_a_law_only_a_filter_that_finds_the_variance_itself_applies() ->
         assert not cls(noise_variance="unknown").affine(view).fixed
 
 
-@pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave", "linearly-dependent"])
+@pytest.mark.parametrize(
+    "scheme", ["independent", "correlated", "corner-wave", "linearly-dependent"]
+)
 def test_estimated_covariance_is_the_views_own(scheme: str) -> None:
     release = auditor.perturb(table(), scheme, [0.4, 1.0], seed=13)
     data = as_table(release.original)
@@ -148,9 +190,18 @@ def test_moments_of_a_view_are_those_of_the_copies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), [("llse", {}), ("bayes-estimate", {}), ("udr", {}), ("pca-filter", {}), ("pca-filter", {"shrinkage": "optimal"})]
+    ("name", "parameters"),
+    [
+        ("llse", {}),
+        ("bayes-estimate", {}),
+        ("udr", {}),
+        ("pca-filter", {}),
+        ("pca-filter", {"shrinkage": "optimal"}),
+    ],
 )
-def test_an_adversary_that_knows_all_it_needs_takes_no_moments_of_the_copies(name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_adversary_that_knows_all_it_needs_takes_no_moments_of_the_copies(
+    name: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     release = auditor.perturb(table(), "independent", [0.4, 1.0, 0.7], seed=21)
     expected = auditor.attack(name, release, coalition=[1, 3], **parameters)
 
@@ -164,7 +215,9 @@ def test_an_adversary_that_knows_all_it_needs_takes_no_moments_of_the_copies(nam
         auditor.attack("spectral-filter", release)
 
 
-@pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 50}}, {"known-records": 30}])
+@pytest.mark.parametrize(
+    "knowledge", ["perfect", {"estimated": {"rows": 50}}, {"known-records": 30}]
+)
 def test_moments_gathered_late_are_those_gathered_at_once(knowledge: object) -> None:
     """Over the coalition's copies alone, and over all copies for an engine that audits them."""
     release = auditor.perturb(table(), "independent", [0.4, 1.0, 0.7], seed=22)

@@ -22,11 +22,17 @@ TWO_NORMAL = ("normal", "normal", "laplace", "bimodal")
 
 def table(shapes=SHAPES, rows=4000, seed=3, mean=2.0):
     rng = np.random.default_rng(seed)
-    return (np.column_stack([DRAW[shape](rows, rng) for shape in shapes]) + mean) * 1.3 ** np.arange(len(shapes))
+    return (
+        np.column_stack([DRAW[shape](rows, rng) for shape in shapes]) + mean
+    ) * 1.3 ** np.arange(len(shapes))
 
 
-@pytest.mark.parametrize(("scheme", "parameters"), [("rotation", {}), ("random-projection", {"dimensions": 7})])
-@pytest.mark.parametrize("knowledge", [{"known-records": 15}, {"known-sample": 1500}, {"unmatched-records": 1500}])
+@pytest.mark.parametrize(
+    ("scheme", "parameters"), [("rotation", {}), ("random-projection", {"dimensions": 7})]
+)
+@pytest.mark.parametrize(
+    "knowledge", [{"known-records": 15}, {"known-sample": 1500}, {"unmatched-records": 1500}]
+)
 def test_independent_attributes_are_rebuilt_through_any_matrix(scheme, parameters, knowledge):
     release = perturb(table(), scheme, [0], seed=1, **parameters)
     assert attack("ica", release, knowledge=knowledge, coalition=[1]).normalized_error < 0.03
@@ -34,7 +40,10 @@ def test_independent_attributes_are_rebuilt_through_any_matrix(scheme, parameter
 
 def test_without_a_mean_the_signs_of_symmetric_attributes_need_pairs():
     release = perturb(table(("uniform", "laplace", "bimodal"), mean=0.0), "rotation", [0], seed=2)
-    assert attack("ica", release, knowledge={"known-records": 15}, coalition=[1]).normalized_error < 0.03
+    assert (
+        attack("ica", release, knowledge={"known-records": 15}, coalition=[1]).normalized_error
+        < 0.03
+    )
 
 
 def test_gaussian_attributes_are_not_found():
@@ -47,7 +56,12 @@ def test_guo_and_wu_rebuild_mixtures():
     X = table(rows=6000) @ np.random.default_rng(0).standard_normal((4, 4))
     release = perturb(X, "rotation", [0], seed=3)
     knowledge = {"unmatched-records": 2000}
-    assert attack("ica", release, knowledge=knowledge, coalition=[1], components="latent").normalized_error < 0.05
+    assert (
+        attack(
+            "ica", release, knowledge=knowledge, coalition=[1], components="latent"
+        ).normalized_error
+        < 0.05
+    )
     assert attack("ica", release, knowledge=knowledge, coalition=[1]).normalized_error > 0.2
 
 
@@ -83,7 +97,9 @@ def test_the_best_of_a_few_starts_is_far_from_the_truth_half_as_often(monkeypatc
 def test_contrast_is_least_for_gaussian_components():
     """``Σ (E log cosh s − 0.3746)²``: of ±1, ``(log cosh 1 − 0.3746)²``; of a Gaussian component 0 but for sampling."""
     s = np.tile([1.0, -1.0], 500)[None, :]
-    assert _fastica.contrast(s) == pytest.approx((np.log(np.cosh(1.0)) - 0.37456720749) ** 2, rel=1e-9)
+    assert _fastica.contrast(s) == pytest.approx(
+        (np.log(np.cosh(1.0)) - 0.37456720749) ** 2, rel=1e-9
+    )
     assert _fastica.contrast(np.random.default_rng(0).standard_normal((1, 100_000))) < 16 / 100_000
 
 
@@ -116,7 +132,9 @@ def test_the_fixed_point_is_that_of_scikit_learn():
     y = s @ np.random.default_rng(1).standard_normal((4, 4)).T
     ours = Unmixing.of(y, 4, np.random.default_rng(2)).apply(y)
     start = np.random.default_rng(3).standard_normal((4, 4))
-    theirs = FastICA(4, whiten="unit-variance", max_iter=2000, tol=1e-15, w_init=start).fit_transform(y)
+    theirs = FastICA(
+        4, whiten="unit-variance", max_iter=2000, tol=1e-15, w_init=start
+    ).fit_transform(y)
     correlation = np.abs(ours.T @ theirs / len(y))
     assert np.sort(correlation.max(axis=0)) == pytest.approx(np.ones(4), abs=1e-12)
 
@@ -140,8 +158,12 @@ def test_a_step_is_that_of_the_paper():
 def naive_leaks(s, signs):
     """Return the share of component j in k to first order, by means over the table: ``K_kj − ρ_kj/2``."""
     N = s.shape[1]
-    tau = [np.mean(s[:, k] * np.tanh(s[:, k])) - np.mean(1 - np.tanh(s[:, k]) ** 2) for k in range(N)]
-    slope = [np.mean(s[:, k] * np.tanh(s[:, k])) + np.mean(1 - np.tanh(s[:, k]) ** 2) for k in range(N)]
+    tau = [
+        np.mean(s[:, k] * np.tanh(s[:, k])) - np.mean(1 - np.tanh(s[:, k]) ** 2) for k in range(N)
+    ]
+    slope = [
+        np.mean(s[:, k] * np.tanh(s[:, k])) + np.mean(1 - np.tanh(s[:, k]) ** 2) for k in range(N)
+    ]
     leaks = np.zeros((N, N))
     for k, j in itertools.permutations(range(N), 2):
         rho = np.mean(s[:, k] * s[:, j])
@@ -171,7 +193,9 @@ def by_hand(X, mean, scale, rows):
 
 def test_one_attribute_alone_is_wrong_by_what_the_records_say_of_mean_and_scale():
     X = table(("exponential",), rows=400)
-    estimate = attack("ica", perturb(X, "rotation", [0], seed=1), knowledge={"unmatched-records": 40}, seed=3)
+    estimate = attack(
+        "ica", perturb(X, "rotation", [0], seed=1), knowledge={"unmatched-records": 40}, seed=3
+    )
     known = [i for i in range(400) if X[i, 0] in unmatched(X, 40, 3)]
     rest = np.setdiff1d(np.arange(400), known)
     expected = by_hand(X, X[known].mean(axis=0), X[known].std(axis=0), rest)
@@ -200,15 +224,24 @@ def skewed(rows, seed):
     """Return four attributes that are skewed, each in its way."""
     rng = np.random.default_rng(seed)
     few = (rng.random(rows) < 0.2) + 0.1 * rng.standard_normal(rows)
-    return np.column_stack([rng.exponential(size=rows), rng.gamma(4.0, size=rows), few, rng.beta(0.4, 0.8, rows)]) + 3.0
+    return (
+        np.column_stack(
+            [rng.exponential(size=rows), rng.gamma(4.0, size=rows), few, rng.beta(0.4, 0.8, rows)]
+        )
+        + 3.0
+    )
 
 
 def test_no_slope_is_made_of_components_that_are_the_same_for_all_known_records():
     """Of four records in three attributes components take few values: two known records may share one, but for rounding."""
     errors = []
     for seed in range(6):
-        release = perturb(np.random.default_rng(seed).exponential(size=(4, 3)), "rotation", [0], seed=seed)
-        errors.append(attack("ica", release, knowledge={"known-records": 2}, seed=seed).normalized_error)
+        release = perturb(
+            np.random.default_rng(seed).exponential(size=(4, 3)), "rotation", [0], seed=seed
+        )
+        errors.append(
+            attack("ica", release, knowledge={"known-records": 2}, seed=seed).normalized_error
+        )
     assert max(errors) < 1e3
 
 
@@ -219,7 +252,10 @@ KNOWLEDGE = [({"known-records": 20}, "attributes"), ({"known-sample": 1500}, "at
              ({"known-sample": 1500}, "latent"), ({"unmatched-records": 1500}, "latent")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("knowledge", "components"), [KNOWLEDGE[0], *(pytest.param(*known, marks=pytest.mark.slow) for known in KNOWLEDGE[1:])])
+@pytest.mark.parametrize(
+    ("knowledge", "components"),
+    [KNOWLEDGE[0], *(pytest.param(*known, marks=pytest.mark.slow) for known in KNOWLEDGE[1:])],
+)
 @pytest.mark.parametrize(("scheme", "parameters"), MATRICES)
 def test_theory_is_what_is_measured_through_any_matrix(scheme, parameters, knowledge, components):
     """Of skewed attributes all, so that records of the population tell signs even where copies were moved."""
@@ -232,7 +268,12 @@ def test_theory_is_what_is_measured_through_any_matrix(scheme, parameters, knowl
 
 def test_theory_holds_for_mixtures_that_guo_and_wu_unmix():
     X = table(rows=6000) @ np.random.default_rng(0).standard_normal((4, 4))
-    estimate = attack("ica", perturb(X, "rotation", [0], seed=3), knowledge={"unmatched-records": 2000}, components="latent")
+    estimate = attack(
+        "ica",
+        perturb(X, "rotation", [0], seed=3),
+        knowledge={"unmatched-records": 2000},
+        components="latent",
+    )
     assert estimate.theory == pytest.approx(estimate.distortion, rel=1e-8)
 
 
@@ -243,7 +284,9 @@ def test_theory_is_of_the_rows_that_were_learnt_from(monkeypatch):
         estimate = attack("ica", release, knowledge=knowledge)
         assert estimate.theory == pytest.approx(estimate.distortion, rel=1e-8)
     monkeypatch.setattr(_fastica, "MOST_ROWS", 20_000)
-    assert attack("ica", release, knowledge=knowledge).theory != pytest.approx(estimate.theory, rel=1e-3)
+    assert attack("ica", release, knowledge=knowledge).theory != pytest.approx(
+        estimate.theory, rel=1e-3
+    )
 
 
 def test_rows_are_chosen_alike_however_they_come():
@@ -286,7 +329,11 @@ def test_two_gaussian_components_have_no_theory_however_many_rows():
 
 def test_one_gaussian_component_has_a_theory():
     for seed in range(10):
-        estimate = attack("ica", perturb(table(ONE_NORMAL, rows=5000, seed=seed), "rotation", [0], seed=seed), knowledge={"known-records": 20})
+        estimate = attack(
+            "ica",
+            perturb(table(ONE_NORMAL, rows=5000, seed=seed), "rotation", [0], seed=seed),
+            knowledge={"known-records": 20},
+        )
         assert estimate.theory == pytest.approx(estimate.distortion, rel=1e-8)
 
 
@@ -294,7 +341,12 @@ def test_one_gaussian_component_has_a_theory():
 def test_where_leaks_are_small_the_attack_ends_next_to_the_truth():
     """600 short tables. Below ``LARGEST_LEAK`` three in a thousand ends elsewhere at most; well above it one in ten and more."""
     ends = {True: [], False: []}
-    for shapes, rows in ((ONE_NORMAL, 300), (ONE_NORMAL, 1000), (("laplace", "laplace", "normal"), 1000), (("gamma", "normal"), 300)):
+    for shapes, rows in (
+        (ONE_NORMAL, 300),
+        (ONE_NORMAL, 1000),
+        (("laplace", "laplace", "normal"), 1000),
+        (("gamma", "normal"), 300),
+    ):
         for seed in range(150):
             s = draws(shapes, rows, seed)
             found = Unmixing.of(s, len(shapes), np.random.default_rng(seed))
@@ -316,10 +368,15 @@ def test_there_is_no_theory_for_copies_with_noise():
 
 
 def test_there_is_no_theory_where_the_truth_is_no_fixed_point():
-    mixed = table(rows=4000) @ np.array([[1, 1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, 1], [0, 0, -1, 1.0]])
+    mixed = table(rows=4000) @ np.array(
+        [[1, 1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, 1], [0, 0, -1, 1.0]]
+    )
     release = perturb(mixed, "rotation", [0], seed=1)
     assert attack("ica", release, knowledge={"known-records": 20}).theory is None
-    assert attack("ica", release, knowledge={"unmatched-records": 2000}, components="latent").theory is not None
+    assert (
+        attack("ica", release, knowledge={"unmatched-records": 2000}, components="latent").theory
+        is not None
+    )
 
 
 def judged(shapes, knowledge, mean=0.0):
@@ -335,7 +392,9 @@ def judged(shapes, knowledge, mean=0.0):
 def test_components_taken_for_each_other_refute_theory():
     """Of two attributes with one distribution records of the population cannot tell which is which; pairs can."""
     assert judged(("laplace", "laplace", "uniform", "uniform"), {"known-records": 20}) == "holds"
-    assert judged(("laplace", "laplace", "uniform", "uniform"), {"unmatched-records": 300}) == "fails"
+    assert (
+        judged(("laplace", "laplace", "uniform", "uniform"), {"unmatched-records": 300}) == "fails"
+    )
     assert judged(("exponential", "bimodal"), {"unmatched-records": 300}, mean=2.0) == "holds"
 
 

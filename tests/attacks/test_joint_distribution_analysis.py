@@ -37,16 +37,25 @@ def ring(n=1500, seed=0, strangers=0):
 
 def audited(folder, X, levels, scheme="independent", measures=("interval-privacy",), **attack):
     """Audit the attack on a table in a file; return its figures by metric and copy."""
-    pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).to_csv(folder / "x.csv", index=False)
+    pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).to_csv(
+        folder / "x.csv", index=False
+    )
     result = auditor.run({
         "seed": 1, "data": str(folder / "x.csv"), "schemes": [{"name": scheme, "levels": levels}], "coalitions": ["singles"], "replicates": 5,
         "attacks": [{"name": NAME} | attack], "measures": list(measures),
     })  # fmt: skip
-    assert not (reasons := [record.reason for record in result.measurements if record.status == "failed"]), reasons
-    return {(m.metric, m.coalition[0]): m.value for m in result.measurements if m.attribute == "*" and m.replicate == 1}
+    assert not (
+        reasons := [record.reason for record in result.measurements if record.status == "failed"]
+    ), reasons
+    return {
+        (m.metric, m.coalition[0]): m.value
+        for m in result.measurements
+        if m.attribute == "*" and m.replicate == 1
+    }
 
 
-# -- the grid ----------------------------------------------------------------------------------------------------------
+# -- the grid
+# ----------------------------------------------------------------------------------------------------------
 
 
 @given(seed=seeds, p=st.integers(1, 3), steps=st.integers(1, 3))
@@ -55,10 +64,16 @@ def test_a_step_of_em_is_the_one_printed(seed, p, steps):
     """``π(b)/n Σ_y Π_j L_j(y, b_j) / Σ_b' π(b') Π_j L_j(y, b'_j)``, released value by value and cell by cell."""
     rng = np.random.default_rng(seed)
     shape, released = (3, 2, 4)[:p], (4, 5, 3)[:p]
-    counts, L = rng.integers(0, 20, released).astype(float), [rng.random((c, b)) + 0.01 for c, b in zip(released, shape, strict=True)]
+    counts, L = (
+        rng.integers(0, 20, released).astype(float),
+        [rng.random((c, b)) + 0.01 for c, b in zip(released, shape, strict=True)],
+    )
     counts.flat[0] += 1.0
     edges = [np.cumsum(rng.random(b + 1) + 0.1) for b in shape]
-    mass = {b: np.prod([(e[i + 1] - e[i]) / (e[-1] - e[0]) for e, i in zip(edges, b, strict=True)]) for b in product(*map(range, shape))}
+    mass = {
+        b: np.prod([(e[i + 1] - e[i]) / (e[-1] - e[0]) for e, i in zip(edges, b, strict=True)])
+        for b in product(*map(range, shape))
+    }
     found = reconstructed(counts, L, edges, steps, gain=-np.inf)
     for _ in range(steps):
         new = dict.fromkeys(mass, 0.0)
@@ -73,8 +88,12 @@ def test_a_step_of_em_is_the_one_printed(seed, p, steps):
 def test_sums_over_all_other_directions_are_sums():
     rng = np.random.default_rng(1)
     mass, F = rng.random((2, 3, 4)), [rng.random((5, b)) for b in (2, 3, 4)]
-    np.testing.assert_allclose(besides(mass, F, 1), np.einsum("xyz,ix,iz->iy", mass, F[0], F[2]), atol=1e-14)
-    np.testing.assert_allclose(besides(mass[0, 0], F[2:], 0), np.tile(mass[0, 0], (5, 1)), atol=1e-14)
+    np.testing.assert_allclose(
+        besides(mass, F, 1), np.einsum("xyz,ix,iz->iy", mass, F[0], F[2]), atol=1e-14
+    )
+    np.testing.assert_allclose(
+        besides(mass[0, 0], F[2:], 0), np.tile(mass[0, 0], (5, 1)), atol=1e-14
+    )
 
 
 @given(seed=seeds, p=st.integers(1, 3))
@@ -89,12 +108,19 @@ def test_means_are_read_off_a_surface_as_scipy_reads_them(seed, p):
     first, step = rng.normal(size=p), rng.random(p) + 0.1
     place = rng.uniform(-0.5, np.array(shape) - 0.5, (200, p)).T
     place[:, 0] = 0.0
-    expected = [scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan) for mean in means]
-    np.testing.assert_allclose(Surface(first, step, means).at(first[:, None] + place * step[:, None]), expected, atol=1e-12)
+    expected = [
+        scipy.ndimage.map_coordinates(mean, place, order=1, mode="constant", cval=np.nan)
+        for mean in means
+    ]
+    np.testing.assert_allclose(
+        Surface(first, step, means).at(first[:, None] + place * step[:, None]), expected, atol=1e-12
+    )
 
 
 def test_what_a_table_says_of_few_values_is_what_it_holds_of_them():
-    axis = Axis(0, Combined(NoiseDensity("gaussian", 0.5), np.ones(1)), np.linspace(-2.0, 3.0, 9)).tabled(100_000)
+    axis = Axis(
+        0, Combined(NoiseDensity("gaussian", 0.5), np.ones(1)), np.linspace(-2.0, 3.0, 9)
+    ).tabled(100_000)
     y = np.random.default_rng(2).normal(size=50)
     for few, looked_up in zip(axis.table.nearest(y), axis.weights(y[:, None]), strict=True):
         np.testing.assert_allclose(few, looked_up, rtol=1e-14)
@@ -104,7 +130,10 @@ def test_a_surface_and_bins_tell_the_same_means():
     """Of 100,000 records means are read off, of a few they are worked out: alike to a hundredth of the noise."""
     mass = np.random.default_rng(3).random((8, 6))
     channel = Combined(NoiseDensity("gaussian", 0.4), np.ones(1))
-    grid = Grid([Axis(0, channel, np.linspace(-2.0, 3.0, 9)), Axis(1, channel, np.linspace(0.0, 4.0, 7))], mass / mass.sum())
+    grid = Grid(
+        [Axis(0, channel, np.linspace(-2.0, 3.0, 9)), Axis(1, channel, np.linspace(0.0, 4.0, 7))],
+        mass / mass.sum(),
+    )
     read = grid.tabled(100_000)
     assert read.surface is not None
     each = [np.random.default_rng(seed).normal(1.0, 1.0, (300, 1)) for seed in (4, 5)]
@@ -114,13 +143,25 @@ def test_a_surface_and_bins_tell_the_same_means():
 def test_where_copies_give_values_away_the_mean_is_the_value_wherever_it_lies():
     """As Bayes' rule has it, of a likelihood that is all in one bin; beyond the bins nothing explains a value, and it is its own estimate."""
     channel = Combined(NoiseDensity("gaussian", 1e-9), np.ones(1))
-    grid = Grid([Axis(j, channel, np.linspace(0.0, 3.0, 4)) for j in range(2)], np.diag([0.5, 0.5, 0.0]))
+    grid = Grid(
+        [Axis(j, channel, np.linspace(0.0, 3.0, 4)) for j in range(2)], np.diag([0.5, 0.5, 0.0])
+    )
     each = [np.array([[0.2], [2.5], [7.0]]), np.array([[0.7], [2.1], [0.1]])]
-    L, weighed = zip(*(axis.weights(y) for axis, y in zip(grid.axes, each, strict=True)), strict=True)
+    L, weighed = zip(
+        *(axis.weights(y) for axis, y in zip(grid.axes, each, strict=True)), strict=True
+    )
     joint = np.einsum("ia,ib,ab->i", *L, grid.mass)
-    by_rule = np.stack([np.einsum("ia,ib,ab->i", *pair, grid.mass) for pair in ((weighed[0], L[1]), (L[0], weighed[1]))], axis=1)
+    by_rule = np.stack(
+        [
+            np.einsum("ia,ib,ab->i", *pair, grid.mass)
+            for pair in ((weighed[0], L[1]), (L[0], weighed[1]))
+        ],
+        axis=1,
+    )
     np.testing.assert_array_equal(grid.means(each), np.hstack(each))
-    np.testing.assert_allclose(grid.means(each)[joint > 0], by_rule[joint > 0] / joint[joint > 0, None])
+    np.testing.assert_allclose(
+        grid.means(each)[joint > 0], by_rule[joint > 0] / joint[joint > 0, None]
+    )
 
 
 @given(seed=seeds)
@@ -154,7 +195,8 @@ def test_regions_by_hand():
     mass[0, 3] = 0.01
     y = np.array([[0.5, 3.5], [0.5, 0.5], [3.5, 3.5], [0.5, 2.5]])
     found = by_hand(mass, rare=0.02).regions([y])
-    assert found.claims.tolist() == [True, False, False, False]  # the last lies where nothing can be
+    # the last lies where nothing can be
+    assert found.claims.tolist() == [True, False, False, False]
     assert (np.abs(found.low[0] - y[0]) < 0.05).all()
     assert (found.low[0] < y[0]).all()
     assert (y[0] < found.high[0]).all()
@@ -182,20 +224,31 @@ def test_bins_hold_all_values_whatever_these_are(seed, count, n):
     assert edges[-1] > values.max() or values.max() == 0.0
 
 
-# -- what it finds -----------------------------------------------------------------------------------------------------
+# -- what it finds
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_one_attribute_at_a_time_it_is_the_posterior_mean_under_a_reconstructed_prior():
     release = auditor.perturb(ring(), "independent", [0.2], seed=1)
     alone = auditor.attack(NAME, release, dimensions=1).normalized_error
-    other = auditor.attack("map-estimate", release, prior="histogram", estimate="mean").normalized_error
+    other = auditor.attack(
+        "map-estimate", release, prior="histogram", estimate="mean"
+    ).normalized_error
     assert alone == pytest.approx(other, rel=0.03)
 
 
-@pytest.mark.parametrize(("scheme", "noise"), [("independent", "white"), ("correlated", "data"), ("laplace", None)])
+@pytest.mark.parametrize(
+    ("scheme", "noise"), [("independent", "white"), ("correlated", "data"), ("laplace", None)]
+)
 def test_two_attributes_together_are_found_better_than_one_by_one(scheme, noise):
     """The ring's attributes are uncorrelated: no linear attack and no prior of one attribute knows that its middle is empty."""
-    release = auditor.perturb(ring() @ np.array([[1.0, 0.6], [0.0, 0.8]]), scheme, [0.05], seed=2, **({} if noise is None else {"noise": noise}))
+    release = auditor.perturb(
+        ring() @ np.array([[1.0, 0.6], [0.0, 0.8]]),
+        scheme,
+        [0.05],
+        seed=2,
+        **({} if noise is None else {"noise": noise}),
+    )
     together, alone, line = (auditor.attack(*each[:1], release, **each[1]).normalized_error for each in (
         (NAME, {}), (NAME, {"dimensions": 1}), ("llse", {})))  # fmt: skip
     assert together < 0.92 * alone
@@ -205,7 +258,10 @@ def test_two_attributes_together_are_found_better_than_one_by_one(scheme, noise)
 def test_strangers_are_found_by_two_attributes_and_not_by_one(tmp_path):
     """Five of 1,000 in the middle of the ring, where either attribute has hundreds of others; the noise is coloured."""
     X = ring(1000, strangers=5) @ np.array([[1.0, 0.6], [0.0, 0.8]])
-    two, one = (audited(tmp_path, X, [0.0005], "correlated", dimensions=dimensions, bins=40, rare=8) for dimensions in (2, 1))
+    two, one = (
+        audited(tmp_path, X, [0.0005], "correlated", dimensions=dimensions, bins=40, rare=8)
+        for dimensions in (2, 1)
+    )
     none = audited(tmp_path, X[5:], [0.0005], "correlated", bins=40, rare=8)
     assert one["rare_claimed", 1] == 0.0
     assert two["rare_disclosed", 1] * 1000 >= none["rare_disclosed", 1] * 995 + 4
@@ -223,7 +279,11 @@ def test_intervals_hold_about_what_they_claim(tmp_path):
     X = ring(2000)
     measures = [{"interval-privacy": 0.9}]
     assert abs(audited(tmp_path, X, [0.1], measures=measures)["localised_share", 1] - 0.9) < 0.05
-    assert 0.88 < audited(tmp_path, X, [0.1], "correlated", measures=measures)["localised_share", 1] < 0.99
+    assert (
+        0.88
+        < audited(tmp_path, X, [0.1], "correlated", measures=measures)["localised_share", 1]
+        < 0.99
+    )
 
 
 def test_pooling_corner_wave_copies_changes_nothing():
@@ -242,10 +302,20 @@ def test_few_rows_ties_large_offsets_and_leftover_attributes(X, dimensions):
     assert auditor.attack(NAME, release, dimensions=dimensions).normalized_error < 0.01
 
 
-# -- what it refuses ---------------------------------------------------------------------------------------------------
+# -- what it refuses
+# ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("parameters", [{"dimensions": 3, "bins": 41}, {"bins": 257}, {"dimensions": 4}, {"rare": 0.0}, {"confidence": 1.0}])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"dimensions": 3, "bins": 41},
+        {"bins": 257},
+        {"dimensions": 4},
+        {"rare": 0.0},
+        {"confidence": 1.0},
+    ],
+)
 def test_grids_that_are_too_large_are_refused(parameters):
     with pytest.raises(ValidationError) as refused:
         JointDistributionAnalysis.Parameters(**parameters)

@@ -19,11 +19,16 @@ def signs(rows: int, seed: int = 0) -> np.ndarray:
 
 
 def error(attack, release, known, coalition, **more):
-    return auditor.attack(attack, release, coalition=coalition, knowledge={"known-records": known}, seed=5, **more).normalized_error
+    return auditor.attack(
+        attack, release, coalition=coalition, knowledge={"known-records": known}, seed=5, **more
+    ).normalized_error
 
 
 def test_trees_are_shown_the_linear_estimate_the_first_copy_and_differences_by_hand():
-    estimate, copies = np.array([[9.0, 8.0]]), [np.array([[1.0, 2.0]]), np.array([[4.0, 1.0]]), np.array([[4.0, 6.0]])]
+    estimate, copies = (
+        np.array([[9.0, 8.0]]),
+        [np.array([[1.0, 2.0]]), np.array([[4.0, 1.0]]), np.array([[4.0, 6.0]])],
+    )
     np.testing.assert_array_equal(features(estimate, copies), [[9, 8, 1, 2, 3, -1, 0, 5]])
 
 
@@ -38,7 +43,9 @@ def test_the_number_of_trees_is_that_of_a_naive_search():
         total = 0.0
         for fold in range(3):
             out = np.arange(300) % 3 == fold
-            trees = HistGradientBoostingRegressor(max_iter=count, max_leaf_nodes=16, early_stopping=False, random_state=0)
+            trees = HistGradientBoostingRegressor(
+                max_iter=count, max_leaf_nodes=16, early_stopping=False, random_state=0
+            )
             total += ((left[out] - trees.fit(z[~out], left[~out]).predict(z[out])) ** 2).sum()
         return total
 
@@ -74,11 +81,15 @@ def test_it_comes_near_the_exact_posterior_mean_and_never_below_it():
 def test_pooling_corner_wave_copies_gives_nothing_on_data_that_trees_win_on():
     """Theorem 4 under this attack: a second copy is only more to learn. Against a copy of fresh noise it gains."""
     X = np.random.default_rng(6).exponential(size=(6000, 1)) ** 1.5
-    nested, fresh = (auditor.perturb(X, scheme, [0.3, 0.6], seed=1) for scheme in ("corner-wave", "correlated"))
+    nested, fresh = (
+        auditor.perturb(X, scheme, [0.3, 0.6], seed=1) for scheme in ("corner-wave", "correlated")
+    )
     alone = error("known-io-boosting", nested, 1000, [1])
     assert alone < 0.9 * error("known-io-regression", nested, 1000, [1])
     assert error("known-io-boosting", nested, 1000, [1, 2]) > 0.98 * alone
-    assert error("known-io-boosting", fresh, 1000, [1, 2]) < 0.9 * error("known-io-boosting", fresh, 1000, [1])
+    assert error("known-io-boosting", fresh, 1000, [1, 2]) < 0.9 * error(
+        "known-io-boosting", fresh, 1000, [1]
+    )
 
 
 LEAKS = {
@@ -86,17 +97,24 @@ LEAKS = {
     "the other attribute, and a coin": lambda z, rng: z[:, ::-1] * rng.choice([-1.0, 1.0], size=(len(z), 1)),
     "its square": lambda z, rng: (z**2 - 1) / np.sqrt(2),
 }  # fmt: skip
-"""What the second copy adds to the first, given the first's noise z: uncorrelated with z and as large."""
+"""What the second copy adds to the first, given the first's noise z: uncorrelated with z and as
+large."""
 
 
-@pytest.mark.parametrize("leak", [pytest.param(leak, marks=() if leak == "a coin" else pytest.mark.slow) for leak in LEAKS])
+@pytest.mark.parametrize(
+    "leak",
+    [pytest.param(leak, marks=() if leak == "a coin" else pytest.mark.slow) for leak in LEAKS],
+)
 def test_a_leak_with_exactly_corner_wave_s_covariance_is_found(leak):
     """No linear attack gains by it; but it tells how large the first copy's noise was."""
     rng = np.random.default_rng(7)
     x, z = rng.normal(size=(2, 6000, 2))
     honest = auditor.perturb(x, "corner-wave", [1.0, 2.0], seed=1)
     leaky = Release(x, (x + z, x + z + LEAKS[leak](z, rng)), honest.levels, honest.scheme)
-    gains = {name: 1 - error(name, leaky, 1500, [1, 2]) / error(name, leaky, 1500, [1]) for name in ("known-io-regression", "known-io-boosting")}
+    gains = {
+        name: 1 - error(name, leaky, 1500, [1, 2]) / error(name, leaky, 1500, [1])
+        for name in ("known-io-regression", "known-io-boosting")
+    }
     assert gains["known-io-regression"] < 0.01
     assert gains["known-io-boosting"] > 0.1
 
@@ -104,7 +122,9 @@ def test_a_leak_with_exactly_corner_wave_s_covariance_is_found(leak):
 def test_rounding_is_not_learnt_from(monkeypatch):
     """A rotation undone leaves errors of 1e-13, which trees would find a pattern in."""
     monkeypatch.setattr(known_io_boosting, "grower", None)
-    release = auditor.perturb(1e3 + np.random.default_rng(9).exponential(size=(300, 3)), "rotation", [0], seed=1)
+    release = auditor.perturb(
+        1e3 + np.random.default_rng(9).exponential(size=(300, 3)), "rotation", [0], seed=1
+    )
     assert error("known-io-boosting", release, 200, [1]) < 1e-12
 
 
@@ -115,7 +135,11 @@ def test_any_number_of_threads_gives_the_same_bytes_and_nothing_is_drawn_from_th
     found = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
-            found.append(known_io_boosting.grower(max_iter=2).fit(z, np.abs(z[:, 0]) + 0.1 * z[:, 1]).predict(z))
+            found.append(
+                known_io_boosting.grower(max_iter=2)
+                .fit(z, np.abs(z[:, 0]) + 0.1 * z[:, 1])
+                .predict(z)
+            )
     assert found[0].tobytes() == found[1].tobytes()
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
@@ -128,12 +152,20 @@ def test_of_very_many_records_some_are_learnt_from(monkeypatch):
     assert sizes == [80]
 
 
-OTHER_COLUMNS = [{"name": "random-projection", "dimensions": 2}, {"name": "random-projection", "dimensions": 5}, {"name": "rotation-noise", "noise": "corner-wave"}]
+OTHER_COLUMNS = [
+    {"name": "random-projection", "dimensions": 2},
+    {"name": "random-projection", "dimensions": 5},
+    {"name": "rotation-noise", "noise": "corner-wave"},
+]
 
 
 @pytest.mark.parametrize(("scheme", "known"), every_pair(OTHER_COLUMNS, [300], quick=1), ids=str)
 def test_copies_with_other_columns_are_learnt_from_too(scheme, known):
     X = np.random.default_rng(9).exponential(size=(800, 3))
     more = {key: value for key, value in scheme.items() if key != "name"}
-    release = auditor.perturb(X, scheme["name"], [0.1, 0.2] if "noise" in scheme else [0], seed=1, **more)
-    assert error("known-io-boosting", release, known, [1]) < 1.02 * error("known-io-regression", release, known, [1], ridge="gcv")
+    release = auditor.perturb(
+        X, scheme["name"], [0.1, 0.2] if "noise" in scheme else [0], seed=1, **more
+    )
+    assert error("known-io-boosting", release, known, [1]) < 1.02 * error(
+        "known-io-regression", release, known, [1], ridge="gcv"
+    )

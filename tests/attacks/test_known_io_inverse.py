@@ -21,12 +21,16 @@ def learnt(X, Y):
 
 
 def error(attack, release, known, coalition=(1,), seed=5):
-    return auditor.attack(attack, release, coalition=list(coalition), knowledge={"known-records": known}, seed=seed).normalized_error
+    return auditor.attack(
+        attack, release, coalition=list(coalition), knowledge={"known-records": known}, seed=seed
+    ).normalized_error
 
 
 def test_hand_value_one_line_through_three_points():
     """Originals 0, 1, 2 and copies 1, 3, 5: y = 1 + 2x, so x̂ = (y − 1)/2; the noise does not bend it."""
-    np.testing.assert_allclose(learnt(np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])), [[0.5]])
+    np.testing.assert_allclose(
+        learnt(np.array([[0.0], [1.0], [2.0]]), np.array([[1.0], [3.0], [5.0]])), [[0.5]]
+    )
     noisy = learnt(np.array([[0.0], [0.0], [2.0], [2.0]]), np.array([[0.0], [2.0], [4.0], [6.0]]))
     np.testing.assert_allclose(noisy, [[0.5]])  # where the regression of x on y gives 0.4
 
@@ -37,8 +41,12 @@ def test_it_is_the_survey_s_recipe(seed, N, k):
     """M̂ by least squares with an intercept, then M̂⁻¹(y − t̂); of pooled copies least squares again, each in units of its deviation."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(30, N)) * 10.0 ** rng.integers(-2, 3, size=N)
-    Y = np.hstack([X @ rng.normal(size=(N, N)).T + 0.1 * rng.normal(size=(30, N)) for _ in range(k)])
-    t, M = np.split(np.linalg.lstsq(np.hstack([np.ones((30, 1)), X]), Y, rcond=None)[0].T, [1], axis=1)
+    Y = np.hstack(
+        [X @ rng.normal(size=(N, N)).T + 0.1 * rng.normal(size=(30, N)) for _ in range(k)]
+    )
+    t, M = np.split(
+        np.linalg.lstsq(np.hstack([np.ones((30, 1)), X]), Y, rcond=None)[0].T, [1], axis=1
+    )
     y, unit = rng.normal(size=k * N), Y.std(axis=0)
     naive = np.linalg.lstsq(M / unit[:, None], (y - t[:, 0]) / unit, rcond=None)[0]
     found = X.mean(axis=0) + learnt(X, Y) @ (y - Y.mean(axis=0))
@@ -50,11 +58,27 @@ def test_an_audit_measures_what_the_recipe_reconstructs():
     release = auditor.perturb(X, "independent", [0.5], seed=0)
     estimate = auditor.attack("known-io-inverse", release, knowledge={"known-records": 60}, seed=9)
     known = chosen_rows(KnownRecords(60), 300, 9, 1)
-    t, M = np.split(np.linalg.lstsq(np.hstack([np.ones((60, 1)), X[known]]), release.copies[0][known], rcond=None)[0].T, [1], axis=1)
-    np.testing.assert_allclose(estimate.values, np.linalg.solve(M, release.copies[0].T - t).T, rtol=1e-8, atol=1e-8)
+    t, M = np.split(
+        np.linalg.lstsq(
+            np.hstack([np.ones((60, 1)), X[known]]), release.copies[0][known], rcond=None
+        )[0].T,
+        [1],
+        axis=1,
+    )
+    np.testing.assert_allclose(
+        estimate.values, np.linalg.solve(M, release.copies[0].T - t).T, rtol=1e-8, atol=1e-8
+    )
 
 
-@pytest.mark.parametrize("scheme", [{"scheme": "rotation"}, {"scheme": "rotation", "translation": True}, {"scheme": "random-projection", "dimensions": 5}], ids=str)
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        {"scheme": "rotation"},
+        {"scheme": "rotation", "translation": True},
+        {"scheme": "random-projection", "dimensions": 5},
+    ],
+    ids=str,
+)
 def test_a_matrix_without_noise_is_undone_by_one_record_more_than_attributes(scheme):
     X = 1e3 + np.random.default_rng(6).exponential(size=(200, 3))
     release = auditor.perturb(X, scheme.pop("scheme"), [0], seed=1, **scheme)
@@ -80,8 +104,13 @@ def test_of_added_noise_it_leaves_all_and_the_regression_shrinks():
 
 def test_with_few_records_and_many_copies_it_needs_fewer():
     """Ten copies of two attributes and 22 known records: two coefficients a copy and not twenty an attribute. Mean over ten choices."""
-    release = auditor.perturb(np.random.default_rng(9).normal(size=(500, 2)), "independent", [0.5] * 10, seed=1)
-    found = {name: np.mean([error(name, release, 22, range(1, 11), seed) for seed in range(10)]) for name in ("known-io-inverse", "known-io-regression")}
+    release = auditor.perturb(
+        np.random.default_rng(9).normal(size=(500, 2)), "independent", [0.5] * 10, seed=1
+    )
+    found = {
+        name: np.mean([error(name, release, 22, range(1, 11), seed) for seed in range(10)])
+        for name in ("known-io-inverse", "known-io-regression")
+    }
     assert found["known-io-inverse"] < 0.5 * found["known-io-regression"]
 
 
@@ -101,10 +130,17 @@ def test_an_error_that_has_no_mean_has_no_interval_from_one_release():
     X = np.random.default_rng(6).normal(size=(300, 2))
     bars = []
     for small in (1.0, 0.1):
-        data = {"source": "inline", "values": {"x": X[:, 0].tolist(), "y": (small * X[:, 1]).tolist()}}
+        data = {
+            "source": "inline",
+            "values": {"x": X[:, 0].tolist(), "y": (small * X[:, 1]).tolist()},
+        }
         found = auditor.run({
             "seed": 1, "data": data, "schemes": [{"name": "independent", "levels": [0.3]}],
             "knowledge": [{"known-records": 100}], "attacks": ["known-io-inverse"],
         })  # fmt: skip
-        bars += [m.error_bar for m in found.measurements if (m.attack, m.metric, m.attribute) == ("known-io-inverse", "normalized_error", "y")]
+        bars += [
+            m.error_bar
+            for m in found.measurements
+            if (m.attack, m.metric, m.attribute) == ("known-io-inverse", "normalized_error", "y")
+        ]
     assert bars == ["sampling", "replicates-needed"]

@@ -27,7 +27,9 @@ def test_the_likelihood_is_theorem_12_2():
     known, Y_p = KnownSpan.of(X_p, X_p @ M.T), X_p @ M.T
     y, a, b = rng.standard_normal(6), rng.standard_normal(4), rng.standard_normal(4)
     naive = stacked_log_density(X_p, a, Y_p, y, 0.5) - stacked_log_density(X_p, b, Y_p, y, 0.5)
-    assert log_likelihood(a, y, known, 0.5) - log_likelihood(b, y, known, 0.5) == pytest.approx(naive, rel=1e-8)
+    assert log_likelihood(a, y, known, 0.5) - log_likelihood(b, y, known, 0.5) == pytest.approx(
+        naive, rel=1e-8
+    )
 
 
 @pytest.mark.parametrize(("n", "p"), [(6, 1), (6, 2), (8, 3)])
@@ -38,13 +40,22 @@ def test_closed_form_and_numerical_optimum_agree(n, p):
     away = known.rest @ np.eye(4 - p)[0]
     closed = ProjectionMAP(known, 0.5, away).rows([y])[0]
     best = max(
-        (minimize(lambda v: -log_likelihood(v, y[0], known, 0.5), rng.standard_normal(4), method="Nelder-Mead",
-                  options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000}) for _ in range(4)),
+        (
+            minimize(
+                lambda v: -log_likelihood(v, y[0], known, 0.5),
+                rng.standard_normal(4),
+                method="Nelder-Mead",
+                options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 20_000, "maxfev": 20_000},
+            )
+            for _ in range(4)
+        ),
         key=lambda found: -found.fun,
     )
     assert log_likelihood(closed, y[0], known, 0.5) == pytest.approx(-best.fun, abs=1e-7)
     np.testing.assert_allclose(known.spanned.T @ best.x, known.spanned.T @ closed, atol=1e-4)
-    assert np.linalg.norm(known.rest.T @ best.x) == pytest.approx(np.linalg.norm(known.rest.T @ closed), rel=1e-4)
+    assert np.linalg.norm(known.rest.T @ best.x) == pytest.approx(
+        np.linalg.norm(known.rest.T @ closed), rel=1e-4
+    )
 
 
 def test_recovery_is_exact_in_the_span_with_dependent_records_too():
@@ -53,7 +64,9 @@ def test_recovery_is_exact_in_the_span_with_dependent_records_too():
     known = KnownSpan.of(X_p, X_p @ M.T)
     inside = rng.standard_normal((6, 4)) @ X_p
     for away in (None, known.rest[:, 0]):
-        np.testing.assert_allclose(ProjectionMAP(known, 0.5, away).rows([inside @ M.T]), inside, atol=1e-9)
+        np.testing.assert_allclose(
+            ProjectionMAP(known, 0.5, away).rows([inside @ M.T]), inside, atol=1e-9
+        )
 
 
 def test_more_known_records_than_dimensions_do_not_crash():
@@ -69,7 +82,17 @@ def fitted_to(rng, M, X_p, guess):
 
 
 @pytest.mark.parametrize(
-    ("n", "p", "guess"), [(8, 2, False), (8, 2, True), (12, 3, False), (2, 5, False), (9, 4, False), (4, 4, False), (4, 4, True), (3, 2, True)]
+    ("n", "p", "guess"),
+    [
+        (8, 2, False),
+        (8, 2, True),
+        (12, 3, False),
+        (2, 5, False),
+        (9, 4, False),
+        (4, 4, False),
+        (4, 4, True),
+        (3, 2, True),
+    ],
 )
 @pytest.mark.slow_after_first
 def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, p, guess):
@@ -89,7 +112,9 @@ def test_the_expected_error_is_the_closed_form_given_what_known_records_show(n, 
     assert abs(np.mean(errors) - theories.pop()) < 3.9 * np.std(errors) / np.sqrt(4000)
 
 
-@pytest.mark.parametrize(("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)])
+@pytest.mark.parametrize(
+    ("n", "p", "guess"), [(12, 2, False), (12, 2, True), (2, 9, False), (16, 5, True)]
+)
 @pytest.mark.slow_after_first
 def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
     """What the known records show averaged out, 4,000 times: ``1 + r/(n'−r−1)`` and its like, by hand; two-sided, 1 in 10,000 each."""
@@ -98,14 +123,24 @@ def test_over_all_matrices_it_is_that_of_an_inverse_wishart(n, p, guess):
     X_p, x = rng.standard_normal((p, N)), rng.standard_normal((1, N))
     V = np.linalg.svd(X_p)[2][:p].T
     across, along = (x**2).sum() - ((x @ V) ** 2).sum(), (((x - X_p.mean(axis=0)) @ V) ** 2).sum()
-    theories = [fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0] for _ in range(4000)]
-    by_hand = across * (1 + p / (n - p - 1) + guess * (n - p) / n) if p <= n else across * (1 + n / (p - n - 1)) + along * (1 - n / p)
+    theories = [
+        fitted_to(rng, rng.standard_normal((n, N)) / np.sqrt(n), X_p, guess).expected(x)[0]
+        for _ in range(4000)
+    ]
+    by_hand = (
+        across * (1 + p / (n - p - 1) + guess * (n - p) / n)
+        if p <= n
+        else across * (1 + n / (p - n - 1)) + along * (1 - n / p)
+    )
     assert abs(np.mean(theories) - by_hand) < 3.9 * np.std(theories) / np.sqrt(4000)
 
 
 def test_copies_stack():
     M, X_p, x, _ = case(4, 2)
-    first, second = KnownSpan.of(X_p, X_p @ M.T), KnownSpan.of(X_p, X_p @ np.vstack([M, M[:2] * 2]).T)
+    first, second = (
+        KnownSpan.of(X_p, X_p @ M.T),
+        KnownSpan.of(X_p, X_p @ np.vstack([M, M[:2] * 2]).T),
+    )
     a = ProjectionMAP(first, 0.5, None).rows([x @ M.T])
     b = ProjectionMAP(second, 0.5, None).rows([x @ M.T, x @ M[:2].T * 2])
     assert a.shape == b.shape == (1, 4)

@@ -50,7 +50,10 @@ def test_hand_value_one_line_through_three_points():
 def test_the_map_is_that_of_lstsq_with_an_intercept(seed, N, k):
     rng = np.random.default_rng(seed)
     p = k * N + 1 + int(rng.integers(1, 40))
-    X, Y = rng.normal(size=(p, N)), rng.normal(size=(p, k * N)) * 10.0 ** rng.integers(-3, 3, size=k * N)
+    X, Y = (
+        rng.normal(size=(p, N)),
+        rng.normal(size=(p, k * N)) * 10.0 ** rng.integers(-3, 3, size=k * N),
+    )
     C = np.cov(np.hstack([X, Y]).T, bias=True).reshape(N + k * N, -1)
     W = ridge_map(C[:N, :N], C[:N, N:], C[N:, N:], p, 0.0)
     naive = np.linalg.lstsq(np.hstack([np.ones((p, 1)), Y]), X, rcond=None)[0][1:].T
@@ -75,7 +78,12 @@ def test_too_few_records_are_fitted_exactly_by_the_least_map(seed, p):
 def naive_gcv(X, Y, ridge):
     p = len(X)
     x, y = (X - X.mean(axis=0)) / X.std(axis=0), (Y - Y.mean(axis=0)) / Y.std(axis=0)
-    hat = y @ np.linalg.pinv(y.T @ y / p + ridge * np.eye(y.shape[1]), rcond=1e-12, hermitian=True) @ y.T / p
+    hat = (
+        y
+        @ np.linalg.pinv(y.T @ y / p + ridge * np.eye(y.shape[1]), rcond=1e-12, hermitian=True)
+        @ y.T
+        / p
+    )
     df = 1.0 + np.trace(hat)
     return np.sum((x - hat @ x) ** 2) / p / (1.0 - df / p) ** 2
 
@@ -105,12 +113,22 @@ def test_more_known_records_approach_the_llse():
 
 def test_ridge_helps_who_has_hardly_any_records():
     plain = auditor.run(scenario("independent", 8))
-    careful = auditor.run(scenario("independent", 8, attacks=["llse", {"name": "known-io-regression", "ridge": "gcv"}]))
+    careful = auditor.run(
+        scenario(
+            "independent", 8, attacks=["llse", {"name": "known-io-regression", "ridge": "gcv"}]
+        )
+    )
     assert value(careful, "known-io-regression") < 0.8 * value(plain, "known-io-regression")
 
 
 def test_pooling_corner_wave_copies_gives_nothing():
-    result = auditor.run(scenario("corner-wave", 500, expect=[{"no-collusion-gain": {"attack": "known-io-regression", "margin": 0.05}}]))
+    result = auditor.run(
+        scenario(
+            "corner-wave",
+            500,
+            expect=[{"no-collusion-gain": {"attack": "known-io-regression", "margin": 0.05}}],
+        )
+    )
     assert value(result, "known-io-regression", "collusion_gain") < 0.01
     assert [e.status for e in result.expectations] == ["holds"]
 
@@ -119,7 +137,9 @@ def test_known_records_are_not_among_those_it_is_judged_on():
     """With p = n − 1 records known and one left, the error is that one's: so another than the mean over the table."""
     X = np.random.default_rng(1).normal(size=(50, 1))
     release = auditor.perturb(X, "independent", [1.0], seed=2)
-    estimate = auditor.attack("known-io-regression", release, knowledge={"known-records": 49}, seed=3)
+    estimate = auditor.attack(
+        "known-io-regression", release, knowledge={"known-records": 49}, seed=3
+    )
     left = np.setdiff1d(np.arange(50), chosen_rows(KnownRecords(49), 50, 3, 1))
     assert len(left) == 1
     assert estimate.distortion == pytest.approx(float((estimate.values[left] - X[left])[0, 0] ** 2))
@@ -139,7 +159,9 @@ def test_all_records_known_leave_none_to_attack():
 def test_an_audit_measures_what_the_attack_reconstructs():
     X = np.random.default_rng(5).lognormal(size=(300, 2))
     release = auditor.perturb(X, "independent", [0.5, 1.0], seed=0)
-    estimate = auditor.attack("known-io-regression", release, knowledge={"known-records": 60}, seed=9)
+    estimate = auditor.attack(
+        "known-io-regression", release, knowledge={"known-records": 60}, seed=9
+    )
     known = chosen_rows(KnownRecords(60), 300, 9, 1)
     design = np.hstack([np.ones((300, 1)), *release.copies])
     coefficients = np.linalg.lstsq(design[known], X[known], rcond=None)[0]
@@ -151,12 +173,18 @@ def test_an_audit_measures_what_the_attack_reconstructs():
 def test_copies_with_other_columns_are_regressed_on_too(dimensions, coalition):
     """A random projection to fewer, as many, or more columns; against least squares written out, on rows far from zero."""
     X = 1e4 + np.random.default_rng(6).lognormal(size=(200, 3))
-    release = auditor.perturb(X, "random-projection", [0, 0], seed=1, dimensions=dimensions, copies=2)
-    estimate = auditor.attack("known-io-regression", release, coalition=coalition, knowledge={"known-records": 40}, seed=9)
+    release = auditor.perturb(
+        X, "random-projection", [0, 0], seed=1, dimensions=dimensions, copies=2
+    )
+    estimate = auditor.attack(
+        "known-io-regression", release, coalition=coalition, knowledge={"known-records": 40}, seed=9
+    )
     known = chosen_rows(KnownRecords(40), 200, 9, 1)
     Y = np.hstack([release.copies[copy - 1] for copy in coalition])
     x, y = X[known] - X[known].mean(axis=0), Y[known] - Y[known].mean(axis=0)
-    expected = X[known].mean(axis=0) + (Y - Y[known].mean(axis=0)) @ np.linalg.lstsq(y, x, rcond=1e-10)[0]
+    expected = (
+        X[known].mean(axis=0) + (Y - Y[known].mean(axis=0)) @ np.linalg.lstsq(y, x, rcond=1e-10)[0]
+    )
     np.testing.assert_allclose(estimate.values, expected, atol=1e-5)
     if Y.shape[1] >= 3:  # as many columns as attributes: the map is undone
         assert estimate.normalized_error < 1e-12
@@ -174,20 +202,28 @@ def test_a_projection_is_audited_by_regression_and_pooling_undoes_it():
 
 
 def cells(result, metric="distortion"):
-    return [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("known-io-regression", metric, "*")]
+    return [
+        r
+        for r in result.measurements
+        if (r.attack, r.metric, r.attribute) == ("known-io-regression", metric, "*")
+    ]
 
 
 def test_theory_by_hand_is_what_the_map_loses_of_the_data_and_lets_through_of_the_noise():
     """One attribute, one copy: (1 − w)² Var + (bias)² + w² σ² K over the records that are not known, w by least squares on those that are."""
     X = 5.0 + np.random.default_rng(8).lognormal(size=(400, 1))
     release = auditor.perturb(X, "independent", [0.5], seed=0)
-    estimate = auditor.attack("known-io-regression", release, knowledge={"known-records": 12}, seed=9)
+    estimate = auditor.attack(
+        "known-io-regression", release, knowledge={"known-records": 12}, seed=9
+    )
     known = chosen_rows(KnownRecords(12), 400, 9, 1)
     x, y = X[known, 0], np.asarray(release.copies[0])[known, 0]
     w = np.cov(x, y)[0, 1] / y.var(ddof=1)
     offset = x.mean() - w * y.mean()
     rest = np.delete(X[:, 0], known)
-    assert estimate.theory == pytest.approx(((offset + w * rest - rest) ** 2).mean() + w**2 * 0.5 * X.var())
+    assert estimate.theory == pytest.approx(
+        ((offset + w * rest - rest) ** 2).mean() + w**2 * 0.5 * X.var()
+    )
 
 
 MAPS = [
@@ -198,7 +234,8 @@ MAPS = [
 
 
 @pytest.mark.parametrize(
-    ("scheme", "count"), [*zip(MAPS, [4, 30, 4, 30, 4], strict=True), (MAPS[0], 30)], ids=str)
+    ("scheme", "count"), [*zip(MAPS, [4, 30, 4, 30, 4], strict=True), (MAPS[0], 30)], ids=str
+)
 @pytest.mark.slow
 def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
     """150 draws of noise and of known records on one skewed table: measurement less theory is 0 on average, within 4 standard errors
@@ -215,7 +252,9 @@ def test_measured_errors_scatter_about_theory_whatever_the_map(scheme, count):
 
 
 def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():
-    result = auditor.run(scenario("corner-wave", 200, expect=[{"matches-theory": {"attack": "known-io-regression"}}]))
+    result = auditor.run(
+        scenario("corner-wave", 200, expect=[{"matches-theory": {"attack": "known-io-regression"}}])
+    )
     assert [e.status for e in result.expectations] == ["holds"]
     wrong = [r._replace(theory=r.theory * 1.5) for r in cells(result) if r.theory is not None]
     from auditor.expectations.theory import compare
@@ -228,9 +267,16 @@ def test_an_expectation_on_theory_holds_and_a_wrong_theory_does_not():
 def test_two_known_records_have_an_error_bar_too():
     """Two records leave no tenth out that would tell anything; drawing two others does."""
     result = auditor.run(scenario("independent", 2) | {"replicates": 1})
-    found = [r for r in result.measurements if r.attack == "known-io-regression" and r.status == "ok" and r.metric == "distortion"]
+    found = [
+        r
+        for r in result.measurements
+        if r.attack == "known-io-regression" and r.status == "ok" and r.metric == "distortion"
+    ]
     assert found
-    assert all(r.theory is not None and r.std_error is not None and r.std_error > 0.05 * r.value for r in found)
+    assert all(
+        r.theory is not None and r.std_error is not None and r.std_error > 0.05 * r.value
+        for r in found
+    )
 
 
 @pytest.mark.parametrize(("p", "k"), [(8, 1), (20, 1), (20, 3)])
@@ -261,16 +307,26 @@ def test_what_so_many_records_teach_on_normal_data(p, k):
 @pytest.mark.slow_after_first
 def test_data_far_from_the_origin_are_rebuilt_as_well(scheme, tmp_path, monkeypatch):
     """At 10⁸ standard deviations: moments of a turned copy about the *original's* mean would be rounding and little else."""
-    monkeypatch.setattr(audited, "noise_seed", lambda source, seed, fingerprint: seed)  # two tables, the same noise
+    # two tables, the same noise
+    monkeypatch.setattr(audited, "noise_seed", lambda source, seed, fingerprint: seed)
     X = np.random.default_rng(0).gamma(2.0, size=(600, 3))
     found = []
     for offset in (0.0, 1e8):
-        np.savetxt(tmp_path / "x.csv", X + offset * np.array([1.0, -2.0, 0.5]), delimiter=",", header="a,b,c", comments="", fmt="%.9f")
+        np.savetxt(
+            tmp_path / "x.csv",
+            X + offset * np.array([1.0, -2.0, 0.5]),
+            delimiter=",",
+            header="a,b,c",
+            comments="",
+            fmt="%.9f",
+        )
         result = auditor.run({
             "seed": 1, "data": {"source": str(tmp_path / "x.csv")}, "schemes": [scheme], "knowledge": [{"known-records": 40}],
             "coalitions": ["singles", "all"], "attacks": ["known-io-regression"], "measures": [{"within": [0.5]}],
         })  # fmt: skip
-        found.append([(r.value, r.theory) for r in result.measurements if r.attack == "known-io-regression"])
+        found.append(
+            [(r.value, r.theory) for r in result.measurements if r.attack == "known-io-regression"]
+        )
     assert len(found[0]) > 4
     for near, far in zip(*found, strict=True):
         assert far[0] == pytest.approx(near[0], rel=2e-3, abs=1e-9)

@@ -18,12 +18,18 @@ from auditor_attacks.known_io_rotation import FittingRotations, RotationGuess, s
 
 
 def chance(length: float, distance: float, tolerance: float, unknown: int) -> float:
-    return float(success_probability(np.array([length]), np.array([distance]), tolerance, unknown)[0])
+    return float(
+        success_probability(np.array([length]), np.array([distance]), tolerance, unknown)[0]
+    )
 
 
 def printed(length: float, distance: float, tolerance: float) -> float:
     """(12.6) as it is printed."""
-    return 1.0 if length * tolerance >= 2 * distance else float(np.arcsin(length * tolerance / (2 * distance)) * 2 / np.pi)
+    return (
+        1.0
+        if length * tolerance >= 2 * distance
+        else float(np.arcsin(length * tolerance / (2 * distance)) * 2 / np.pi)
+    )
 
 
 def cap_by_quadrature(theta: float, c: int) -> float:
@@ -35,7 +41,9 @@ def cap_by_quadrature(theta: float, c: int) -> float:
 @pytest.mark.parametrize("c", [2, 3, 4, 6, 11])
 @pytest.mark.parametrize("tolerance", [0.1, 0.7, 1.2, 1.4142135623730951, 1.7, 1.95])
 def test_the_chance_is_the_share_of_a_sphere(c, tolerance):
-    assert chance(1.0, 1.0, tolerance, c) == pytest.approx(cap_by_quadrature(2 * np.arcsin(tolerance / 2), c), abs=1e-7)
+    assert chance(1.0, 1.0, tolerance, c) == pytest.approx(
+        cap_by_quadrature(2 * np.arcsin(tolerance / 2), c), abs=1e-7
+    )
 
 
 def test_hand_values():
@@ -69,12 +77,19 @@ def test_measured_success_is_the_exact_curve(c, tolerance):
     fitting = FittingRotations.of(X_p, X_p @ M.T)
     assert fitting.unknown == c
     guess = RotationGuess(fitting, [haar(c, rng) for _ in range(4000)], centre=False, moved=False)
-    hits = np.array([np.linalg.norm(found - x) <= tolerance * np.linalg.norm(x) for found in guess.guesses([x @ M.T])])
+    hits = np.array(
+        [
+            np.linalg.norm(found - x) <= tolerance * np.linalg.norm(x)
+            for found in guess.guesses([x @ M.T])
+        ]
+    )
     p = guess.chances([x @ M.T], tolerance)[0]
     assert abs(hits.mean() - p) <= norm.isf(0.00005) * np.sqrt(p * (1 - p) / hits.size) + 1e-12
     # The adversary computes from the copy what needs lengths and distances of the original.
     V = np.linalg.qr(X_p.T)[0]
-    assert p == pytest.approx(chance(np.linalg.norm(x), np.linalg.norm(x - x @ V @ V.T), tolerance, c), abs=1e-9)
+    assert p == pytest.approx(
+        chance(np.linalg.norm(x), np.linalg.norm(x - x @ V @ V.T), tolerance, c), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("c", [1, 3, 6])
@@ -97,8 +112,12 @@ def test_every_guess_is_orthogonal_and_fits(p, seed):
     rng = np.random.default_rng(seed)
     M, X_p = haar(5, rng), rng.standard_normal((p, 5))
     fitting = FittingRotations.of(X_p, X_p @ M.T)
-    M_hat = fitting.transformed @ fitting.spanned.T + fitting.rest_transformed @ haar(fitting.unknown, rng) @ fitting.rest.T if p < 5 else (
-        fitting.transformed @ fitting.spanned.T)
+    M_hat = (
+        fitting.transformed @ fitting.spanned.T
+        + fitting.rest_transformed @ haar(fitting.unknown, rng) @ fitting.rest.T
+        if p < 5
+        else (fitting.transformed @ fitting.spanned.T)
+    )
     np.testing.assert_allclose(M_hat @ M_hat.T, np.eye(5), atol=1e-9)
     np.testing.assert_allclose(X_p @ M_hat.T, X_p @ M.T, atol=1e-7)
 
@@ -114,7 +133,9 @@ def test_in_the_span_and_with_repeated_or_dependent_records_recovery_is_exact():
     np.testing.assert_allclose(guess.rows([inside @ M.T]), inside, atol=1e-9)
     assert (guess.chances([inside @ M.T], 1e-6) == 1).all()
     full = rng.standard_normal((9, 6))
-    exact = RotationGuess(FittingRotations.of(full, full @ M.T), [np.zeros((0, 0))], centre=False, moved=False)
+    exact = RotationGuess(
+        FittingRotations.of(full, full @ M.T), [np.zeros((0, 0))], centre=False, moved=False
+    )
     x = rng.standard_normal((5, 6))
     np.testing.assert_allclose(exact.rows([x @ M.T]), x, atol=1e-9)
 
@@ -123,21 +144,31 @@ def test_in_the_span_and_with_repeated_or_dependent_records_recovery_is_exact():
 def test_recovery_is_exact_far_from_the_origin(offset):
     """Copies hold sixteen digits of a record's length: what is rebuilt is as good as that."""
     rng = np.random.default_rng(8)
-    M, X_p, x = haar(4, rng), rng.exponential(size=(12, 4)) + offset, rng.exponential(size=(50, 4)) + offset
-    guess = RotationGuess(FittingRotations.of(X_p, X_p @ M.T), [np.zeros((0, 0))], centre=False, moved=False)
+    M, X_p, x = (
+        haar(4, rng),
+        rng.exponential(size=(12, 4)) + offset,
+        rng.exponential(size=(50, 4)) + offset,
+    )
+    guess = RotationGuess(
+        FittingRotations.of(X_p, X_p @ M.T), [np.zeros((0, 0))], centre=False, moved=False
+    )
     np.testing.assert_allclose(guess.rows([x @ M.T]), x, rtol=0, atol=1e-13 * max(offset, 1))
 
 
 def test_a_single_zero_record_teaches_nothing_and_does_not_crash():
     fitting = FittingRotations.of(np.zeros((1, 4)), np.zeros((1, 4)))
     assert fitting.unknown == 4
-    assert np.isfinite(RotationGuess(fitting, [np.eye(4)], False, False).rows([np.ones((2, 4))])).all()
+    assert np.isfinite(
+        RotationGuess(fitting, [np.eye(4)], False, False).rows([np.ones((2, 4))])
+    ).all()
 
 
 def test_the_expected_error_is_twice_the_squared_distance():
     """3,000 guesses; two-sided, about 1 in 100,000."""
     M, X_p, x, rng = known_pairs(3, 8)
-    guess = RotationGuess(FittingRotations.of(X_p, X_p @ M.T), [haar(3, rng) for _ in range(3000)], False, False)
+    guess = RotationGuess(
+        FittingRotations.of(X_p, X_p @ M.T), [haar(3, rng) for _ in range(3000)], False, False
+    )
     errors = np.array([((found - x) ** 2).sum() for found in guess.guesses([x @ M.T])])
     assert abs(errors.mean() - guess.expected(x)[0]) < 4.5 * errors.std() / np.sqrt(3000)
 
@@ -164,7 +195,10 @@ def test_the_adversary_tells_which_record_is_most_exposed():
     np.testing.assert_allclose(chances, success_probability(length, distance, 0.3, 2), atol=1e-7)
     assert (chances[given] == 1).all()
     others = np.setdiff1d(np.arange(60), given)
-    assert others[chances[others].argmax()] == others[(length / distance)[others].argmax()]  # «relative length», section 4.1
-    assert attack("known-io-regression", release, knowledge={"known-records": 20}).chances(0.3) is None
+    # «relative length», section 4.1
+    assert others[chances[others].argmax()] == others[(length / distance)[others].argmax()]
+    assert (
+        attack("known-io-regression", release, knowledge={"known-records": 20}).chances(0.3) is None
+    )
     with pytest.raises(AuditorError, match="above 0"):
         estimate.chances(-1)

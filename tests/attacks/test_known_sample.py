@@ -18,6 +18,7 @@ from auditor_attacks.known_sample import choose_signs
 
 def naive_energy(a, b):
     """2 E‖p − q‖ − E‖p − p'‖ − E‖q − q'‖, pair by pair."""
+
     def mean(u, v):
         return np.mean([[np.linalg.norm(x - y) for y in v] for x in u])
 
@@ -29,7 +30,9 @@ def test_energy_is_its_definition(seed):
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((5, 2)), rng.standard_normal((7, 2)) + 1
     assert energy(a, b) == pytest.approx(naive_energy(a, b), abs=1e-12)
-    assert univariate_energy(a[:, 0], b[:, 0]) == pytest.approx(naive_energy(a[:, :1], b[:, :1]), abs=1e-12)
+    assert univariate_energy(a[:, 0], b[:, 0]) == pytest.approx(
+        naive_energy(a[:, :1], b[:, :1]), abs=1e-12
+    )
     assert energy(a, b) >= -1e-12
 
 
@@ -43,7 +46,9 @@ def test_gray_code_finds_the_best_of_all_signs():
 
 def table(shape, N, rows, ratio, seed, mean=0.0):
     rng = np.random.default_rng(seed)
-    return (np.column_stack([DRAW[shape](rows, rng) for _ in range(N)]) + mean) * ratio ** np.arange(N)
+    return (
+        np.column_stack([DRAW[shape](rows, rng) for _ in range(N)]) + mean
+    ) * ratio ** np.arange(N)
 
 
 def test_fifty_attributes_by_skewness_in_under_thirty_seconds():
@@ -58,7 +63,12 @@ def test_fifty_attributes_by_skewness_in_under_thirty_seconds():
 def test_fifty_attributes_by_location():
     X = table("normal", 50, 8000, 1.25, 0, mean=2.0)
     release = perturb(X, "rotation", [0], seed=1)
-    assert attack("known-sample", release, knowledge={"known-sample": 3000}, coalition=[1]).normalized_error < 0.05
+    assert (
+        attack(
+            "known-sample", release, knowledge={"known-sample": 3000}, coalition=[1]
+        ).normalized_error
+        < 0.05
+    )
 
 
 @pytest.mark.slow
@@ -67,13 +77,20 @@ def test_signs_of_symmetric_data_cannot_be_told():
     errors = []
     for seed in range(8):
         release = perturb(table("normal", 12, 2500, 1.5, seed), "rotation", [0], seed=seed)
-        errors.append(attack("known-sample", release, knowledge={"known-sample": 1000}, coalition=[1]).normalized_error)
+        errors.append(
+            attack(
+                "known-sample", release, knowledge={"known-sample": 1000}, coalition=[1]
+            ).normalized_error
+        )
     assert np.mean(errors) > 0.5
 
 
 @pytest.mark.parametrize("exhaustive", [6, 0])
 def test_exhaustive_and_polynomial_search_agree_when_signs_are_clear(exhaustive):
-    a, b = table("exponential", 6, 600, 1, 2), table("exponential", 6, 700, 1, 3) * [1, 1, -1, 1, -1, -1]
+    a, b = (
+        table("exponential", 6, 600, 1, 2),
+        table("exponential", 6, 700, 1, 3) * [1, 1, -1, 1, -1, -1],
+    )
     assert tuple(choose_signs(a, b, exhaustive, 300).values) == (1, 1, -1, 1, -1, -1)
 
 
@@ -111,7 +128,15 @@ def test_the_turn_of_axes_is_its_definition():
     z, variances = rng.exponential(size=(40, 3)) - 1, np.array([9.0, 4.0, 1.0])
     naive = np.zeros((3, 3))
     for record in z:
-        T = np.array([[0 if i == j else record[i] * record[j] / (variances[j] - variances[i]) for j in range(3)] for i in range(3)])
+        T = np.array(
+            [
+                [
+                    0 if i == j else record[i] * record[j] / (variances[j] - variances[i])
+                    for j in range(3)
+                ]
+                for i in range(3)
+            ]
+        )
         naive += T.T @ T / len(z)
     np.testing.assert_allclose(turning(z, variances, 50), naive / 50, atol=1e-15)
 
@@ -119,8 +144,14 @@ def test_the_turn_of_axes_is_its_definition():
 def test_the_turn_of_normal_axes_is_andersons():
     """λ_i λ_j / (λ_i − λ_j)² / s for each pair; 200,000 draws, whose mean squares of products are good to about 1 %."""
     variances = np.array([9.0, 4.0, 1.0])
-    Q = turning(np.random.default_rng(0).standard_normal((200_000, 3)) * np.sqrt(variances), variances, 100)
-    pair = {frozenset({i, j}): variances[i] * variances[j] / (variances[i] - variances[j]) ** 2 / 100 for i in range(3) for j in range(i)}
+    Q = turning(
+        np.random.default_rng(0).standard_normal((200_000, 3)) * np.sqrt(variances), variances, 100
+    )
+    pair = {
+        frozenset({i, j}): variances[i] * variances[j] / (variances[i] - variances[j]) ** 2 / 100
+        for i in range(3)
+        for j in range(i)
+    }
     wanted = [sum(value for key, value in pair.items() if i in key) for i in range(3)]
     np.testing.assert_allclose(np.diag(Q), wanted, rtol=0.05)
 
@@ -130,10 +161,16 @@ def test_the_turn_of_normal_axes_is_andersons():
 ])  # fmt: skip
 def test_the_error_is_first_order_theory(scheme, levels, options):
     """80 splits of one table with correlated attributes; 4 standard errors, and a tenth for terms of second order."""
-    X = table("exponential", 4, 3000, 1.7, 1, mean=1.0) @ np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0]
+    X = (
+        table("exponential", 4, 3000, 1.7, 1, mean=1.0)
+        @ np.linalg.qr(np.random.default_rng(5).standard_normal((4, 4)))[0]
+    )
     found = [attack("known-sample", perturb(X, scheme, levels, seed=seed, **options), knowledge={"known-sample": 1500}, coalition=[1], seed=seed)
              for seed in range(80)]  # fmt: skip
-    error, theory = np.array([e.distortion for e in found]), np.array([e.theory for e in found], dtype=float)
+    error, theory = (
+        np.array([e.distortion for e in found]),
+        np.array([e.theory for e in found], dtype=float),
+    )
     assert np.isfinite(theory).all()
     assert abs(error.mean() - theory.mean()) < 4 * error.std() / np.sqrt(80) + 0.1 * theory.mean()
     assert theory.std() < 0.3 * theory.mean()
@@ -142,10 +179,19 @@ def test_the_error_is_first_order_theory(scheme, levels, options):
 def test_no_theory_where_signs_or_axes_are_not_settled():
     for shape, ratio in (("normal", 1.7), ("exponential", 1.0)):
         release = perturb(table(shape, 4, 2000, ratio, 1), "rotation", [0], seed=1)
-        assert attack("known-sample", release, knowledge={"known-sample": 1000}, coalition=[1]).theory is None
+        assert (
+            attack("known-sample", release, knowledge={"known-sample": 1000}, coalition=[1]).theory
+            is None
+        )
     several = perturb(table("exponential", 4, 6000, 1.7, 1), "rotation-noise", [0.1, 0.1], seed=1)
-    assert attack("known-sample", several, knowledge={"known-sample": 3000}, coalition=[1]).theory is not None
-    assert attack("known-sample", several, knowledge={"known-sample": 3000}, coalition="all").theory is None
+    assert (
+        attack("known-sample", several, knowledge={"known-sample": 3000}, coalition=[1]).theory
+        is not None
+    )
+    assert (
+        attack("known-sample", several, knowledge={"known-sample": 3000}, coalition="all").theory
+        is None
+    )
 
 
 def test_far_from_the_origin_records_are_turned_about_the_means():
@@ -161,7 +207,8 @@ def test_far_from_the_origin_records_are_turned_about_the_means():
     assert errors[1] == pytest.approx(errors[2], rel=1e-6)
 
 
-# -- against a random projection ---------------------------------------------------------------------------------------
+# -- against a random projection
+# ---------------------------------------------------------------------------------------
 
 
 def rebuilt(ratio, projected, seed):
@@ -171,14 +218,18 @@ def rebuilt(ratio, projected, seed):
     if projected:
         M = np.random.default_rng(1000 + seed).normal(size=(6, 6)) / np.sqrt(6)
         release = type(release)(X, (X @ M.T,), release.levels, release.scheme)
-    found = attack("known-sample", release, knowledge={"known-sample": 2000}, coalition=[1], rows=400)
+    found = attack(
+        "known-sample", release, knowledge={"known-sample": 2000}, coalition=[1], rows=400
+    )
     near = np.linalg.norm(found.values - X, axis=1) <= 0.2 * np.linalg.norm(X, axis=1)
     return found.normalized_error, near.mean()
 
 
 def test_it_rebuilds_a_rotation_and_fails_on_a_random_projection():
     """The remark that ends section 4.2: 0.02 and 97 % of the records of every rotated table; no better than the mean, and 3 %, of projected ones."""
-    turned, projected = (np.array([rebuilt(1.2, how, seed) for seed in range(10)]) for how in (False, True))
+    turned, projected = (
+        np.array([rebuilt(1.2, how, seed) for seed in range(10)]) for how in (False, True)
+    )
     assert (turned[:, 0] < 0.05).all()
     assert (turned[:, 1] > 0.85).all()
     assert projected[:, 0].mean() > 1.0
@@ -198,4 +249,7 @@ def test_averaged_over_matrices_a_projected_covariance_is_isotropic():
     K, sigma = np.diag([9.0, 4.0, 1.0]) + 0.5, 0.7
     M = sigma * np.random.default_rng(1).normal(size=(20_000, 4, 3))
     S = M @ K @ M.swapaxes(1, 2)
-    assert (np.abs(S.mean(axis=0) - sigma**2 * np.trace(K) * np.eye(4)) < 4.5 * S.std(axis=0) / np.sqrt(len(S))).all()
+    assert (
+        np.abs(S.mean(axis=0) - sigma**2 * np.trace(K) * np.eye(4))
+        < 4.5 * S.std(axis=0) / np.sqrt(len(S))
+    ).all()

@@ -15,7 +15,11 @@ from tests.llse_error import llse_error
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 seeds = st.integers(0, 2**32 - 1)
-NOISY = {"correlated": [0.5, 1.0, 2.0], "independent": [0.5, 1.0, 2.0], "corner-wave": [1.0, 0.5, 2.0]}
+NOISY = {
+    "correlated": [0.5, 1.0, 2.0],
+    "independent": [0.5, 1.0, 2.0],
+    "corner-wave": [1.0, 0.5, 2.0],
+}
 
 
 def random_covariance(rng, d):
@@ -27,7 +31,8 @@ def table(rng, rows=40, N=3):
     return rng.normal(size=(rows, N)) @ rng.normal(size=(N, N)) + rng.normal(size=N)
 
 
-# -- hand values -------------------------------------------------------------------------------------------------------
+# -- hand values
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_hand_value_one_attribute_one_copy():
@@ -50,7 +55,8 @@ def test_hand_value_two_fresh_copies():
     np.testing.assert_allclose(llse_weights(np.eye(1), law), [[4 / 9, 1 / 9]])
 
 
-# -- a naive transcription ---------------------------------------------------------------------------------------------
+# -- a naive transcription
+# ---------------------------------------------------------------------------------------------
 
 
 def naive_equation_6(K_X, K_Z):
@@ -64,7 +70,11 @@ def naive_equation_6(K_X, K_Z):
 @properties
 def test_kronecker_noise_agrees_with_the_naive_equation_6(seed, N, k):
     rng = np.random.default_rng(seed)
-    K_X, Sigma, K_0 = random_covariance(rng, N), random_covariance(rng, k), random_covariance(rng, N)
+    K_X, Sigma, K_0 = (
+        random_covariance(rng, N),
+        random_covariance(rng, k),
+        random_covariance(rng, N),
+    )
     W, error = naive_equation_6(K_X, np.kron(Sigma, K_0))
     law = KroneckerNoise(Sigma, K_0)
     np.testing.assert_allclose(llse_error(K_X, law), error, atol=1e-9 * np.trace(K_X))
@@ -110,14 +120,19 @@ def test_estimates_agree_with_the_naive_equation_6_on_rows(scheme, levels):
     assert estimate.distortion == pytest.approx(np.mean((expected - X) ** 2))
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
+# -- limits
+# ------------------------------------------------------------------------------------------------------------
 
 LIMIT = random_covariance(np.random.default_rng(8), 3)
 
 
 def test_limit_no_noise_is_exact():
-    np.testing.assert_allclose(llse_error(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), 0.0, atol=1e-15)
-    np.testing.assert_allclose(llse_weights(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(
+        llse_error(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), 0.0, atol=1e-15
+    )
+    np.testing.assert_allclose(
+        llse_weights(LIMIT, KroneckerNoise(np.zeros((1, 1)), LIMIT)), np.eye(3), atol=1e-12
+    )
 
 
 def test_limit_one_exact_copy_among_noisy_ones_is_exact():
@@ -135,7 +150,9 @@ def test_limit_infinite_noise_leaves_the_mean():
 def test_limit_uncorrelated_attributes_are_estimated_one_by_one():
     """Diagonal K_X and noise: attribute j's error is ``k_j z_j / (k_j + z_j)``."""
     k, z = np.array([1.0, 4.0, 9.0]), np.array([2.0, 0.5, 3.0])
-    np.testing.assert_allclose(llse_error(np.diag(k), KroneckerNoise(np.eye(1), np.diag(z))), np.diag(k * z / (k + z)))
+    np.testing.assert_allclose(
+        llse_error(np.diag(k), KroneckerNoise(np.eye(1), np.diag(z))), np.diag(k * z / (k + z))
+    )
 
 
 def test_limit_noiseless_attribute_is_read_off():
@@ -146,7 +163,8 @@ def test_limit_noiseless_attribute_is_read_off():
     np.testing.assert_allclose(error, np.diag([0.0, left * 0.5 / (left + 0.5)]), atol=1e-12)
 
 
-# -- properties --------------------------------------------------------------------------------------------------------
+# -- properties
+# --------------------------------------------------------------------------------------------------------
 
 
 @given(seed=seeds, k=st.integers(2, 5))
@@ -164,12 +182,18 @@ def test_adding_a_copy_never_hurts(seed, k):
 @properties
 def test_permuting_copies_permutes_the_weights_and_changes_no_error(seed, k):
     rng = np.random.default_rng(seed)
-    K_X, K_0, Sigma = random_covariance(rng, 2), random_covariance(rng, 2), random_covariance(rng, k)
+    K_X, K_0, Sigma = (
+        random_covariance(rng, 2),
+        random_covariance(rng, 2),
+        random_covariance(rng, k),
+    )
     order = rng.permutation(k)
     law, other = KroneckerNoise(Sigma, K_0), KroneckerNoise(Sigma[np.ix_(order, order)], K_0)
     np.testing.assert_allclose(llse_error(K_X, other), llse_error(K_X, law), atol=1e-9)
     weights = llse_weights(K_X, law).reshape(2, k, 2)[:, order].reshape(2, -1)
-    np.testing.assert_allclose(llse_weights(K_X, other), weights, atol=1e-7 * max(1.0, np.abs(weights).max()))
+    np.testing.assert_allclose(
+        llse_weights(K_X, other), weights, atol=1e-7 * max(1.0, np.abs(weights).max())
+    )
 
 
 @given(seed=seeds, unit=st.floats(1e-5, 1e5))
@@ -180,7 +204,9 @@ def test_scaling_an_attribute_scales_its_error(seed, unit):
     K_X, Sigma, T = random_covariance(rng, 2), np.diag([0.5, 1.0]), np.diag([1.0, unit])
     error = llse_error(K_X, KroneckerNoise(Sigma, K_X))
     scaled = llse_error(T @ K_X @ T, KroneckerNoise(Sigma, T @ K_X @ T))
-    np.testing.assert_allclose(np.linalg.solve(T, np.linalg.solve(T, scaled).T), error, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        np.linalg.solve(T, np.linalg.solve(T, scaled).T), error, rtol=1e-9, atol=1e-12
+    )
 
 
 @given(seed=seeds)
@@ -190,7 +216,9 @@ def test_permuting_rows_permutes_the_estimates(seed):
     X = table(rng)
     release = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=1)
     order = rng.permutation(len(X))
-    shuffled = auditor.Release(X[order], tuple(copy[order] for copy in release.copies), release.levels, release.scheme)
+    shuffled = auditor.Release(
+        X[order], tuple(copy[order] for copy in release.copies), release.levels, release.scheme
+    )
     plain, moved = auditor.attack("llse", release).values, auditor.attack("llse", shuffled).values
     np.testing.assert_allclose(moved, plain[order], rtol=1e-10, atol=1e-10)
 
@@ -199,18 +227,24 @@ def test_a_mean_of_a_million_beside_a_variance_of_one_costs_nothing():
     """The same noise on the same table moved by 10⁶ (exactly representable): same errors to what 10⁶ leaves of a float."""
     X = np.round(table(np.random.default_rng(4), rows=200) * 2**20) / 2**20
     near, far = (as_audited(x, "correlated", [0.5, 1.0], 2) for x in (X, X + 2.0**20))
-    assert auditor.attack("llse", far).theory == pytest.approx(auditor.attack("llse", near).theory, rel=1e-9)
-    assert auditor.attack("llse", far).distortion == pytest.approx(auditor.attack("llse", near).distortion, rel=1e-8)
+    assert auditor.attack("llse", far).theory == pytest.approx(
+        auditor.attack("llse", near).theory, rel=1e-9
+    )
+    assert auditor.attack("llse", far).distortion == pytest.approx(
+        auditor.attack("llse", near).distortion, rel=1e-8
+    )
 
 
-# -- estimated knowledge -----------------------------------------------------------------------------------------------
+# -- estimated knowledge
+# -----------------------------------------------------------------------------------------------
 
 
 def test_errata_6_2_estimate_cancels_when_noise_is_shaped_like_the_data():
     """ERRATA 6.2: with ``K̂_Z = Σ ⊗ K̂_X`` the estimate drops out of (6): ``x̂ = m + Σ w_i (Y_i − m)/(1 + v)``, m the copies' mean."""
     X = table(np.random.default_rng(5), rows=60)
     release = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=5)
-    pooled = (2.0 * release.copies[0] + 1.0 * release.copies[1]) / 3.0  # precisions 2 and 1, v = 1/3
+    # precisions 2 and 1, v = 1/3
+    pooled = (2.0 * release.copies[0] + 1.0 * release.copies[1]) / 3.0
     m = pooled.mean(axis=0)
     estimate = auditor.attack("llse", release, knowledge={"estimated": {"rows": 60}})
     np.testing.assert_allclose(estimate.values, m + (pooled - m) / (1 + 1 / 3), rtol=1e-9)
@@ -223,12 +257,24 @@ def test_unstructured_estimate_by_a_naive_transcription():
     Y = np.hstack(release.copies)
     pooled = (2.0 * release.copies[0] + 1.0 * release.copies[1]) / 3.0
     K_X = np.cov(pooled.T) / (1 + 1 / 3)
-    expected = pooled.mean(axis=0) + (Y - Y.mean(axis=0)) @ np.linalg.inv(np.cov(Y.T)) @ np.tile(K_X, 2).T
-    estimate = auditor.attack("llse", release, knowledge={"estimated": {"rows": 60, "structure": "none"}})
+    expected = (
+        pooled.mean(axis=0) + (Y - Y.mean(axis=0)) @ np.linalg.inv(np.cov(Y.T)) @ np.tile(K_X, 2).T
+    )
+    estimate = auditor.attack(
+        "llse", release, knowledge={"estimated": {"rows": 60, "structure": "none"}}
+    )
     np.testing.assert_allclose(estimate.values, expected, rtol=1e-7, atol=1e-9)
 
 
-def estimated_errors(rows, levels, scheme="correlated", noise="white", structure="scheme", table_rows=20_000, replicates=4):
+def estimated_errors(
+    rows,
+    levels,
+    scheme="correlated",
+    noise="white",
+    structure="scheme",
+    table_rows=20_000,
+    replicates=4,
+):
     scenario = {
         "schema": 1,
         "title": "estimated",
@@ -236,7 +282,10 @@ def estimated_errors(rows, levels, scheme="correlated", noise="white", structure
         "replicates": replicates,
         "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 1.0]], "rows": table_rows},
         "schemes": [{"name": scheme, "levels": levels, "noise": noise}],
-        "knowledge": ["perfect", *({"estimated": {"rows": r, "structure": structure}} for r in rows)],
+        "knowledge": [
+            "perfect",
+            *({"estimated": {"rows": r, "structure": structure}} for r in rows),
+        ],
         "coalitions": ["prefixes"],
         "attacks": ["llse"],
     }
@@ -267,7 +316,9 @@ def test_errata_6_2_structured_estimate_never_rises_with_copies():
 def test_errata_6_2_unstructured_estimate_gets_worse_with_copies():
     """ERRATA 6.2, corner-wave: each copy adds noise of estimation and nothing else; 200 rows, up to 12 copies of 2 attributes."""
     levels = list(np.linspace(0.5, 1.6, 12))
-    errors = estimated_errors([200], levels, "corner-wave", "data", "none")["estimated(rows=200, structure=none)"].to_numpy()
+    errors = estimated_errors([200], levels, "corner-wave", "data", "none")[
+        "estimated(rows=200, structure=none)"
+    ].to_numpy()
     assert errors[-1] > errors[5] > errors[0]
 
 
@@ -278,5 +329,7 @@ def test_rows_that_do_not_vary_teach_nothing_and_break_nothing():
     release = auditor.perturb(X, "linearly-dependent", [0.5, 1.0], seed=1)
     for seed in range(6):
         for attack, parameters in (("llse", {}), ("map-estimate", {"prior": "gaussian"})):
-            values = auditor.attack(attack, release, knowledge={"estimated": {"rows": 3}}, seed=seed, **parameters).values
+            values = auditor.attack(
+                attack, release, knowledge={"estimated": {"rows": 3}}, seed=seed, **parameters
+            ).values
             assert np.isfinite(np.asarray(values)).all()

@@ -39,13 +39,19 @@ def smooth_density(p, x):
     return (p.mass * np.exp(-0.5 * ((x[:, None] - p.midpoints) / h) ** 2) / h).sum(axis=1)
 
 
-@given(seed=seeds, distribution=st.sampled_from(["gaussian", "uniform"]), kind=st.sampled_from(["histogram", "kde"]))
+@given(
+    seed=seeds,
+    distribution=st.sampled_from(["gaussian", "uniform"]),
+    kind=st.sampled_from(["histogram", "kde"]),
+)
 @properties
 def test_mean_and_mode_are_those_of_the_posterior_on_a_fine_grid(seed, distribution, kind):
     rng = np.random.default_rng(seed)
     p, c = prior(rng), channel(distribution, 0.8)
     x = float(rng.choice(p.midpoints))
-    y = np.array([[x + (rng.normal() if distribution == "gaussian" else rng.uniform(-1.3, 1.3)) * 0.8]])
+    y = np.array(
+        [[x + (rng.normal() if distribution == "gaussian" else rng.uniform(-1.3, 1.3)) * 0.8]]
+    )
     grid = np.linspace(p.edges[0] - 12, p.edges[-1] + 12, 400_001)
     density = (flat_density if kind == "histogram" else smooth_density)(p, grid)
     posterior = density * c.noise.pdf(y[0, 0] - grid)
@@ -54,14 +60,20 @@ def test_mean_and_mode_are_those_of_the_posterior_on_a_fine_grid(seed, distribut
     mean, mode = (histogram_mean, histogram_mode) if kind == "histogram" else (kde_mean, kde_mode)
     assert mean(p, c, y)[0] == pytest.approx((grid * posterior).sum() / posterior.sum(), abs=2e-3)
     found = mode(p, c, y)[0]
-    beside = found + np.array([-1e-9, 0.0, 1e-9])  # a mode may sit at a bin's edge, where the density jumps
-    at_mode = ((flat_density if kind == "histogram" else smooth_density)(p, beside) * c.noise.pdf(y[0, 0] - beside)).max()
+    # a mode may sit at a bin's edge, where the density jumps
+    beside = found + np.array([-1e-9, 0.0, 1e-9])
+    at_mode = (
+        (flat_density if kind == "histogram" else smooth_density)(p, beside)
+        * c.noise.pdf(y[0, 0] - beside)
+    ).max()
     assert at_mode >= posterior.max() * (1 - 2e-3)
 
 
 def test_hand_values_of_a_normal_cut_to_an_interval():
     """Half normal: √(2/π); symmetric: 0; a far tail: its nearer end, nearly."""
-    mean = truncated_mean(np.zeros(3), 1.0, np.array([0.0, -2.0, 40.0]), np.array([np.inf, 2.0, 50.0]))
+    mean = truncated_mean(
+        np.zeros(3), 1.0, np.array([0.0, -2.0, 40.0]), np.array([np.inf, 2.0, 50.0])
+    )
     np.testing.assert_allclose(mean[:2], [np.sqrt(2 / np.pi), 0.0], atol=1e-12)
     assert 40.0 <= mean[2] <= 40.1
 
@@ -75,7 +87,9 @@ def table(seed=0, n=400):
 def test_a_gaussian_prior_is_the_linear_bayes_estimate(estimate, knowledge):
     release = auditor.perturb(table(), "independent", [0.5, 1.0], seed=1)
     bayes = auditor.attack("llse", release, knowledge=knowledge)
-    found = auditor.attack("map-estimate", release, knowledge=knowledge, prior="gaussian", estimate=estimate)
+    found = auditor.attack(
+        "map-estimate", release, knowledge=knowledge, prior="gaussian", estimate=estimate
+    )
     np.testing.assert_allclose(found.values, bayes.values, atol=1e-10)
 
 
@@ -122,5 +136,7 @@ def test_copies_that_give_the_value_away_are_taken_as_they_are():
 
 def test_pooling_corner_wave_copies_changes_no_estimate():
     release = auditor.perturb(table(n=2000), "corner-wave", [0.5, 1.0], seed=1)
-    best, pooled = (auditor.attack("map-estimate", release, coalition=c).values for c in ([1], [1, 2]))
+    best, pooled = (
+        auditor.attack("map-estimate", release, coalition=c).values for c in ([1], [1, 2])
+    )
     np.testing.assert_allclose(pooled, best, atol=1e-9)

@@ -13,7 +13,9 @@ X = np.random.default_rng(2).normal(size=(30, 2)) * [1.0, 20.0] + [5.0, 100.0]
 
 def test_one_copy_is_the_estimate():
     release = auditor.perturb(X, scheme="correlated", levels=[0.5, 2.0], seed=1)
-    np.testing.assert_allclose(auditor.attack("ndr", release, coalition=[2]).values, release.copies[1])
+    np.testing.assert_allclose(
+        auditor.attack("ndr", release, coalition=[2]).values, release.copies[1]
+    )
 
 
 def test_error_of_one_copy_is_the_noise_s_variance():
@@ -48,7 +50,9 @@ def test_linearly_dependent_copies_give_the_table():
 def test_no_knowledge_of_the_data_is_used():
     """``x̂`` moves with the copies: the same release about another mean gives the same errors."""
     here, there = (as_audited(x, "correlated", [1.0], 1) for x in (X, X + 1000.0))
-    assert auditor.attack("ndr", there).distortion == pytest.approx(auditor.attack("ndr", here).distortion, rel=1e-9)
+    assert auditor.attack("ndr", there).distortion == pytest.approx(
+        auditor.attack("ndr", here).distortion, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("level", [0.01, 0.5, 3.0, 100.0])

@@ -23,7 +23,11 @@ def pay(seed: int, rows: int) -> Array:
 
 
 @pytest.mark.parametrize("turned", [(1, 1, 1), (-1, -1, -1), (1, -1, 1), (-1, 1, 1), (1, -1, -1)])
-@pytest.mark.parametrize("scale", [np.copy, np.cbrt, lambda x: np.column_stack([ranks(column) for column in x.T])], ids=["units", "roots", "ranks"])
+@pytest.mark.parametrize(
+    "scale",
+    [np.copy, np.cbrt, lambda x: np.column_stack([ranks(column) for column in x.T])],
+    ids=["units", "roots", "ranks"],
+)
 def test_what_is_turned_is_told_by_signs_and_shapes(turned: tuple[int, ...], scale: Any) -> None:
     assert (orientation(scale(pay(1, 3_000) * turned), pay(2, 400)) == turned).all()
 
@@ -51,7 +55,13 @@ def test_what_nobody_can_tell_is_left_as_it_is() -> None:
     """Symmetric attributes; a long tail's logarithms; one value; a record; fewer values than shares."""
     rng = RNG(5)
     normal, tail = rng.standard_normal((500, 2)), np.exp(rng.standard_normal((500, 2)))
-    for Y, X in [(-normal, normal[:300]), (-np.log(tail), tail[:300]), (-np.ones((9, 2)), normal), (-tail, tail[:1]), (-tail[:2], tail)]:
+    for Y, X in [
+        (-normal, normal[:300]),
+        (-np.log(tail), tail[:300]),
+        (-np.ones((9, 2)), normal),
+        (-tail, tail[:1]),
+        (-tail[:2], tail),
+    ]:
         assert (orientation(Y, X) == 1.0).all()
 
 
@@ -72,10 +82,18 @@ def test_copies_the_right_way_up_are_not_turned(noise: str) -> None:
     """None of 40 draws each, of samples of 30 to 1,000 records: a rate of a tenth would leave that with a chance of 0.015."""
     for seed in range(40):
         X = pay(seed, 1_500)
-        assert (orientation(NOISES[noise](RNG(seed), X), pay(100 + seed, (30, 100, 300, 1_000)[seed % 4])) == 1.0).all()
+        assert (
+            orientation(
+                NOISES[noise](RNG(seed), X), pay(100 + seed, (30, 100, 300, 1_000)[seed % 4])
+            )
+            == 1.0
+        ).all()
 
 
 def test_no_unit_is_too_large_or_too_small():
     X = np.random.default_rng(4).lognormal(size=(500, 1))
     for unit in (1e-300, 1.0, 1e300):
-        assert [orientation(sign * unit * X, X * unit).tolist() for sign in (1.0, -1.0)] == [[1.0], [-1.0]]
+        assert [orientation(sign * unit * X, X * unit).tolist() for sign in (1.0, -1.0)] == [
+            [1.0],
+            [-1.0],
+        ]

@@ -48,18 +48,24 @@ def test_estimates_are_the_conditional_mean_written_out(seed, scheme, known):
     joint = np.tile(K_X, (3, 3))
     joint[3:, 3:] += release.noise_covariance()
     observed = np.array([*K, *range(3, 9)])
-    W = joint[:3, observed] @ np.linalg.pinv(joint[np.ix_(observed, observed)], rcond=1e-10, hermitian=True)
+    W = joint[:3, observed] @ np.linalg.pinv(
+        joint[np.ix_(observed, observed)], rcond=1e-10, hermitian=True
+    )
     values = np.hstack([X[:, K], *release.copies])
     expected = mu + (values - np.concatenate([mu[K], mu, mu])) @ W.T
     np.testing.assert_allclose(estimate.values, expected, atol=1e-5 * np.abs(X).max())
     np.testing.assert_allclose(estimate.values[:, K], X[:, K], atol=1e-9 * np.abs(X).max())
-    assert estimate.theory == pytest.approx(np.trace(K_X - W @ joint[observed, :3]) / 3, abs=1e-7 * np.trace(K_X))
+    assert estimate.theory == pytest.approx(
+        np.trace(K_X - W @ joint[observed, :3]) / 3, abs=1e-7 * np.trace(K_X)
+    )
 
 
 def test_uncorrelated_attributes_tell_nothing_of_each_other():
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(200, 3)) - 0.0)[0]
-    X = (Q - Q.mean(axis=0)) @ np.linalg.inv(np.linalg.cholesky(np.cov((Q - Q.mean(axis=0)).T, bias=True)).T)
+    X = (Q - Q.mean(axis=0)) @ np.linalg.inv(
+        np.linalg.cholesky(np.cov((Q - Q.mean(axis=0)).T, bias=True)).T
+    )
     release = auditor.perturb(X, "independent", [1.0], seed=1)
     alone = auditor.attack("llse", release)
     helped = auditor.attack("partial-disclosure", release, knowledge={"known-attributes": ["x1"]})
@@ -88,7 +94,9 @@ def test_knowing_an_attribute_never_hurts_the_others():
         assert theory["partial-disclosure", coalition] <= theory["llse", coalition] * (1 + 1e-12)
 
 
-@pytest.mark.parametrize(("names", "message"), [(["agee"], "did you mean 'age'"), (["age", "salary"], "leaves none")])
+@pytest.mark.parametrize(
+    ("names", "message"), [(["agee"], "did you mean 'age'"), (["age", "salary"], "leaves none")]
+)
 def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names, message):
     with pytest.raises(AuditorError, match=message):
         run([{"known-attributes": names}])
@@ -97,7 +105,13 @@ def test_attributes_that_cannot_be_known_are_refused_before_anything_runs(names,
 def test_an_attack_may_not_weigh_values_its_adversary_does_not_know():
     release = auditor.perturb(table(1), "independent", [1.0], seed=1)
     data, knows = as_table(release.original), parse_knowledge({"known-attributes": ["x2"]})
-    copies = ReleasedCopies(data, table_moments(data), release.levels, release.law, in_blocks(data, list(release.copies)))
+    copies = ReleasedCopies(
+        data,
+        table_moments(data),
+        release.levels,
+        release.law,
+        in_blocks(data, list(release.copies)),
+    )
     view = Gathered(copies, RowSelection(data, [knows], 0, 1)).view(knows)
     V = np.zeros((3, 3))
     V[:, 1] = 1.0

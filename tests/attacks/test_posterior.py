@@ -36,7 +36,11 @@ def outcomes(size, copies):
 def test_posterior_equals_bayes_over_the_whole_joint_law(multilevel, levels):
     law = UniformLaw(levels, 4, multilevel)
     joint = law.joint(PRIOR).reshape(4, -1)
-    np.testing.assert_allclose(Bayes(PRIOR, law).posterior(outcomes(4, len(levels))), (joint / joint.sum(axis=0)).T, atol=1e-14)
+    np.testing.assert_allclose(
+        Bayes(PRIOR, law).posterior(outcomes(4, len(levels))),
+        (joint / joint.sum(axis=0)).T,
+        atol=1e-14,
+    )
 
 
 def test_posterior_of_a_chain_is_that_of_its_best_copy():
@@ -49,7 +53,9 @@ def test_posterior_of_a_chain_is_that_of_its_best_copy():
 @pytest.mark.parametrize("multilevel", [True, False])
 def test_a_copy_at_retention_one_is_the_original_and_one_at_zero_says_nothing(multilevel):
     y = np.arange(4, dtype=np.uint8)
-    np.testing.assert_allclose(Bayes(PRIOR, UniformLaw((1.0, 0.0), 4, multilevel)).posterior([y, y]), np.eye(4))
+    np.testing.assert_allclose(
+        Bayes(PRIOR, UniformLaw((1.0, 0.0), 4, multilevel)).posterior([y, y]), np.eye(4)
+    )
     nothing = Bayes(PRIOR, UniformLaw((0.0,), 4, multilevel)).posterior([y])
     np.testing.assert_allclose(nothing, np.tile(PRIOR, (4, 1)))
 
@@ -76,21 +82,39 @@ def test_em_has_a_likelihood_no_lower_than_inversion():
     rng = np.random.default_rng(0)
     counts = rng.multinomial(60, transition_matrix(0.2, 4).T @ PRIOR).astype(float)
     likelihood = lambda q: (counts * np.log(transition_matrix(0.2, 4).T @ q)).sum()  # noqa: E731
-    assert likelihood(prior_by_likelihood(counts, 0.2)) >= likelihood(prior_by_inversion(counts, 0.2)) - 1e-9
+    assert (
+        likelihood(prior_by_likelihood(counts, 0.2))
+        >= likelihood(prior_by_inversion(counts, 0.2)) - 1e-9
+    )
 
 
 def test_estimated_knowledge_uses_the_best_copy():
     counts = transition_matrix(0.5, 4).T @ PRIOR * 1000
-    view = CategoricalView((1, 2), UniformLaw((0.1, 0.5), 4, True), Estimated(1000), tuple("abcd"), SampleCounts((np.ones(4), counts)))
+    view = CategoricalView(
+        (1, 2),
+        UniformLaw((0.1, 0.5), 4, True),
+        Estimated(1000),
+        tuple("abcd"),
+        SampleCounts((np.ones(4), counts)),
+    )
     np.testing.assert_allclose(Posterior().infer(view).prior, PRIOR, atol=1e-6)
     np.testing.assert_allclose(Posterior(prior="inversion").infer(view).prior, PRIOR, atol=1e-12)
 
 
 def test_uniform_prior_and_predicates():
-    view = CategoricalView((1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), Prior(PRIOR))
+    view = CategoricalView(
+        (1,), UniformLaw((0.5,), 4, True), UniformPrior(), ("a", "b", "c", "d"), Prior(PRIOR)
+    )
     np.testing.assert_allclose(Posterior().infer(view).prior, 0.25)
-    assert Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"].tolist() == [False, True, False, True]
-    assert Posterior(predicates={"q": [["a", 2]]}).predicates((("a", np.int64(1)), ("a", np.int64(2))))["q"].tolist() == [False, True]
+    assert Posterior(predicates={"q": ["b", "d"]}).predicates(view.labels)["q"].tolist() == [
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert Posterior(predicates={"q": [["a", 2]]}).predicates(
+        (("a", np.int64(1)), ("a", np.int64(2)))
+    )["q"].tolist() == [False, True]
     with pytest.raises(AuditorError, match="not in the domain"):
         Posterior(predicates={"q": ["x"]}).predicates(view.labels)
     with pytest.raises(ValueError, match="at least 1 item"):
@@ -104,7 +128,8 @@ def test_learnt_retention():
     assert estimated_retention(x, x, 4) < 1.0
 
 
-# -- measures ------------------------------------------------------------------------------------------------------------
+# -- measures
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_growth_bound_is_reached_and_never_passed():
@@ -136,21 +161,30 @@ def test_largest_admissible_retention_meets_its_bound():
 def test_breaches_go_up_and_down():
     P, prior = np.array([[0.6, 0.4], [0.05, 0.95]]), np.array([0.05, 0.95])
     assert breaches(P, prior, 0.1, 0.5).tolist() == [[True, False], [False, False]]
-    assert breaches(np.array([[0.95, 0.05]]), np.array([0.3, 0.7]), 0.1, 0.5).tolist() == [[False, True]]
+    assert breaches(np.array([[0.95, 0.05]]), np.array([0.3, 0.7]), 0.1, 0.5).tolist() == [
+        [False, True]
+    ]
 
 
 def test_reconstruction_probability_by_hand():
-    # s = 2, equal priors, p = 1/2: P(x|y) = 3/4 where y = x; E = 3/4·3/4 + 1/4·1/4 = 5/8; I = 1 − H(1/4) bits
+    # s = 2, equal priors, p = 1/2: P(x|y) = 3/4 where y = x; E = 3/4·3/4 + 1/4·1/4 = 5/8; I = 1 −
+    # H(1/4) bits
     law = UniformLaw((0.5,), 2, True)
     prior = np.full(2, 0.5)
-    found = quantities(Bayes(prior, law).posterior(outcomes(2, 1)), Frame(prior, scores=np.array([0.0, 1.0])))
+    found = quantities(
+        Bayes(prior, law).posterior(outcomes(2, 1)), Frame(prior, scores=np.array([0.0, 1.0]))
+    )
     closed = expected(law.given_original(), prior, found, 100)
     assert closed["reconstruction_probability"].value == pytest.approx(5 / 8)
     assert closed["accuracy"].value == pytest.approx(3 / 4)
-    assert closed["mutual_information"].value == pytest.approx(1 + 0.25 * np.log2(0.25) + 0.75 * np.log2(0.75))
+    assert closed["mutual_information"].value == pytest.approx(
+        1 + 0.25 * np.log2(0.25) + 0.75 * np.log2(0.75)
+    )
     assert closed["squared_error"].value == pytest.approx(0.75 * 0.25**2 + 0.25 * 0.75**2)
     # variance over the noise: P(x) is 3/4 or 1/4 with chances 3/4, 1/4
-    assert closed["reconstruction_probability"].std_error == pytest.approx(np.sqrt(0.25 * 0.1875 / 100))
+    assert closed["reconstruction_probability"].std_error == pytest.approx(
+        np.sqrt(0.25 * 0.1875 / 100)
+    )
 
 
 def test_perfect_knowledge_without_a_prior_does_not_apply():

@@ -21,7 +21,12 @@ N, M = 3_000, 400
 
 def table() -> pd.DataFrame:
     rng = np.random.default_rng(11)
-    return pd.DataFrame({"age": rng.gamma(9.0, 5.0, N).round(), "salary": np.exp(10.0 + 0.6 * rng.standard_normal(N)).round()})
+    return pd.DataFrame(
+        {
+            "age": rng.gamma(9.0, 5.0, N).round(),
+            "salary": np.exp(10.0 + 0.6 * rng.standard_normal(N)).round(),
+        }
+    )
 
 
 def taxed() -> pd.DataFrame:
@@ -32,7 +37,12 @@ def taxed() -> pd.DataFrame:
 
 
 def found(
-    folder: Path, *copies: pd.DataFrame, expect: Any = (), attacks: Any = ("quantile-matching",), of: Any = table, **published: bool
+    folder: Path,
+    *copies: pd.DataFrame,
+    expect: Any = (),
+    attacks: Any = ("quantile-matching",),
+    of: Any = table,
+    **published: bool,
 ) -> auditor.AuditResult:
     of().to_csv(folder / "original.csv", index=False)
     for place, copy in enumerate(copies):
@@ -45,7 +55,11 @@ def found(
 
 
 def errors(result: auditor.AuditResult) -> dict[str, float]:
-    return {r.attribute: r.value for r in result.measurements if r.metric == "normalized_error" and r.attack == "quantile-matching"}
+    return {
+        r.attribute: r.value
+        for r in result.measurements
+        if r.metric == "normalized_error" and r.attack == "quantile-matching"
+    }
 
 
 def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s() -> None:
@@ -57,39 +71,75 @@ def test_a_place_among_the_copy_s_values_is_one_among_the_sample_s() -> None:
     assert turned(np.array([10.0, 20.0, 40.0])).tolist() == [4.0, 2.5, 1.0]
 
 
-@given(arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)), arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)))
-def test_whatever_is_shown_stands_for_a_value_that_the_sample_spans_in_one_order(y: Array, x: Array) -> None:
+@given(
+    arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)),
+    arrays(float, st.integers(1, 30), elements=st.floats(-1e6, 1e6)),
+)
+def test_whatever_is_shown_stands_for_a_value_that_the_sample_spans_in_one_order(
+    y: Array, x: Array
+) -> None:
     meant = match(y, x)(np.sort(y))
     assert (x.min() <= meant).all()
     assert (meant <= x.max()).all()
     assert (np.diff(meant) >= 0).all()
 
 
-@pytest.mark.parametrize("change", [lambda x: 12.0 * x, np.log, lambda x: x.rank(), lambda x: x**3], ids=["units", "logarithms", "ranks", "cubes"])
-def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(change: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: 12.0 * x, np.log, lambda x: x.rank(), lambda x: x**3],
+    ids=["units", "logarithms", "ranks", "cubes"],
+)
+def test_a_copy_that_keeps_the_order_is_no_safe_copy_to_who_has_a_sample(
+    change: Any, tmp_path: Path
+) -> None:
     """The audit said «holds» here: no other attack applies to who has a sample and copies without a law."""
-    result = found(tmp_path, change(table()), expect=[{"exposure": {"unknown": {"at-least": 0.5}}}], attacks=["all"])
+    result = found(
+        tmp_path,
+        change(table()),
+        expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
+        attacks=["all"],
+    )
     assert max(errors(result).values()) < 0.1
     assert result.expectations[0].status == "fails"
 
 
-@pytest.mark.parametrize("change", [lambda x: -x, lambda x: x.max() - x, lambda x: x * [-1, 1, -2]], ids=["sign", "from the top", "some"])
-def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(change: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: -x, lambda x: x.max() - x, lambda x: x * [-1, 1, -2]],
+    ids=["sign", "from the top", "some"],
+)
+def test_a_copy_that_turns_the_order_round_is_no_safe_copy_either(
+    change: Any, tmp_path: Path
+) -> None:
     """A leak that left 380 % of ages and 330 % of salaries, and *held*: who sees where the tail is, and the heap, turns them back."""
-    turned = found(tmp_path, change(taxed()), expect=[{"exposure": {"unknown": {"at-least": 0.5}}}], attacks=["all"], of=taxed)
+    turned = found(
+        tmp_path,
+        change(taxed()),
+        expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
+        attacks=["all"],
+        of=taxed,
+    )
     assert max(errors(turned).values()) < 0.1
     assert turned.expectations[0].status == "fails"
-    assert max(errors(found(tmp_path, change(taxed()), taxed() * 3, of=taxed)).values()) < 0.1  # each copy by itself
+    # each copy by itself
+    assert max(errors(found(tmp_path, change(taxed()), taxed() * 3, of=taxed)).values()) < 0.1
 
 
 def test_copies_are_averaged(tmp_path: Path) -> None:
-    alone, both = errors(found(tmp_path, table() * 3)), errors(found(tmp_path, table() * 3, table().rank()))
+    alone, both = (
+        errors(found(tmp_path, table() * 3)),
+        errors(found(tmp_path, table() * 3, table().rank())),
+    )
     assert both == pytest.approx(alone)  # either says the same
 
 
 def test_noise_turns_nothing_round(tmp_path: Path) -> None:
     rng = np.random.default_rng(13)
-    result = found(tmp_path, table() + 2.0 * table().std().to_numpy() * rng.standard_normal((N, 2)), expect=[{"exposure": {"unknown": {"at-least": 0.5}}}])
+    result = found(
+        tmp_path,
+        table() + 2.0 * table().std().to_numpy() * rng.standard_normal((N, 2)),
+        expect=[{"exposure": {"unknown": {"at-least": 0.5}}}],
+    )
     assert all(0.5 < error < 1.5 for error in errors(result).values())
     assert result.expectations[0].status == "holds"
 
@@ -97,6 +147,9 @@ def test_noise_turns_nothing_round(tmp_path: Path) -> None:
 def test_swapped_values_stay_unknown(tmp_path: Path) -> None:
     rng = np.random.default_rng(12)
     swapped = pd.DataFrame({name: rng.permutation(column) for name, column in table().items()}) * 3
-    result = found(tmp_path, swapped, expect=[{"exposure": {"unknown": {"at-least": 0.5}}}], aligned=True)
-    assert all(error == pytest.approx(2.0, abs=0.5) for error in errors(result).values())  # of two values drawn apart
+    result = found(
+        tmp_path, swapped, expect=[{"exposure": {"unknown": {"at-least": 0.5}}}], aligned=True
+    )
+    # of two values drawn apart
+    assert all(error == pytest.approx(2.0, abs=0.5) for error in errors(result).values())
     assert result.expectations[0].status == "holds"

@@ -36,15 +36,21 @@ def interval(prior, channel, copies):
     return np.stack(shortest_interval(prior, channel, copies, 0.9))
 
 
-@pytest.mark.parametrize("estimate", [histogram_mean, histogram_mode, kde_mean, kde_mode, median, interval])
+@pytest.mark.parametrize(
+    "estimate", [histogram_mean, histogram_mode, kde_mean, kde_mode, median, interval]
+)
 def test_what_is_read_off_a_grid_is_what_is_worked_out(estimate):
     prior, channel = spiky(), Combined(NoiseDensity("gaussian", S), np.array([0.3, 0.7]))
     x, copies = drawn(prior, channel, 20_000)
-    found, exact = read_off(estimate, prior, channel, MANY)(copies), estimate(prior, channel, copies)
+    found, exact = (
+        read_off(estimate, prior, channel, MANY)(copies),
+        estimate(prior, channel, copies),
+    )
     assert found.shape == exact.shape
     assert (found != exact).any(), "the grid was not used"
-    # A row whose ȳ is within half a step of a jump may be put on its other side, where the posterior is as high: few are, and
-    # the error over all rows does not feel it. Between jumps an estimate bends over a length of S, of which a step is 1/128.
+    # A row whose ȳ is within half a step of a jump may be put on its other side, where the
+    # posterior is as high: few are, and the error over all rows does not feel it. Between jumps an
+    # estimate bends over a length of S, of which a step is 1/128.
     near = np.abs(found - exact) < 0.5 * S / FINE
     assert near.mean() > 0.98
     for one, other in zip(np.atleast_2d(found), np.atleast_2d(exact), strict=True):
@@ -54,15 +60,26 @@ def test_what_is_read_off_a_grid_is_what_is_worked_out(estimate):
 def test_copies_beyond_the_grid_are_worked_out():
     prior, channel = spiky(), Combined(NoiseDensity("gaussian", S), np.ones(1))
     copies = np.array([[-3.0], [-0.2], [15.2], [18.0]])
-    np.testing.assert_array_equal(read_off(histogram_mean, prior, channel, MANY)(copies), histogram_mean(prior, channel, copies))
+    np.testing.assert_array_equal(
+        read_off(histogram_mean, prior, channel, MANY)(copies),
+        histogram_mean(prior, channel, copies),
+    )
 
 
-GAUSSIAN, UNIFORM = Combined(NoiseDensity("gaussian", S), np.ones(1)), Overlap(NoiseDensity("uniform", S), np.array([S * np.sqrt(3.0)]))
+GAUSSIAN, UNIFORM = (
+    Combined(NoiseDensity("gaussian", S), np.ones(1)),
+    Overlap(NoiseDensity("uniform", S), np.array([S * np.sqrt(3.0)])),
+)
 
 
-@pytest.mark.parametrize(("channel", "rows"), [(GAUSSIAN, 2 * FINE * 30), (UNIFORM, MANY)], ids=["few", "bounded"])
+@pytest.mark.parametrize(
+    ("channel", "rows"), [(GAUSSIAN, 2 * FINE * 30), (UNIFORM, MANY)], ids=["few", "bounded"]
+)
 def test_few_rows_and_bounded_noise_are_worked_out_row_by_row(channel, rows):
     """15 wide at 1/256 a step: 3,841 points, which pay from some 7,682 rows on; an overlap is two numbers and no point of a grid."""
     prior = spiky()
     copies = np.random.default_rng(1).uniform(0.0, 15.0, size=(7_000, 1))
-    np.testing.assert_array_equal(read_off(histogram_mean, prior, channel, rows)(copies), histogram_mean(prior, channel, copies))
+    np.testing.assert_array_equal(
+        read_off(histogram_mean, prior, channel, rows)(copies),
+        histogram_mean(prior, channel, copies),
+    )

@@ -34,8 +34,14 @@ def linked(level=0.01, rows=400, known=("x1", "x2"), data=None, scheme="independ
         "schemes": [{"name": scheme, "levels": level if isinstance(level, list) else [level]}],
         "attacks": [{"name": "record-linkage"} | more], "coalitions": ["singles", "all"],
     })  # fmt: skip
-    assert not (reasons := [record.reason for record in result.measurements if record.status == "failed"]), reasons
-    return {(record.metric, record.coalition): record for record in result.measurements if record.attribute == "*"}
+    assert not (
+        reasons := [record.reason for record in result.measurements if record.status == "failed"]
+    ), reasons
+    return {
+        (record.metric, record.coalition): record
+        for record in result.measurements
+        if record.attribute == "*"
+    }
 
 
 def fitted(K_X, mu, law, known, copies=1, **parameters):
@@ -48,20 +54,25 @@ def fitted(K_X, mu, law, known, copies=1, **parameters):
     return RecordLinkage(**parameters).fit(view, [])
 
 
-# -- odds --------------------------------------------------------------------------------------------------------------
+# -- odds
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_odds_of_one_attribute_by_hand():
     """Variance 1, noise 1, the target's value 1: a row of 2 has log odds ½·4/2 − ½·1/1 = ½, a row of 0 has −½."""
     attack = fitted(np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1)), [0])
-    np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[2.0], [0.0]])]), [[0.5, -0.5]])
+    np.testing.assert_allclose(
+        attack.likeness(np.array([[1.0]]), [np.array([[2.0], [0.0]])]), [[0.5, -0.5]]
+    )
 
 
 def test_distance_by_hand():
     """Noise of variance 4: a row that is 2 off has ½·2²/4 = ½ less than the value itself; other attributes do not count."""
     law = KroneckerNoise(np.eye(1), np.diag([4.0, 1.0]))
     attack = fitted(np.eye(2), np.zeros(2), law, [0], by="distance")
-    np.testing.assert_allclose(attack.likeness(np.array([[1.0]]), [np.array([[1.0, 9.0], [3.0, 0.0]])]), [[0.0, -0.5]])
+    np.testing.assert_allclose(
+        attack.likeness(np.array([[1.0]]), [np.array([[1.0, 9.0], [3.0, 0.0]])]), [[0.0, -0.5]]
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -70,7 +81,12 @@ def test_odds_are_the_formula_written_out(seed):
     """``log N(ȳ; m, K_{X|K} + Sigma_r) − log N(ȳ; mu, K_X + Sigma_r)`` but for what all rows share; two copies of any Gaussian law."""
     rng = np.random.default_rng(seed)
     root, noise = rng.normal(size=(3, 3)), rng.normal(size=(6, 6))
-    K_X, mu, K, K_Z = root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2], noise @ noise.T + 0.1 * np.eye(6)
+    K_X, mu, K, K_Z = (
+        root @ root.T + 0.1 * np.eye(3),
+        rng.normal(size=3),
+        [0, 2],
+        noise @ noise.T + 0.1 * np.eye(6),
+    )
     known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)), rng.normal(size=(5, 3))]
     found = fitted(K_X, mu, DenseNoise(K_Z, 3), K, copies=2).likeness(known, copies)
     H = np.tile(np.eye(3), (2, 1))
@@ -79,8 +95,13 @@ def test_odds_are_the_formula_written_out(seed):
     B = K_X[:, K] @ np.linalg.inv(K_X[np.ix_(K, K)])
     anybody = multivariate_normal(mu, K_X + Sigma_r).logpdf(combined)
     for t, x_K in enumerate(known):
-        own = multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(combined) - anybody
-        np.testing.assert_allclose(found[t] - found[t, 0], own - own[0], atol=1e-6 * (1 + np.abs(own).max()))
+        own = (
+            multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(combined)
+            - anybody
+        )
+        np.testing.assert_allclose(
+            found[t] - found[t, 0], own - own[0], atol=1e-6 * (1 + np.abs(own).max())
+        )
 
 
 def test_the_odds_are_calibrated_on_normal_data():
@@ -88,15 +109,24 @@ def test_the_odds_are_calibrated_on_normal_data():
     rng, root = np.random.default_rng(5), np.linalg.cholesky(np.array(NORMAL["covariance"]))
     x = rng.normal(size=(1500, 3)) @ root.T
     copy = x + 0.2 * rng.normal(size=x.shape)
-    attack = fitted(np.array(NORMAL["covariance"]), np.zeros(3), KroneckerNoise(np.array([[0.04]]), np.eye(3)), [0, 1])
+    attack = fitted(
+        np.array(NORMAL["covariance"]),
+        np.zeros(3),
+        KroneckerNoise(np.array([[0.04]]), np.eye(3)),
+        [0, 1],
+    )
     likeness = attack.likeness(x[:, :2], [copy])
     odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
-    right, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
+    right, sure = (
+        likeness.argmax(axis=1) == np.arange(len(x)),
+        (odds / odds.sum(axis=1, keepdims=True)).max(axis=1),
+    )
     assert 0.02 < right.mean() < 0.5
     assert abs(right.mean() - sure.mean()) < 4 * np.sqrt((sure * (1 - sure)).mean() / len(x))
 
 
-# -- limits ------------------------------------------------------------------------------------------------------------
+# -- limits
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["odds", "distance"])
@@ -113,7 +143,9 @@ def test_noise_that_hides_all_leaves_chance(by):
     for k, metric in ((1, "named"), (10, "named(10)")):
         chance = k * EVERYBODY
         assert abs(figures[metric, (1,)].value - chance) < 4 * np.sqrt(chance / 2000)
-        assert figures[metric.replace("named", "named_gain"), (1,)].value == pytest.approx(figures[metric, (1,)].value - chance)
+        assert figures[metric.replace("named", "named_gain"), (1,)].value == pytest.approx(
+            figures[metric, (1,)].value - chance
+        )
 
 
 def test_people_who_share_what_is_known_of_them_are_as_likely_as_one_another():
@@ -128,7 +160,10 @@ def test_people_who_share_what_is_known_of_them_are_as_likely_as_one_another():
 
 
 def test_pooling_fresh_copies_names_more_and_pooling_corner_wave_copies_nobody():
-    fresh, wave = linked([0.01, 0.01], scheme="correlated"), linked([0.01, 0.02], scheme="corner-wave")
+    fresh, wave = (
+        linked([0.01, 0.01], scheme="correlated"),
+        linked([0.01, 0.02], scheme="corner-wave"),
+    )
     assert fresh["named", (1, 2)].value > fresh["named", (1,)].value + 0.05
     assert wave["named", (1, 2)].value == wave["named", (1,)].value
 
@@ -140,7 +175,10 @@ def test_a_known_attribute_s_noise_is_told_by_another_s():
     x = rng.normal(size=(300, 2)) * np.sqrt(np.diag(K_X))
     copy = x + rng.normal(size=(300, 1))
     shares = [
-        (fitted(K_X, np.zeros(2), law, [0], by=by).likeness(x[:, :1], [copy]).argmax(axis=1) == np.arange(300)).mean()
+        (
+            fitted(K_X, np.zeros(2), law, [0], by=by).likeness(x[:, :1], [copy]).argmax(axis=1)
+            == np.arange(300)
+        ).mean()
         for by in ("odds", "distance")
     ]
     assert shares[0] > 0.7
@@ -159,13 +197,20 @@ def test_under_laplace_noise_known_attributes_count_by_their_density_and_the_oth
     """Of two copies: ``−|y_1 − x| − |y_2 − x|/2`` of each known attribute, and the normal odds of the third given the two."""
     rng = np.random.default_rng(8)
     root = rng.normal(size=(3, 3))
-    K_X, known, copies = root @ root.T, rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)) for _ in range(2)]
+    K_X, known, copies = (
+        root @ root.T,
+        rng.normal(size=(4, 2)),
+        [rng.normal(size=(5, 3)) for _ in range(2)],
+    )
     found = fitted(K_X, np.zeros(3), LAPLACE, [0, 1], copies=2).likeness(known, copies)
     seen = 0.8 * copies[0] + 0.2 * copies[1]  # weights by variance, and the combination's is 1.6
     B = K_X[2, :2] @ np.linalg.inv(K_X[:2, :2])
     narrow, wide = K_X[2, 2] - B @ K_X[:2, 2] + 1.6, K_X[2, 2] + 1.6
     for t in range(4):
-        density = sum(-np.abs(copy[:, :2] - known[t]).sum(axis=1) / scale for copy, scale in zip(copies, (1, 2), strict=True))
+        density = sum(
+            -np.abs(copy[:, :2] - known[t]).sum(axis=1) / scale
+            for copy, scale in zip(copies, (1, 2), strict=True)
+        )
         odds = 0.5 * seen[:, 2] ** 2 / wide - 0.5 * (seen[:, 2] - B @ known[t]) ** 2 / narrow
         apart = found[t] - density - odds
         np.testing.assert_allclose(apart, apart[0], atol=1e-9)
@@ -173,7 +218,9 @@ def test_under_laplace_noise_known_attributes_count_by_their_density_and_the_oth
 
 def test_uniform_noise_rules_rows_out():
     """Noise on ±√3: a row that is 2 off is impossible, whatever else there is; all attributes known, nothing is left for odds."""
-    attack = fitted(np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1), distribution="uniform"), [0])
+    attack = fitted(
+        np.eye(1), np.zeros(1), KroneckerNoise(np.eye(1), np.eye(1), distribution="uniform"), [0]
+    )
     near, far = attack.likeness(np.array([[1.0]]), [np.array([[-0.5], [-1.0]])])[0]
     assert near == 0.0
     assert np.isfinite(far)
@@ -181,7 +228,9 @@ def test_uniform_noise_rules_rows_out():
 
 
 def test_of_one_process_the_second_copy_changes_no_likeness():
-    law = KroneckerNoise(np.array([[2.0, 2.0], [2.0, 8.0]]), np.eye(3), distribution="laplace", one_process=True)
+    law = KroneckerNoise(
+        np.array([[2.0, 2.0], [2.0, 8.0]]), np.eye(3), distribution="laplace", one_process=True
+    )
     rng = np.random.default_rng(9)
     known, copies = rng.normal(size=(4, 2)), [rng.normal(size=(5, 3)) for _ in range(2)]
     both = fitted(np.eye(3) + 0.5, np.zeros(3), law, [0, 1], copies=2).likeness(known, copies)
@@ -191,7 +240,9 @@ def test_of_one_process_the_second_copy_changes_no_likeness():
 
 def test_an_attribute_without_noise_decides_beside_laplace_noise():
     law = KroneckerNoise(np.eye(1), np.diag([0.0, 2.0]), distribution="laplace")
-    found = fitted(np.eye(2), np.zeros(2), law, [0, 1]).likeness(np.array([[1.0, 0.0]]), [np.array([[1.0, 9.0], [1.1, 0.0]])])
+    found = fitted(np.eye(2), np.zeros(2), law, [0, 1]).likeness(
+        np.array([[1.0, 0.0]]), [np.array([[1.0, 9.0], [1.1, 0.0]])]
+    )
     assert found[0, 0] > found[0, 1]
 
 
@@ -202,29 +253,47 @@ def test_what_has_no_density_is_refused_with_a_reason():
     with pytest.raises(NotApplicable, match="needs the law"):
         fitted(np.eye(1), np.zeros(1), None, [0])
     with pytest.raises(AuditorError, match="known-attributes"):
-        auditor.attack("record-linkage", auditor.perturb(np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1))
+        auditor.attack(
+            "record-linkage",
+            auditor.perturb(
+                np.random.default_rng(1).normal(size=(9, 1)), "independent", [1.0], seed=1
+            ),
+        )
 
 
 def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_path):
     """The survey's section 3.5: external originals with names beside a masked file; each is linked to its nearest masked record.
 
-    Written out record by record, with fresh noise of two sizes and two people of one age and pay; chance is one of n.
-    """
+    Written out record by record, with fresh noise of two sizes and two people of one age and pay;
+    chance is one of n."""
     n, std, rng = 120, np.array([0.1, 0.2, 0.5]), np.random.default_rng(35)
     original = rng.normal(size=(n, 3))
     original[1, :2] = original[0, :2]
     masked = original + std * rng.normal(size=original.shape)
     for name, table in (("original", original), ("masked", masked)):
-        np.savetxt(tmp_path / f"{name}.csv", table, delimiter=",", header="age,pay,tax", comments="", fmt="%.17g")
+        np.savetxt(
+            tmp_path / f"{name}.csv",
+            table,
+            delimiter=",",
+            header="age,pay,tax",
+            comments="",
+            fmt="%.17g",
+        )
     np.savetxt(tmp_path / "noise.csv", np.diag(std**2), delimiter=",")
     result = auditor.run({
         "data": str(tmp_path / "original.csv"), "knowledge": [{"known-attributes": ["age", "pay"]}], "attacks": [{"name": "record-linkage", "by": "distance"}],
         "schemes": [{"name": "published", "copies": [str(tmp_path / "masked.csv")], "law": {"covariance": str(tmp_path / "noise.csv")}}],
     })  # fmt: skip
-    found = {record.metric: record.value for record in result.measurements if record.metric.startswith("named")}
+    found = {
+        record.metric: record.value
+        for record in result.measurements
+        if record.metric.startswith("named")
+    }
     linked, among_ten = 0, 0
     for person in range(n):
-        distances = [sum(((original[person, a] - row[a]) / std[a]) ** 2 for a in (0, 1)) for row in masked]
+        distances = [
+            sum(((original[person, a] - row[a]) / std[a]) ** 2 for a in (0, 1)) for row in masked
+        ]
         nearest = sorted(range(n), key=distances.__getitem__)
         linked, among_ten = linked + (nearest[0] == person), among_ten + (person in nearest[:10])
     assert 0.2 < linked / n < 0.9
@@ -233,7 +302,8 @@ def test_the_audit_s_figures_are_distance_based_linkage_of_a_masked_file(tmp_pat
     assert found["named"] - found["named_gain"] == pytest.approx(1 / n)
 
 
-# -- copies without a law ----------------------------------------------------------------------------------------------
+# -- copies without a law
+# ----------------------------------------------------------------------------------------------
 
 
 def test_without_a_law_distance_is_to_the_mean_of_the_copies_in_deviations():
@@ -242,7 +312,8 @@ def test_without_a_law_distance_is_to_the_mean_of_the_copies_in_deviations():
     rows = [np.array([[1.0, 5.0], [4.0, 8.0]]), np.array([[1.0, 5.0], [2.0, 4.0]])]
     found = attack.likeness(np.array([[1.0, 5.0]]), rows)
     assert found[0, 0] - found[0, 1] == pytest.approx(1.0)
-    np.testing.assert_allclose(attack.rows(rows), [[1.0, 5.0], [3.0, 6.0]])  # a row's values are taken as they are
+    # a row's values are taken as they are
+    np.testing.assert_allclose(attack.rows(rows), [[1.0, 5.0], [3.0, 6.0]])
 
 
 def test_groups_of_ten_name_one_in_ten_at_most_and_columns_alone_in_threes_nearly_everybody():
@@ -256,7 +327,8 @@ def test_groups_of_ten_name_one_in_ten_at_most_and_columns_alone_in_threes_nearl
     assert next(record.value for record in result.measurements if record.metric == "named") > 0.9
 
 
-# -- noise in what is known ---------------------------------------------------------------------------------------------
+# -- noise in what is known
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("by", ["odds", "distance"])
@@ -264,7 +336,12 @@ def test_noise_in_what_is_known_stands_in_the_formula(by):
     """The target's values are ``x_K + e``: the regression on them, and what is left of the record given them, are as printed."""
     rng = np.random.default_rng(7)
     root = rng.normal(size=(3, 3))
-    K_X, mu, K, Sigma_r = root @ root.T + 0.1 * np.eye(3), rng.normal(size=3), [0, 2], np.diag([0.3, 0.2, 0.4])
+    K_X, mu, K, Sigma_r = (
+        root @ root.T + 0.1 * np.eye(3),
+        rng.normal(size=3),
+        [0, 2],
+        np.diag([0.3, 0.2, 0.4]),
+    )
     D = np.diag([0.5 * K_X[0, 0], 0.0])
     known, copy = rng.normal(size=(4, 2)), rng.normal(size=(5, 3))
     attack = fitted(K_X, mu, DenseNoise(Sigma_r, 3), K, by=by, noise={"x0": 0.5})
@@ -273,7 +350,9 @@ def test_noise_in_what_is_known_stands_in_the_formula(by):
     B = K_X[:, K] @ np.linalg.inv(K_X[np.ix_(K, K)] + D)
     for t, x_K in enumerate(known):
         if by == "odds":
-            own = multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(copy)
+            own = multivariate_normal(mu + B @ (x_K - mu[K]), K_X - B @ K_X[K] + Sigma_r).logpdf(
+                copy
+            )
             own -= multivariate_normal(mu, K_X + Sigma_r).logpdf(copy)
         else:
             own = multivariate_normal(x_K, Sigma_r[np.ix_(K, K)] + D).logpdf(copy[:, K])
@@ -289,17 +368,29 @@ def test_odds_from_noisy_values_are_calibrated():
     right = {}
     for noise in ({"x0": 0.25, "x1": 1e-4}, 0.0):
         law = KroneckerNoise(np.array([[4e-4]]), np.eye(3))
-        likeness = fitted(np.array(NORMAL["covariance"]), np.zeros(3), law, [0, 1], noise=noise).likeness(known, [copy])
+        likeness = fitted(
+            np.array(NORMAL["covariance"]), np.zeros(3), law, [0, 1], noise=noise
+        ).likeness(known, [copy])
         odds = np.exp(likeness - likeness.max(axis=1, keepdims=True))
-        named, sure = likeness.argmax(axis=1) == np.arange(len(x)), (odds / odds.sum(axis=1, keepdims=True)).max(axis=1)
-        right[noise == 0.0] = (named.mean(), sure.mean(), np.sqrt((sure * (1 - sure)).mean() / len(x)))
+        named, sure = (
+            likeness.argmax(axis=1) == np.arange(len(x)),
+            (odds / odds.sum(axis=1, keepdims=True)).max(axis=1),
+        )
+        right[noise == 0.0] = (
+            named.mean(),
+            sure.mean(),
+            np.sqrt((sure * (1 - sure)).mean() / len(x)),
+        )
     share, expected, error = right[False]
     assert abs(share - expected) < 4 * error
     assert share > right[True][0] + 0.02
 
 
 def test_from_no_noise_in_what_is_known_to_all():
-    exact, none, some, all_ = (linked(1e-4, **more)["named", (1,)].value for more in ({}, {"noise": 0.0}, {"noise": 0.01}, {"noise": 1e6}))
+    exact, none, some, all_ = (
+        linked(1e-4, **more)["named", (1,)].value
+        for more in ({}, {"noise": 0.0}, {"noise": 0.01}, {"noise": 1e6})
+    )
     assert exact == none
     assert exact > some + 0.1
     assert some > all_ + 0.1
@@ -317,7 +408,8 @@ def test_noise_of_no_attribute_is_refused():
         linked(noise={"income": 0.1})
 
 
-# -- all targets at once ------------------------------------------------------------------------------------------------
+# -- all targets at once
+# ------------------------------------------------------------------------------------------------
 
 
 def assigned(likeness, seed=0):
@@ -330,7 +422,15 @@ def assigned(likeness, seed=0):
             return likeness[:, copies[0][:, 0].astype(int)]
 
     one, rows = Naming(), np.arange(len(likeness), dtype=float)[:, None]
-    naming.name_rows([one], [Whole()], [(1,)], lambda: ((0, a, [a]) for a in np.array_split(rows, 3)), len(rows), np.array([0]), seed)
+    naming.name_rows(
+        [one],
+        [Whole()],
+        [(1,)],
+        lambda: ((0, a, [a]) for a in np.array_split(rows, 3)),
+        len(rows),
+        np.array([0]),
+        seed,
+    )
     return one.right
 
 
@@ -344,14 +444,17 @@ def test_two_people_are_never_one_row():
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_the_assignment_is_the_best_of_all_permutations(seed):
     likeness = np.random.default_rng(seed).normal(size=(5, 5))
-    best = max(permutations(range(5)), key=lambda rows: sum(likeness[t, row] for t, row in enumerate(rows)))
+    best = max(
+        permutations(range(5)), key=lambda rows: sum(likeness[t, row] for t, row in enumerate(rows))
+    )
     np.testing.assert_array_equal(assigned(likeness), np.array(best) == np.arange(5))
 
 
 def test_rows_that_are_all_alike_are_named_by_chance():
     """Not in the order in which people and rows happen to stand, which would name everybody: of 300 one is right on average."""
     right = [assigned(np.zeros((300, 300)), seed).sum() for seed in range(20)]
-    assert abs(np.mean(right) - 1.0) < 4 * np.sqrt(1 / 20)  # matches of random permutations: mean and variance 1
+    # matches of random permutations: mean and variance 1
+    assert abs(np.mean(right) - 1.0) < 4 * np.sqrt(1 / 20)
 
 
 def test_a_whole_table_is_named_better_than_one_by_one():
@@ -370,7 +473,8 @@ def test_of_more_rows_fewer_people_are_assigned_and_of_too_many_none(monkeypatch
     assert (record.status, "at most 20,000 rows" in record.reason) == ("not-applicable", True)
 
 
-# -- how names are counted ---------------------------------------------------------------------------------------------
+# -- how names are counted
+# ---------------------------------------------------------------------------------------------
 
 
 def test_names_are_counted_by_hand():
@@ -392,7 +496,9 @@ def test_names_are_those_of_the_whole_matrix_in_any_blocks(monkeypatch, cuts, ch
     attack = fitted(np.eye(2), np.zeros(2), KroneckerNoise(np.array([[0.0025]]), np.eye(2)), [0])
     one = Naming()
     parts = list(zip(np.split(x, cuts), np.split(copy, cuts), strict=True))
-    naming.name_rows([one], [attack], [(1,)], lambda: ((0, a, [b]) for a, b in parts), 300, np.array([0]))
+    naming.name_rows(
+        [one], [attack], [(1,)], lambda: ((0, a, [b]) for a, b in parts), 300, np.array([0])
+    )
     likeness = attack.likeness(x[::3, :1], [copy])
     assert one.above.tolist() == [float((row > row[3 * t]).sum()) for t, row in enumerate(likeness)]
     assert one.rows == 300
@@ -408,7 +514,10 @@ def test_a_sample_of_targets_says_what_all_say(monkeypatch):
     assert abs(some.value - everybody.value) < 4 * some.std_error
 
 
-@pytest.mark.parametrize(("wrong", "told"), [(None, "no likeness"), (np.zeros((1, 1)), "shape"), (np.full((64, 64), np.nan), "finite")])
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [(None, "no likeness"), (np.zeros((1, 1)), "shape"), (np.full((64, 64), np.nan), "finite")],
+)
 def test_the_audit_does_not_trust_a_likeness(monkeypatch, wrong, told):
     monkeypatch.setattr(Comparison, "likeness", lambda self, known, copies: wrong)
     with pytest.raises(AssertionError, match=told):

@@ -25,8 +25,12 @@ seeds = st.integers(0, 2**32 - 1)
 def test_hand_values():
     """Two records, ±1, in noise of variance ½: ``tanh(2u)``; one record and a kernel: a half of the way to what is seen."""
     points, u = np.array([[1.0], [-1.0]]), np.array([[-2.0], [0.0], [0.3]])
-    np.testing.assert_allclose(Kernel(points, np.array([0.5]), 0.0).mean(u), np.tanh(2 * u), atol=1e-9)
-    np.testing.assert_allclose(Kernel(points[:1], np.array([0.5]), 1.0).mean(u), (1.0 + u) / 2, atol=1e-9)
+    np.testing.assert_allclose(
+        Kernel(points, np.array([0.5]), 0.0).mean(u), np.tanh(2 * u), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        Kernel(points[:1], np.array([0.5]), 1.0).mean(u), (1.0 + u) / 2, atol=1e-9
+    )
 
 
 @given(seed=seeds, bandwidth=st.sampled_from([0.0, 0.3, 2.0]))
@@ -38,8 +42,16 @@ def test_estimate_and_likelihood_are_those_of_the_equation_written_out(seed, ban
     T = h2K + noise
     expected, total = np.empty_like(u), 0.0
     for i, row in enumerate(u):
-        q = np.array([np.exp(-0.5 * (row - x) @ np.linalg.inv(T) @ (row - x)) / np.sqrt(np.linalg.det(T)) for x in records])
-        expected[i] = sum(q[j] * (x + h2K @ np.linalg.inv(T) @ (row - x)) for j, x in enumerate(records)) / q.sum()
+        q = np.array(
+            [
+                np.exp(-0.5 * (row - x) @ np.linalg.inv(T) @ (row - x)) / np.sqrt(np.linalg.det(T))
+                for x in records
+            ]
+        )
+        expected[i] = (
+            sum(q[j] * (x + h2K @ np.linalg.inv(T) @ (row - x)) for j, x in enumerate(records))
+            / q.sum()
+        )
         total += np.log(q.sum())
     kernel = Kernel(records, c, bandwidth)
     np.testing.assert_allclose(kernel.mean(u), expected, atol=1e-7)
@@ -47,7 +59,10 @@ def test_estimate_and_likelihood_are_those_of_the_equation_written_out(seed, ban
 
 
 def test_a_row_far_from_every_record_takes_the_nearest():
-    np.testing.assert_allclose(Kernel(np.array([[0.0], [1.0]]), np.array([0.5]), 0.0).mean(np.array([[1e4], [-1e4]])), [[1.0], [0.0]])
+    np.testing.assert_allclose(
+        Kernel(np.array([[0.0], [1.0]]), np.array([0.5]), 0.0).mean(np.array([[1e4], [-1e4]])),
+        [[1.0], [0.0]],
+    )
 
 
 ATOMS = np.array([[0.0, 0.0], [3.0, 1.0], [-1.0, 4.0], [2.0, -2.0]])
@@ -62,8 +77,11 @@ def test_of_few_values_it_is_the_exact_posterior_mean():
     judged = ~np.isnan(np.asarray(found.values)).any(axis=1)
     prior = Mixture(np.array([0.4, 0.3, 0.2, 0.1]), ATOMS, np.zeros((4, 2, 2)))
     exact = Posterior(prior, np.full(2, 1.5)).mean(np.asarray(release.copies[0])[judged])
-    excess = ((np.asarray(found.values)[judged] - exact) ** 2).sum(axis=1).mean() / X.var(axis=0).sum()
-    # shares estimated from m records are off by p(1 − p)/m, and the estimate by less than the atoms' spread times that: 3·(1/2000)·K
+    excess = ((np.asarray(found.values)[judged] - exact) ** 2).sum(axis=1).mean() / X.var(
+        axis=0
+    ).sum()
+    # shares estimated from m records are off by p(1 − p)/m, and the estimate by less than the
+    # atoms' spread times that: 3·(1/2000)·K
     assert excess < 0.005
     llse = auditor.attack("llse", release).normalized_error
     assert found.normalized_error < 0.8 * llse
@@ -74,11 +92,15 @@ def test_its_excess_over_the_exact_posterior_mean_falls_as_the_sample_grows():
     which = rng.random(9000) < 0.5
     X = np.where(which[:, None], [2.0, 1.0], [-2.0, -1.0]) + 0.4 * rng.normal(size=(9000, 2))
     release = auditor.perturb(X, "independent", [1.0], noise={"variance": 1.0}, seed=4)
-    prior = Mixture(np.full(2, 0.5), np.array([[2.0, 1.0], [-2.0, -1.0]]), np.array([0.16 * np.eye(2)] * 2))
+    prior = Mixture(
+        np.full(2, 0.5), np.array([[2.0, 1.0], [-2.0, -1.0]]), np.array([0.16 * np.eye(2)] * 2)
+    )
     exact = Posterior(prior, np.ones(2)).mean(np.asarray(release.copies[0]))
 
     def excess(size):
-        values = np.asarray(auditor.attack("sample-estimate", release, knowledge={"known-sample": size}).values)
+        values = np.asarray(
+            auditor.attack("sample-estimate", release, knowledge={"known-sample": size}).values
+        )
         return np.nanmean(((values - exact) ** 2).sum(axis=1)) / X.var(axis=0).sum()
 
     few, some, many = excess(10), excess(200), excess(4000)
@@ -86,7 +108,11 @@ def test_its_excess_over_the_exact_posterior_mean_falls_as_the_sample_grows():
     assert many < 0.002  # of the variance
 
 
-@pytest.mark.parametrize("knowledge", [{"known-records": 300}, {"unmatched-records": 300}, {"known-sample": 300}], ids=str)
+@pytest.mark.parametrize(
+    "knowledge",
+    [{"known-records": 300}, {"unmatched-records": 300}, {"known-sample": 300}],
+    ids=str,
+)
 def test_records_in_clear_serve_whatever_they_are_called(knowledge):
     X = np.sign(np.random.default_rng(5).normal(size=(900, 2)))
     release = auditor.perturb(X, "independent", [0.2], seed=6)
@@ -98,11 +124,19 @@ def test_records_in_clear_serve_whatever_they_are_called(knowledge):
 
 def test_a_second_corner_wave_copy_changes_no_estimate_and_a_second_fresh_one_does():
     X = np.sign(np.random.default_rng(7).normal(size=(800, 2)))
-    wave, fresh = (auditor.perturb(X, scheme, [0.5, 0.7], seed=8) for scheme in ("corner-wave", "correlated"))
+    wave, fresh = (
+        auditor.perturb(X, scheme, [0.5, 0.7], seed=8) for scheme in ("corner-wave", "correlated")
+    )
     known = {"known-sample": 200}
-    best, pooled = (auditor.attack("sample-estimate", wave, knowledge=known, coalition=c).values for c in ([1], [1, 2]))
+    best, pooled = (
+        auditor.attack("sample-estimate", wave, knowledge=known, coalition=c).values
+        for c in ([1], [1, 2])
+    )
     np.testing.assert_array_equal(pooled, best)
-    best, pooled = (auditor.attack("sample-estimate", fresh, knowledge=known, coalition=c).distortion for c in ([1], [1, 2]))
+    best, pooled = (
+        auditor.attack("sample-estimate", fresh, knowledge=known, coalition=c).distortion
+        for c in ([1], [1, 2])
+    )
     assert pooled < 0.85 * best
 
 
@@ -117,7 +151,14 @@ def apart(release, size, **parameters):
     X = np.asarray(release.original)
     given_rows = chosen_rows(KnownSample(size), len(X), 3, 1)
     rest = np.setdiff1d(np.arange(len(X)), given_rows)
-    found = auditor.attack("sample-estimate", release, coalition="all", knowledge={"known-sample": size}, seed=3, **parameters)
+    found = auditor.attack(
+        "sample-estimate",
+        release,
+        coalition="all",
+        knowledge={"known-sample": size},
+        seed=3,
+        **parameters,
+    )
     return np.asarray(found.values)[rest], X[rest], X[given_rows]
 
 
@@ -158,7 +199,9 @@ def test_a_large_sample_of_normal_data_makes_it_the_llse(scheme):
 def test_a_total_beside_its_parts_and_noise_that_cancels(scheme):
     """Singular K_X, singular K_Z: no estimate leaves the plane that the data lie in, and linearly dependent copies give the values away."""
     parts = np.random.default_rng(4).exponential(size=(400, 2))
-    found, rest, _ = apart(auditor.perturb(np.c_[parts, parts.sum(axis=1)], scheme, [0.5, 0.8], seed=1), 150)
+    found, rest, _ = apart(
+        auditor.perturb(np.c_[parts, parts.sum(axis=1)], scheme, [0.5, 0.8], seed=1), 150
+    )
     np.testing.assert_allclose(found[:, 0] + found[:, 1], found[:, 2], atol=1e-8)
     if scheme == "linearly-dependent":
         np.testing.assert_allclose(found, rest, atol=1e-6)
@@ -169,17 +212,23 @@ def test_covariances_of_records_and_of_copies_are_weighed_as_they_are_known_by_h
     one = np.ones((1, 1))
     np.testing.assert_allclose(weighed_covariance(one, 11, 3 * one, 10, one), 0.8 + 0.2 * 3)
     np.testing.assert_allclose(weighed_covariance(0 * one, 1, 3 * one, 10, one), 3.0)
-    for variance in np.linspace(0.001, 2.0, 50):  # one record says nothing of a variance, whatever rounding does to the copies' share
-        np.testing.assert_allclose(weighed_covariance(0 * one, 1, variance * one, 40, one), variance)
+    # one record says nothing of a variance, whatever rounding does to the copies' share
+    for variance in np.linspace(0.001, 2.0, 50):
+        np.testing.assert_allclose(
+            weighed_covariance(0 * one, 1, variance * one, 40, one), variance
+        )
 
 
-# -- noise of other laws ------------------------------------------------------------------------------------------------
+# -- noise of other laws
+# ------------------------------------------------------------------------------------------------
 
 
 def test_two_records_under_laplace_noise_by_hand():
     """Records 0 and 1, scale 1, copies ½ and 2 of equal noise: exponents −½ − 2 and −½ − 1, so 1 has odds e : 1."""
     channel = Product((NoiseDensity("laplace", np.sqrt(2.0)),) * 2, (0, 1))
-    found = OverRecords([channel], np.array([[0.0], [1.0]])).rows([np.array([[0.5]]), np.array([[2.0]])])
+    found = OverRecords([channel], np.array([[0.0], [1.0]])).rows(
+        [np.array([[0.5]]), np.array([[2.0]])]
+    )
     assert found[0, 0] == pytest.approx(np.e / (1 + np.e), rel=1e-12)
 
 
@@ -188,10 +237,24 @@ def test_two_records_under_laplace_noise_by_hand():
 def test_weights_are_products_of_densities_over_attributes_and_copies(seed, distribution):
     rng = np.random.default_rng(seed)
     noise = [[NoiseDensity(distribution, s) for s in rng.uniform(0.5, 3.0, 2)] for _ in range(3)]
-    records, copies = rng.integers(-4, 5, size=(6, 3)).astype(float), [rng.integers(-6, 7, size=(5, 3)).astype(float) for _ in range(2)]
+    records, copies = (
+        rng.integers(-4, 5, size=(6, 3)).astype(float),
+        [rng.integers(-6, 7, size=(5, 3)).astype(float) for _ in range(2)],
+    )
     found = OverRecords([Product(tuple(each), (0, 1)) for each in noise], records).rows(copies)
     for row in range(5):
-        q = np.array([np.prod([noise[a][i].pdf(np.array(copies[i][row, a] - x[a])) for a in range(3) for i in range(2)]) for x in records])
+        q = np.array(
+            [
+                np.prod(
+                    [
+                        noise[a][i].pdf(np.array(copies[i][row, a] - x[a]))
+                        for a in range(3)
+                        for i in range(2)
+                    ]
+                )
+                for x in records
+            ]
+        )
         np.testing.assert_allclose(found[row], q @ records / q.sum(), atol=1e-9)
 
 
@@ -199,7 +262,9 @@ def test_gaussian_densities_are_the_kernel_without_a_bandwidth():
     """Identity covariances: the pencil's coordinates are the data's over √2, its noise ½."""
     rng = np.random.default_rng(2)
     records, y = rng.normal(size=(9, 2)), rng.normal(size=(7, 2))
-    found = OverRecords([Combined(NoiseDensity("gaussian", 1.0), np.ones(1))] * 2, records).rows([y])
+    found = OverRecords([Combined(NoiseDensity("gaussian", 1.0), np.ones(1))] * 2, records).rows(
+        [y]
+    )
     kernel = Kernel(records / np.sqrt(2.0), np.full(2, 0.5), 0.0).mean(y / np.sqrt(2.0))
     np.testing.assert_allclose(found, kernel * np.sqrt(2.0), atol=1e-7)
 
@@ -214,18 +279,36 @@ def test_points_drawn_from_the_kernel_come_to_its_closed_form():
     """Gaussian noise, for which there is one: with 67 points a record means are off by some 0.1 deviations of the posterior."""
     rng = np.random.default_rng(4)
     records, y = rng.normal(size=(30, 2)), rng.normal(size=(40, 2))
-    pencil, found = Pencil.of(np.eye(2), np.eye(2)), [Combined(NoiseDensity("gaussian", 1.0), np.ones(1))] * 2
+    pencil, found = (
+        Pencil.of(np.eye(2), np.eye(2)),
+        [Combined(NoiseDensity("gaussian", 1.0), np.ones(1))] * 2,
+    )
     drawn = OverRecords(found, kernel_points(records, pencil, 0.6, found, rng)).rows([y])
     kernel = Kernel(records @ pencil.inverse.T, pencil.share, 0.6)
     np.testing.assert_allclose(drawn, kernel.mean(y @ pencil.inverse.T) @ pencil.basis.T, atol=0.15)
-    near, far = (OverRecords(found, kernel_points(records, pencil, h, found, rng)).log_likelihood([y]) for h in (0.6, 5.0))
-    exact = [Kernel(records @ pencil.inverse.T, pencil.share, h).log_likelihood(y @ pencil.inverse.T) for h in (0.6, 5.0)]
+    near, far = (
+        OverRecords(found, kernel_points(records, pencil, h, found, rng)).log_likelihood([y])
+        for h in (0.6, 5.0)
+    )
+    exact = [
+        Kernel(records @ pencil.inverse.T, pencil.share, h).log_likelihood(y @ pencil.inverse.T)
+        for h in (0.6, 5.0)
+    ]
     assert near - far == pytest.approx(exact[0] - exact[1], rel=0.05)
 
 
 def test_on_a_lattice_points_are_drawn_by_whole_steps():
-    found = [Product((NoiseDensity("geometric", 1.0, 0.25),), (0,)), Product((NoiseDensity("laplace", 1.0),), (0,))]
-    points = kernel_points(np.array([[0.25, 0.1]]), Pencil.of(np.eye(2), np.eye(2)), 0.5, found, np.random.default_rng(1))
+    found = [
+        Product((NoiseDensity("geometric", 1.0, 0.25),), (0,)),
+        Product((NoiseDensity("laplace", 1.0),), (0,)),
+    ]
+    points = kernel_points(
+        np.array([[0.25, 0.1]]),
+        Pencil.of(np.eye(2), np.eye(2)),
+        0.5,
+        found,
+        np.random.default_rng(1),
+    )
     np.testing.assert_array_equal(points[:, 0] * 4, np.rint(points[:, 0] * 4))
     assert len(np.unique(points[:, 1])) == len(points) == 2000
 
@@ -235,6 +318,10 @@ def test_under_laplace_noise_a_kernel_is_worth_having_where_records_are_few():
     for seed in range(6):
         release = auditor.perturb(X, "laplace", [0.5], seed=seed)
         for found, more in ((alone, {"bandwidth": 0.0}), (smoothed, {})):
-            found.append(auditor.attack("sample-estimate", release, seed=seed, knowledge={"known-sample": 40}, **more).distortion)
+            found.append(
+                auditor.attack(
+                    "sample-estimate", release, seed=seed, knowledge={"known-sample": 40}, **more
+                ).distortion
+            )
     assert (np.array(smoothed) < alone).all()
     assert sum(smoothed) < 0.98 * sum(alone)

@@ -21,7 +21,9 @@ PI = np.array([0.5, 0.3, 0.2])
 
 
 def chain(rows, stay=0.95, values=5, seed=0):
-    frame = MarkovChain(MarkovChain.Parameters(stay=stay, values=values)).frame(rows, np.random.default_rng(seed))
+    frame = MarkovChain(MarkovChain.Parameters(stay=stay, values=values)).frame(
+        rows, np.random.default_rng(seed)
+    )
     return (frame["state"].to_numpy() - 1).astype(np.uint8)
 
 
@@ -35,7 +37,9 @@ def named(P, x):
 
 
 def true_chain(stay, values):
-    return np.full((values, values), (1 - stay) / (values - 1)) + (stay - (1 - stay) / (values - 1)) * np.eye(values)
+    return np.full((values, values), (1 - stay) / (values - 1)) + (
+        stay - (1 - stay) / (values - 1)
+    ) * np.eye(values)
 
 
 def every_series(B):
@@ -45,7 +49,8 @@ def every_series(B):
         yield series, PI[series[0]] * steps * np.prod([B[t, i] for t, i in enumerate(series)])
 
 
-# -- forward and backward ------------------------------------------------------------------------------------------------------
+# -- forward and backward
+# ------------------------------------------------------------------------------------------------------
 
 
 def along(pi, B):
@@ -79,24 +84,38 @@ def test_windows_with_warm_ups_give_the_posteriors_of_the_whole_series():
 
 def test_windows_hold_every_record_once_and_know_nothing_beyond_the_ends():
     B = np.arange(1.0, 8.0)[:, None]
-    assert windows(B, 3, 1)[:, :, 0].T.tolist() == [[1, 1, 2, 3, 4], [3, 4, 5, 6, 7], [6, 7, 1, 1, 1]]
+    assert windows(B, 3, 1)[:, :, 0].T.tolist() == [
+        [1, 1, 2, 3, 4],
+        [3, 4, 5, 6, 7],
+        [6, 7, 1, 1, 1],
+    ]
 
 
 def test_likelihoods_are_those_of_the_law():
     y = np.arange(4, dtype=np.uint8)
     T = transition_matrix(0.4, 4)
-    np.testing.assert_allclose(likelihood(UniformLaw((0.4,), 4, False), [y]), (T / T.max()).T, atol=1e-15)
+    np.testing.assert_allclose(
+        likelihood(UniformLaw((0.4,), 4, False), [y]), (T / T.max()).T, atol=1e-15
+    )
     assert not likelihood(UniformLaw((1.0, 0.5), 4, False), [y, y]).sum() == 0
 
 
-# -- what it names --------------------------------------------------------------------------------------------------------------
+# -- what it names
+# --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("stay", "p", "values"), [(0.95, 0.4, 5), (0.99, 0.2, 5), (0.9, 0.5, 10)])
 def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
     x = chain(FITTED_ROWS, stay, values)
-    y, q, law = seen(x, p, values), np.bincount(x, minlength=values) / x.size, UniformLaw((p,), values, False)
-    found, alone = named(SerialBayes(q, law).posterior([y]), x), named(Bayes(q, law).posterior([y]), x)
+    y, q, law = (
+        seen(x, p, values),
+        np.bincount(x, minlength=values) / x.size,
+        UniformLaw((p,), values, False),
+    )
+    found, alone = (
+        named(SerialBayes(q, law).posterior([y]), x),
+        named(Bayes(q, law).posterior([y]), x),
+    )
     best = named(posteriors(true_chain(stay, values), q, likelihood(law, [y])), x)
     assert best - 0.02 < found
     assert found > alone + 0.2
@@ -105,7 +124,9 @@ def test_it_names_nearly_as_many_as_who_knows_the_chain(stay, p, values):
 def test_the_issue_s_figure():
     x = chain(10_000, 0.95, 10)
     y, law = seen(x, 0.4, 10), UniformLaw((0.4,), 10, False)
-    assert named(SerialBayes(np.full(10, 0.1), law).posterior([y]), x) == pytest.approx(0.88, abs=0.02)
+    assert named(SerialBayes(np.full(10, 0.1), law).posterior([y]), x) == pytest.approx(
+        0.88, abs=0.02
+    )
 
 
 def test_a_chain_that_goes_round_is_learnt_too():
@@ -123,14 +144,18 @@ def test_on_records_in_no_order_it_is_posterior():
         if fitted_chain(likelihood(law, [y]), q) is not None:
             other += 1
         else:
-            np.testing.assert_array_equal(SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y]))
+            np.testing.assert_array_equal(
+                SerialBayes(q, law).posterior([y]), Bayes(q, law).posterior([y])
+            )
     assert other <= 3  # of 15 at no more than 1 in 30: exceeded once in 500 runs at most
 
 
 def test_too_few_records_are_not_taken_for_a_chain():
     x = chain(300)
     law = UniformLaw((0.4,), 5, False)
-    np.testing.assert_array_equal(SerialBayes(np.full(5, 0.2), law).posterior([x]), Bayes(np.full(5, 0.2), law).posterior([x]))
+    np.testing.assert_array_equal(
+        SerialBayes(np.full(5, 0.2), law).posterior([x]), Bayes(np.full(5, 0.2), law).posterior([x])
+    )
 
 
 def test_pooling_multilevel_copies_is_the_best_copy_alone_and_pooling_fresh_ones_is_not():
@@ -141,7 +166,10 @@ def test_pooling_multilevel_copies_is_the_best_copy_alone_and_pooling_fresh_ones
     alone = SerialBayes(q, chained.of([1])).posterior([y])
     np.testing.assert_allclose(SerialBayes(q, chained).posterior([y, worse]), alone, atol=1e-9)
     fresh = UniformLaw((0.4, 0.4), 5, False)
-    assert named(SerialBayes(q, fresh).posterior([y, seen(x, 0.4, seed=5)]), x) > named(alone, x) + 0.03
+    assert (
+        named(SerialBayes(q, fresh).posterior([y, seen(x, 0.4, seed=5)]), x)
+        > named(alone, x) + 0.03
+    )
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0])
@@ -166,7 +194,8 @@ def test_a_domain_too_wide_to_learn_is_not_applicable():
         auditor.attack("serial-posterior", release)
 
 
-# -- in an audit -----------------------------------------------------------------------------------------------------------------
+# -- in an audit
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def scenario(**changes):
@@ -199,12 +228,24 @@ def test_results_do_not_depend_on_workers():
 def test_on_added_noise_it_is_not_applicable():
     result = auditor.run(scenario(data={"source": "iris", "columns": ["petal_length"], "bin": {"petal_length": {"quantile": 4}}},
                                   schemes=[{"name": "corner-wave", "levels": [0.5]}]))  # fmt: skip
-    assert {m.status for m in result.measurements if m.attack == "serial-posterior"} == {"not-applicable"}
+    assert {m.status for m in result.measurements if m.attack == "serial-posterior"} == {
+        "not-applicable"
+    }
 
 
 @pytest.mark.slow
 def test_of_all_attacks_it_is_tried_on_the_coalitions_that_decide():
-    found = auditor.run(scenario(schemes=[{"name": "uniform", "levels": [0.4, 0.3, 0.2]}], coalitions=["subsets"], attacks="all", replicates=5))
-    tried = {attack: {tuple(m.coalition) for m in figures(found) if m.attack == attack} for attack in ("posterior", "serial-posterior")}
+    found = auditor.run(
+        scenario(
+            schemes=[{"name": "uniform", "levels": [0.4, 0.3, 0.2]}],
+            coalitions=["subsets"],
+            attacks="all",
+            replicates=5,
+        )
+    )
+    tried = {
+        attack: {tuple(m.coalition) for m in figures(found) if m.attack == attack}
+        for attack in ("posterior", "serial-posterior")
+    }
     assert len(tried["posterior"]) == 7
     assert tried["serial-posterior"] == {(1,), (2,), (3,), (1, 2), (1, 2, 3)}

@@ -26,7 +26,11 @@ def scenario(name: str) -> dict[str, Any]:
 
 def bounds(spec: dict[str, Any], metric: str, attack: str) -> tuple[float, float]:
     """The interval that a scenario expects an attack's figure in."""
-    stated = next(e[metric]["between"] for e in spec["expect"] if metric in e and e[metric]["attack"] == attack and "between" in e[metric])
+    stated = next(
+        e[metric]["between"]
+        for e in spec["expect"]
+        if metric in e and e[metric]["attack"] == attack and "between" in e[metric]
+    )
     return float(stated[0]), float(stated[1])
 
 
@@ -36,18 +40,33 @@ def normal_density(d, S):
 
 def exact_posterior_mean(y, A, v):
     """``Σ_k q_k (m_k + V (V + vI)⁻¹ (y − m_k))`` over the four corners of two mixed coins, each blurred by 0.3, record by record."""
-    V, corners = 0.09 / 1.09 * A @ A.T, [A @ np.array(corner) / np.sqrt(1.09) for corner in product((-1.0, 1.0), repeat=2)]
+    V, corners = (
+        0.09 / 1.09 * A @ A.T,
+        [A @ np.array(corner) / np.sqrt(1.09) for corner in product((-1.0, 1.0), repeat=2)],
+    )
     S = V + v * np.eye(2)
     q = np.array([normal_density(y - m, S) for m in corners])
-    return sum(weight * (m + V @ np.linalg.solve(S, y - m)) for weight, m in zip(q / q.sum(), corners, strict=True))
+    return sum(
+        weight * (m + V @ np.linalg.solve(S, y - m))
+        for weight, m in zip(q / q.sum(), corners, strict=True)
+    )
 
 
 def test_the_mixture_s_bounds_are_about_the_exact_posterior_mean() -> None:
     spec = scenario("strongest-kinds-mixture")
     source = {key: value for key, value in spec["data"].items() if key not in ("source", "rows")}
-    X, rng = Components(Components.Parameters.model_validate(source)).frame(4000, np.random.default_rng(5)).to_numpy(), np.random.default_rng(6)
-    A, v = np.array(source["mixing"]), spec["schemes"][0]["levels"][0]  # both attributes have variance 1
-    errors = [((exact_posterior_mean(x + rng.normal(0.0, np.sqrt(v), 2), A, v) - x) ** 2).sum() / 2 for x in X]
+    X, rng = (
+        Components(Components.Parameters.model_validate(source))
+        .frame(4000, np.random.default_rng(5))
+        .to_numpy(),
+        np.random.default_rng(6),
+    )
+    # both attributes have variance 1
+    A, v = np.array(source["mixing"]), spec["schemes"][0]["levels"][0]
+    errors = [
+        ((exact_posterior_mean(x + rng.normal(0.0, np.sqrt(v), 2), A, v) - x) ** 2).sum() / 2
+        for x in X
+    ]
     exact, error = np.mean(errors), np.std(errors) / np.sqrt(len(X))
     assert exact == pytest.approx(0.164, abs=4 * error)
     for attack in ("mixture-estimate", "sample-estimate"):
@@ -64,12 +83,23 @@ def test_the_series_bounds_are_about_the_kalman_smoother() -> None:
 
 def test_the_chain_s_bounds_are_about_who_knows_the_chain() -> None:
     spec = scenario("serial-categories")
-    stay, values, p = spec["sweep"]["data.stay"][0], spec["data"]["values"], max(spec["schemes"][1]["levels"])
-    x, q, law = chain(20_000, stay, values), np.full(values, 1.0 / values), UniformLaw((p,), values, False)
+    stay, values, p = (
+        spec["sweep"]["data.stay"][0],
+        spec["data"]["values"],
+        max(spec["schemes"][1]["levels"]),
+    )
+    x, q, law = (
+        chain(20_000, stay, values),
+        np.full(values, 1.0 / values),
+        UniformLaw((p,), values, False),
+    )
     best = named(posteriors(true_chain(stay, values), q, likelihood(law, [seen(x, p, values)])), x)
-    low = next(e["accuracy"]["at-least"] for e in spec["expect"] if "at-least" in e.get("accuracy", {}))
+    low = next(
+        e["accuracy"]["at-least"] for e in spec["expect"] if "at-least" in e.get("accuracy", {})
+    )
     assert best - 0.03 < low < best
-    assert best == pytest.approx(0.88, abs=0.015)  # as simulated beforehand, where a record by itself is named with p + (1 − p)/s
+    # as simulated beforehand, where a record by itself is named with p + (1 − p)/s
+    assert best == pytest.approx(0.88, abs=0.015)
     low, high = bounds(spec, "accuracy", "posterior")
     assert low < p + (1 - p) / values < high
     assert p + (1 - p) / values == pytest.approx(0.52)

@@ -1,7 +1,7 @@
 """Theorem 4 under every attack: none does better with a second corner-wave copy, or a second multilevel one; each does with a fresh one.
 
-The second half is the control: with draws so few, a gain of fresh copies is seen in every attack, and so a gain of nested ones would be.
-"""
+The second half is the control: with draws so few, a gain of fresh copies is seen in every attack,
+and so a gain of nested ones would be."""
 
 from __future__ import annotations
 
@@ -22,14 +22,25 @@ REPLICATES = 8
 FALSE_ALARM = 0.005
 """Chance that an honest attack of all those below is said to gain."""
 MIXED = [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]]
-SERIAL = {"data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 600}, "attacks": ["serial-filter"]}
+SERIAL = {
+    "data": {"source": "autoregressive", "attributes": 2, "autocorrelation": 0.9, "rows": 600},
+    "attacks": ["serial-filter"],
+}
 
 
 def every() -> list[str]:
     """All that need not be told what the data look like, as ``low-order-bits`` must: scenarios/low-order-bits.yaml has the theorem of it."""
     found = {name: registry.get("attack", name) for name in registry.names("attack")}
-    needy = {name for name, attack in found.items() if any(field.is_required() for field in attack.Parameters.model_fields.values())}
-    return [name for name, attack in found.items() if "additive" in attack.families and name not in needy]
+    needy = {
+        name
+        for name, attack in found.items()
+        if any(field.is_required() for field in attack.Parameters.model_fields.values())
+    }
+    return [
+        name
+        for name, attack in found.items()
+        if "additive" in attack.families and name not in needy
+    ]
 
 
 def gains(scheme: str, **changes: Any) -> pd.DataFrame:
@@ -41,9 +52,13 @@ def gains(scheme: str, **changes: Any) -> pd.DataFrame:
         "coalitions": [[1], [1, 2]], "attacks": [{"name": name, "coalitions": [[1], [1, 2]]} for name in every()], "replicates": REPLICATES,
     } | changes)  # fmt: skip
     frame = result.frame()
-    frame = frame[(frame.metric == "normalized_error") & (frame.attribute == "*") & (frame.status == "ok")]
+    frame = frame[
+        (frame.metric == "normalized_error") & (frame.attribute == "*") & (frame.status == "ok")
+    ]
     size = frame.coalition.map(len)
-    error = frame.assign(size=size).pivot_table(index=["knowledge", "attack", "replicate"], columns="size", values="value")
+    error = frame.assign(size=size).pivot_table(
+        index=["knowledge", "attack", "replicate"], columns="size", values="value"
+    )
     return (1.0 - error[2] / error[1]).unstack("replicate")
 
 
@@ -85,11 +100,22 @@ def test_most_attacks_do_not_look_at_a_second_corner_wave_copy_at_all(nested: pd
 
 @pytest.mark.slow
 @pytest.mark.parametrize("noise", ["laplace", "geometric", "skellam"])
-def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_process(noise: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_process(
+    noise: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Gains are exactly 0, as copies but the best are not looked at; fresh noise of the same law is the control."""
-    monkeypatch.setattr(over_rows, "ROW_REDRAWS", 2)  # nobody looks at error bars, which would be most of the work
-    tried = [{"name": name, "components": 2} if name == "mixture-estimate" else name for name in every()]  # more take a minute
-    asked = {"data": {"source": "cps", "columns": ["age", "household_size"], "rows": 300}, "knowledge": ["perfect"], "attacks": tried, "replicates": 1}
+    # nobody looks at error bars, which would be most of the work
+    monkeypatch.setattr(over_rows, "ROW_REDRAWS", 2)
+    # more take a minute
+    tried = [
+        {"name": name, "components": 2} if name == "mixture-estimate" else name for name in every()
+    ]
+    asked = {
+        "data": {"source": "cps", "columns": ["age", "household_size"], "rows": 300},
+        "knowledge": ["perfect"],
+        "attacks": tried,
+        "replicates": 1,
+    }
     nested, fresh = gains(f"{noise}-multilevel", **asked), gains(noise, **asked)
     assert len(nested) >= 12
     assert nested.index.equals(fresh.index)
@@ -98,7 +124,9 @@ def test_nor_does_any_attack_on_a_census_extract_from_a_second_copy_of_another_p
 
 
 def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
-    nested, fresh = (gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent"))
+    nested, fresh = (
+        gains(scheme, **SERIAL, knowledge=["perfect"]) for scheme in ("corner-wave", "independent")
+    )
     assert (sure(nested) <= 1e-9).all()
     assert (sure(fresh) > 0.05).all()
 
@@ -106,7 +134,11 @@ def test_nor_does_a_filter_along_the_rows_of_a_series() -> None:
 def test_nor_does_who_names_rows() -> None:
     named = {}
     for scheme in ("corner-wave", "independent"):
-        release = {"name": scheme, "levels": [0.001, 0.0012], **({"noise": "white"} if scheme == "corner-wave" else {})}
+        release = {
+            "name": scheme,
+            "levels": [0.001, 0.0012],
+            **({"noise": "white"} if scheme == "corner-wave" else {}),
+        }
         result = auditor.run({
             "seed": 4, "data": {"source": "components", "shapes": ["exponential"], "attributes": 3, "rows": 600}, "schemes": [release],
             "knowledge": [{"known-attributes": ["x1", "x2"]}], "coalitions": [[1], [1, 2]], "attacks": ["record-linkage"], "replicates": REPLICATES,
@@ -120,14 +152,18 @@ def test_nor_does_who_names_rows() -> None:
 
 
 @pytest.mark.slow
-def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nor_do_attacks_on_categories_from_a_second_multilevel_copy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(release_redraws, "ROW_REDRAWS", 2)
     result = auditor.run({
         "seed": 4, "data": {"source": "markov-chain", "values": 4, "stay": 0.9, "rows": 1200, "categorical": ["state"]},
         "schemes": [{"name": name, "levels": [0.5, 0.4]} for name in ("uniform-multilevel", "uniform")],
         "knowledge": ["perfect"], "coalitions": [[1], [1, 2]], "attacks": ["posterior", "serial-posterior"],
     })  # fmt: skip
-    found = {(r.scheme, r.attack): r.value for r in result.measurements if r.metric == "collusion_gain"}
+    found = {
+        (r.scheme, r.attack): r.value for r in result.measurements if r.metric == "collusion_gain"
+    }
     for attack in ("posterior", "serial-posterior"):
         assert found["uniform-multilevel", attack] == pytest.approx(0.0, abs=1e-9)
         assert found["uniform", attack] > 0.1

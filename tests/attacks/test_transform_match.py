@@ -18,14 +18,28 @@ def table(rows=300, N=5, seed=0):
 
 
 def projected(X, dimensions, **more):
-    return auditor.perturb(X, "random-projection", [0] * more.get("copies", 1), seed=1, dimensions=dimensions, matrix="dct", **more)
+    return auditor.perturb(
+        X,
+        "random-projection",
+        [0] * more.get("copies", 1),
+        seed=1,
+        dimensions=dimensions,
+        matrix="dct",
+        **more,
+    )
 
 
 def attacked(release, knowledge, **more):
     return auditor.attack("transform-match", release, knowledge=knowledge, seed=3, **more)
 
 
-KNOWLEDGE = ["perfect", {"known-records": 1}, {"known-records": 40}, {"unmatched-records": 1}, {"unmatched-records": 40}]
+KNOWLEDGE = [
+    "perfect",
+    {"known-records": 1},
+    {"known-records": 40},
+    {"unmatched-records": 1},
+    {"unmatched-records": 40},
+]
 
 
 def test_two_attributes_by_hand():
@@ -55,7 +69,10 @@ def test_what_is_dropped_is_guessed_as_well_as_least_squares_can(knowledge):
     kept = np.argsort(-(c**2).mean(axis=0))[:3]
     rest = np.setdiff1d(np.arange(5), kept)
     centred = c - c.mean(axis=0)
-    left = centred[:, rest] - centred[:, kept] @ np.linalg.lstsq(centred[:, kept], centred[:, rest], rcond=None)[0]
+    left = (
+        centred[:, rest]
+        - centred[:, kept] @ np.linalg.lstsq(centred[:, kept], centred[:, rest], rcond=None)[0]
+    )
     least = (left**2).sum() / X.size
     assert found.theory == pytest.approx(found.distortion, rel=1e-6)
     if knowledge == "perfect":
@@ -69,12 +86,19 @@ def test_what_is_dropped_is_guessed_as_well_as_least_squares_can(knowledge):
 def test_nearest_values_are_those_of_a_naive_search_over_blocks():
     rng = np.random.default_rng(4)
     y, c = rng.normal(size=(50, 2)), rng.normal(size=(7, 3))
-    naive = np.array([[np.mean([np.abs(y[:, j] - value).min() ** 2 for value in c[:, i]]) for i in range(3)] for j in range(2)])
+    naive = np.array(
+        [
+            [np.mean([np.abs(y[:, j] - value).min() ** 2 for value in c[:, i]]) for i in range(3)]
+            for j in range(2)
+        ]
+    )
     np.testing.assert_allclose(nearest_gaps(c, [[y[:20]], [y[20:20]], [y[20:]]]), naive)
 
 
 def test_moments_tell_columns_by_mean_and_deviation():
-    gaps = moment_gaps(np.array([1.0, 2.0]), np.diag([4.0, 9.0]), (np.array([2.0]), np.array([16.0])))
+    gaps = moment_gaps(
+        np.array([1.0, 2.0]), np.diag([4.0, 9.0]), (np.array([2.0]), np.array([16.0]))
+    )
     np.testing.assert_allclose(gaps, [[1 + 4, 0 + 1]])
 
 
@@ -95,7 +119,10 @@ def test_a_record_whose_coefficients_are_the_same_promises_nothing():
     assert named.expected(X) is None
 
 
-@pytest.mark.parametrize(("scheme", "level", "more"), [("rotation", 0, {}), ("rotation-noise", 0.1, {}), ("random-projection", 0, {"dimensions": 3})])
+@pytest.mark.parametrize(
+    ("scheme", "level", "more"),
+    [("rotation", 0, {}), ("rotation-noise", 0.1, {}), ("random-projection", 0, {"dimensions": 3})],
+)
 def test_a_secret_matrix_is_refused_with_the_reason(scheme, level, more):
     release = auditor.perturb(table(), scheme, [level], seed=1, **more)
     with pytest.raises(NotApplicable, match="the matrix of this scheme is secret"):
@@ -111,7 +138,9 @@ def test_pooling_copies_of_one_transform_gives_nothing_and_an_audit_meets_theory
         "attacks": ["transform-match"],
         "expect": [{"matches-theory": {}}, {"collusion-gain": {"coalition": "all", "between": [-1e-9, 1e-9]}}],
     })  # fmt: skip
-    assert [e.status for e in result.expectations] == ["holds", "holds"], [e.why for e in result.expectations]
+    assert [e.status for e in result.expectations] == ["holds", "holds"], [
+        e.why for e in result.expectations
+    ]
 
 
 def test_an_error_bar_has_seen_names_that_are_right_and_wrong():
@@ -120,5 +149,7 @@ def test_an_error_bar_has_seen_names_that_are_right_and_wrong():
         "seed": 4, "data": tables()["breast cancer"], "schemes": [{"name": "random-projection", "dimensions": 3, "matrix": "dct"}],
         "knowledge": [{"known-sample": 30}], "attacks": ["transform-match"],
     })  # fmt: skip
-    (error,) = [m for m in found.measurements if m.metric == "normalized_error" and m.attribute == "a1"]
+    (error,) = [
+        m for m in found.measurements if m.metric == "normalized_error" and m.attribute == "a1"
+    ]
     assert error.std_error > 0.1 * error.value

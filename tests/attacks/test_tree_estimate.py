@@ -18,10 +18,17 @@ from auditor_attacks.tree_estimate import Noise, in_known_leaves, leaf_posterior
 properties = settings(max_examples=25, deadline=None, derandomize=True)
 INF = np.inf
 TWO_LEAVES = stated(Split("x", 0.0, Leaf(-1, 0), Leaf(1, 0)), 1, np.array([0]), ("x",))
-CROSSED = stated(Split("x", 0.2, Leaf(-1, 0.25, 0.6), Split("z", -0.3, Leaf(0, 0.5, 0.1), Leaf(2, 0.1, 0.3))), 1, np.array([0, 2]), ("x", "z"))
+CROSSED = stated(
+    Split("x", 0.2, Leaf(-1, 0.25, 0.6), Split("z", -0.3, Leaf(0, 0.5, 0.1), Leaf(2, 0.1, 0.3))),
+    1,
+    np.array([0, 2]),
+    ("x", "z"),
+)
 
 
-def estimate(tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray) -> np.ndarray:
+def estimate(
+    tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree)
     return posterior_mean(y, leaf_posteriors(moments.leaves(mean, K), S), tree)
 
@@ -35,24 +42,32 @@ def test_two_leaves_by_hand():
     y = np.array([[-2.0, 0.0], [0.0, 5.0], [0.7, -3.0], [3.0, 1.0]])
     found = estimate(TWO_LEAVES, np.zeros(2), np.eye(2), np.diag([1.0, 1e12]), y)
     np.testing.assert_allclose(found[:, 1], 2 * norm.cdf(y[:, 0] / np.sqrt(2)) - 1, atol=1e-6)
-    np.testing.assert_allclose(found[:, 0], y[:, 0] / 2, atol=1e-6)  # leaves of equal shape and shares: x is as it was
-    # … and x's copy useless, the target's not: ±1 seen with variance 4, odds exp(y/2); x in the half is ±√(2/π)
+    # leaves of equal shape and shares: x is as it was
+    np.testing.assert_allclose(found[:, 0], y[:, 0] / 2, atol=1e-6)
+    # … and x's copy useless, the target's not: ±1 seen with variance 4, odds exp(y/2); x in the
+    # half is ±√(2/π)
     found = estimate(TWO_LEAVES, np.zeros(2), np.eye(2), np.diag([1e12, 4.0]), y)
     np.testing.assert_allclose(found[:, 1], np.tanh(y[:, 1] / 4), atol=1e-6)
     np.testing.assert_allclose(found[:, 0], np.tanh(y[:, 1] / 4) * np.sqrt(2 / np.pi), atol=1e-5)
 
 
-def by_brute_force(tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray) -> np.ndarray:
+def by_brute_force(
+    tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.ndarray, y: np.ndarray
+) -> np.ndarray:
     """Sum over a grid of all attributes, its cuts halfway between points: leaf by leaf share, normal cut to its box and scaled to 1, likelihood."""
     moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree)
     leaves = moments.leaves(mean, K)
     half = 60 if len(mean) == 2 else 30
-    cuts = dict(zip(tree.on, np.where(np.isfinite(tree.high), tree.high, -INF).max(axis=0), strict=True))
+    cuts = dict(
+        zip(tree.on, np.where(np.isfinite(tree.high), tree.high, -INF).max(axis=0), strict=True)
+    )
     axes = [cuts.get(j, centre) + 6.5 * np.sqrt(v) * (np.arange(-half, half) + 0.5) / half
             for j, (centre, v) in enumerate(zip(mean, np.diag(K), strict=True))]  # fmt: skip
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(mean))
     density = np.zeros(len(grid))
-    for weight, m, C, low, high in zip(leaves.weight, leaves.mean, leaves.covariance, tree.low, tree.high, strict=True):
+    for weight, m, C, low, high in zip(
+        leaves.weight, leaves.mean, leaves.covariance, tree.low, tree.high, strict=True
+    ):
         inside = ((grid[:, tree.on] > low) & (grid[:, tree.on] <= high)).all(axis=1)
         p = np.where(inside, multivariate_normal(m, C).pdf(grid), 0.0)
         density += weight * p / p.sum()
@@ -65,17 +80,30 @@ def by_brute_force(tree: RegressionTree, mean: np.ndarray, K: np.ndarray, S: np.
 
 def test_a_tree_on_one_predictor_is_the_integral():
     """Slopes within leaves, correlated noise, shares stated: exact to what a grid of a tenth of a deviation can tell."""
-    tree = stated(Split("x", 0.3, Leaf(-1, 0.4, 0.7), Leaf(1.5, 0.9, 0.3)), 1, np.array([0]), ("x",))
-    mean, K, S = np.array([0.1, 0.4]), np.array([[1.2, 0.8], [0.8, 2.0]]), np.array([[0.6, 0.2], [0.2, 0.8]])
+    tree = stated(
+        Split("x", 0.3, Leaf(-1, 0.4, 0.7), Leaf(1.5, 0.9, 0.3)), 1, np.array([0]), ("x",)
+    )
+    mean, K, S = (
+        np.array([0.1, 0.4]),
+        np.array([[1.2, 0.8], [0.8, 2.0]]),
+        np.array([[0.6, 0.2], [0.2, 0.8]]),
+    )
     y = np.array([[-1.0, 0.0], [0.3, 1.0], [2.0, -1.0], [0.4, 0.4]])
-    np.testing.assert_allclose(estimate(tree, mean, K, S, y), by_brute_force(tree, mean, K, S, y), atol=2e-3)
+    np.testing.assert_allclose(
+        estimate(tree, mean, K, S, y), by_brute_force(tree, mean, K, S, y), atol=2e-3
+    )
 
 
 def test_a_tree_on_two_is_near_it():
-    mean, K = np.array([0.1, 0.4, -0.2]), np.array([[1.2, 0.8, 0.6], [0.8, 2.0, 0.1], [0.6, 0.1, 0.9]])
+    mean, K = (
+        np.array([0.1, 0.4, -0.2]),
+        np.array([[1.2, 0.8, 0.6], [0.8, 2.0, 0.1], [0.6, 0.1, 0.9]]),
+    )
     y = np.array([[-1.0, 0.0, 0.5], [0.3, 1.0, -1.0], [2.0, -1.0, 0.0]])
     S = np.diag([0.6, 0.8, 0.5])
-    np.testing.assert_allclose(estimate(CROSSED, mean, K, S, y), by_brute_force(CROSSED, mean, K, S, y), atol=0.02)
+    np.testing.assert_allclose(
+        estimate(CROSSED, mean, K, S, y), by_brute_force(CROSSED, mean, K, S, y), atol=0.02
+    )
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -91,16 +119,28 @@ def test_one_leaf_that_says_what_was_estimated_is_llse(seed):
 def test_leaves_that_say_what_a_normal_has_there_are_llse_too():
     """Honest, and of many words: x and the target independent, the target's mean and variance the same in every leaf."""
     mean, K, S = np.array([0.5, 2.0]), np.diag([1.0, 4.0]), np.diag([0.5, 1.0])
-    tree = stated(Split("x", 0.0, Leaf(2, 4), Split("x", 1.0, Leaf(2, 4), Leaf(2, 4))), 1, np.array([0]), ("x",))
+    tree = stated(
+        Split("x", 0.0, Leaf(2, 4), Split("x", 1.0, Leaf(2, 4), Leaf(2, 4))),
+        1,
+        np.array([0]),
+        ("x",),
+    )
     y = np.random.default_rng(0).normal(size=(20, 2)) * 2
     np.testing.assert_allclose(estimate(tree, mean, K, S, y), llse(mean, K, S, y), atol=1e-6)
 
 
 def test_a_leaf_where_nobody_can_be_changes_nothing():
     """A cut 100,000 deviations off, shares not stated: its box has a probability of 0 in doubles."""
-    far = stated(Split("x", -1e5, Leaf(50, 1), Split("x", 0.0, Leaf(-1, 0), Leaf(1, 0))), 1, np.array([0]), ("x",))
+    far = stated(
+        Split("x", -1e5, Leaf(50, 1), Split("x", 0.0, Leaf(-1, 0), Leaf(1, 0))),
+        1,
+        np.array([0]),
+        ("x",),
+    )
     y = np.random.default_rng(1).normal(size=(20, 2))
-    found, alone = (estimate(tree, np.zeros(2), np.eye(2), np.eye(2), y) for tree in (far, TWO_LEAVES))
+    found, alone = (
+        estimate(tree, np.zeros(2), np.eye(2), np.eye(2), y) for tree in (far, TWO_LEAVES)
+    )
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
@@ -108,7 +148,9 @@ def test_a_leaf_where_nobody_can_be_changes_nothing():
 def test_without_noise_the_copy_is_the_record_and_with_nothing_else_the_tree_is_all(tree):
     N = 3 if tree is CROSSED else 2
     y = np.random.default_rng(1).normal(size=(50, N))
-    np.testing.assert_allclose(estimate(tree, np.zeros(N), np.eye(N), np.zeros((N, N)), y), y, atol=1e-5)
+    np.testing.assert_allclose(
+        estimate(tree, np.zeros(N), np.eye(N), np.zeros((N, N)), y), y, atol=1e-5
+    )
     found = estimate(tree, np.zeros(N), np.eye(N), 1e14 * np.eye(N), y)
     share = tree.share if tree is CROSSED else np.array([0.5, 0.5])
     np.testing.assert_allclose(found[:, 1], share @ tree.mean, atol=1e-5)
@@ -117,7 +159,9 @@ def test_without_noise_the_copy_is_the_record_and_with_nothing_else_the_tree_is_
 def test_known_predictors_leave_the_leafs_variance_and_a_copy_of_the_target_its_share_of_it():
     """Two values of x: x̂ is the leaf's mean, with a copy of variance s beside it ``(m s + v y)/(v + s)``; noise that is shared is taken off."""
     tree = TWO_LEAVES._replace(variance=np.full(2, V))
-    moments = TreeMoments(Moments(0, np.empty(0), np.empty((0, 0))), tree, of_records(tree, np.array([[-1.0], [1.0]])))
+    moments = TreeMoments(
+        Moments(0, np.empty(0), np.empty((0, 0))), tree, of_records(tree, np.array([[-1.0], [1.0]]))
+    )
     leaves = moments.leaves(np.zeros(2), np.eye(2))
     noise = Noise.of(np.array([[2.0, 1.0], [1.0, 1.0]]), np.array([0]))
     np.testing.assert_allclose(noise.covariance, [[0, 0], [0, 0.5]])
@@ -126,10 +170,13 @@ def test_known_predictors_leave_the_leafs_variance_and_a_copy_of_the_target_its_
     np.testing.assert_allclose(noise.off(np.array([[3.0, 5.0]]), np.array([[1.0]])), [[1, 4]])
     y = np.array([[1.0, 2.0], [-1.0, 2.0]])
     found = in_known_leaves(y, leaf_posteriors(leaves, noise.covariance), tree)
-    np.testing.assert_allclose(found[:, 1], [(1 * 0.5 + V * 2) / (V + 0.5), (-1 * 0.5 + V * 2) / (V + 0.5)], atol=1e-6)
+    np.testing.assert_allclose(
+        found[:, 1], [(1 * 0.5 + V * 2) / (V + 0.5), (-1 * 0.5 + V * 2) / (V + 0.5)], atol=1e-6
+    )
 
 
-# -- on tables -----------------------------------------------------------------------------------------------------------
+# -- on tables
+# -----------------------------------------------------------------------------------------------------------
 
 ROWS, V = 4_000, 0.25
 
@@ -146,7 +193,9 @@ def left(attack: str, level: float, **known: object) -> float:
     X = stepped()
     release = auditor.perturb(X, "independent", [level], seed=1)
     base = {"rows": 400} | ({"target": "x2", "predictors": ["x1"]} if known else {})
-    found = auditor.attack(attack, release, knowledge={"model" if known else "estimated": {**base, **known}})
+    found = auditor.attack(
+        attack, release, knowledge={"model" if known else "estimated": {**base, **known}}
+    )
     return float(((found.values - X)[:, 1] ** 2).mean())
 
 
@@ -174,7 +223,11 @@ def test_a_tree_that_tells_nothing_is_no_help():
 def test_it_needs_a_tree():
     release = auditor.perturb(stepped(50), "independent", [0.5], seed=1)
     with pytest.raises(NotApplicable, match="needs a regression tree that was published"):
-        auditor.attack("tree-estimate", release, knowledge={"model": {"target": "x2", "predictors": ["x1"], "rows": 20}})
+        auditor.attack(
+            "tree-estimate",
+            release,
+            knowledge={"model": {"target": "x2", "predictors": ["x1"], "rows": 20}},
+        )
 
 
 def audited(X: np.ndarray, knowledge: list[object]) -> auditor.AuditResult:
@@ -193,10 +246,18 @@ def test_a_tree_that_gives_the_target_away_fails_harmless_copies():
         ["perfect"], [{"model": {"target": "x3", **tree}}], ["perfect", {"model": {"target": "x2", **tree}}]))  # fmt: skip
     assert [e.status for e in safe.expectations] == ["holds"]
     assert [e.status for e in leaking.expectations] == ["fails"]
-    error = {(r.attribute, r.attack): r.value for r in leaking.measurements if r.metric == "normalized_error" and r.knowledge != "perfect"}
+    error = {
+        (r.attribute, r.attack): r.value
+        for r in leaking.measurements
+        if r.metric == "normalized_error" and r.knowledge != "perfect"
+    }
     assert error["x2", "tree-estimate"] < 0.02
     assert error["x1", "tree-estimate"] == 0.0
-    by_x3 = {r.attribute: r.value for r in unrelated.measurements if r.metric == "normalized_error" and r.attack == "tree-estimate"}
+    by_x3 = {
+        r.attribute: r.value
+        for r in unrelated.measurements
+        if r.metric == "normalized_error" and r.attack == "tree-estimate"
+    }
     assert by_x3["x3"] > 0.9
     assert by_x3["x1"] == 0.0
 

@@ -20,7 +20,9 @@ def law_tests(x, law, copies, seed=1):
     first = np.concatenate([np.arange(*run) for run in scored_rows(len(chosen), len(x))])
     scored = [columns[number][first] for number in (0, *chosen)]
     tests = count_tests(law, numbers, dense, len(x))
-    return tests + score_tests(law.of(chosen), scored, chosen, {"a": scored[0]}, stream(seed, "scores"))
+    return tests + score_tests(
+        law.of(chosen), scored, chosen, {"a": scored[0]}, stream(seed, "scores")
+    )
 
 
 def least(tests):

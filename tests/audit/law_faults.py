@@ -1,7 +1,7 @@
 """A catalogue of noise that breaks its stated law, and honest releases of every law on tables of every kind.
 
-A fault changes the copies of an honest release: ``change(x, copies, law, rng)`` returns other copies.
-"""
+A fault changes the copies of an honest release: ``change(x, copies, law, rng)`` returns other
+copies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Seque
 def table(kind: str, rows: int, seed: int = 14) -> Array:
     """Return a table of one kind."""
     rng = np.random.default_rng(seed)
-    base = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.5, -0.3], [0.0, 0.8, 0.4], [0.0, 0.0, 0.6]])
+    base = rng.normal(size=(rows, 3)) @ np.array(
+        [[1.0, 0.5, -0.3], [0.0, 0.8, 0.4], [0.0, 0.0, 0.6]]
+    )
     skewed = np.exp(base)
     kinds: dict[str, Callable[[], Array]] = {
         "skewed": lambda: skewed, "one": lambda: skewed[:, :1], "heavy": lambda: rng.standard_t(2.1, (rows, 3)), "far": lambda: base + 1e7,
@@ -67,7 +69,11 @@ def drawn(X: Array, scheme: Any, levels: Sequence[float], seed: int) -> Drawn:
     copies, drawing = [np.empty_like(data.values) for _ in levels], release.drawing()
     for index, (a, b) in enumerate(row_blocks(data.rows, data.width)):
         drawing.block(index, data.values[a:b], [copy[a:b] for copy in copies])
-    return Drawn(release, scheme.law(levels, moments) if release.transformed is None else release.transformed.law, copies)
+    return Drawn(
+        release,
+        scheme.law(levels, moments) if release.transformed is None else release.transformed.law,
+        copies,
+    )
 
 
 def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> list[LawTest]:
@@ -77,13 +83,18 @@ def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> l
         copies = change(release.table.values, copies, law, np.random.default_rng(seed))
     release._kept = [np.ascontiguousarray(copy) for copy in copies]
     whole, moments = Stripe(), release.moments
-    job = MomentJob(release.table.rows, release.table.width, len(copies), moments.mean, moments.deviation, {})
-    for part in job.stripes(NumberBlock.of(block, True, release.undo) for block in release.blocks()):
+    job = MomentJob(
+        release.table.rows, release.table.width, len(copies), moments.mean, moments.deviation, {}
+    )
+    for part in job.stripes(
+        NumberBlock.of(block, True, release.undo) for block in release.blocks()
+    ):
         whole.add(part)
     return law_tests(release, law, [whole.groups[number] for number in sorted(whole.groups)])
 
 
-# -- faults --------------------------------------------------------------------------------------------------------------
+# -- faults
+# --------------------------------------------------------------------------------------------------------------
 
 
 def scores(x: Array, rng: np.random.Generator) -> Array:
@@ -93,48 +104,74 @@ def scores(x: Array, rng: np.random.Generator) -> Array:
 
 def planted(case: type) -> Change:
     """A leak of the self-test's catalogue in noise that is drawn already."""
-    return lambda x, copies, law, rng: case().release(x, case().noise(x, [copy - x for copy in copies], rng))
+    return lambda x, copies, law, rng: case().release(
+        x, case().noise(x, [copy - x for copy in copies], rng)
+    )
 
 
-def of_noise(function: Callable[[Array, Array, np.random.Generator], Array], only: int | None = None) -> Change:
+def of_noise(
+    function: Callable[[Array, Array, np.random.Generator], Array], only: int | None = None
+) -> Change:
     """Change the noise of each copy, or of one: ``function(z, x, rng)``."""
 
-    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    def change(
+        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+    ) -> Sequence[Array]:
         chosen = range(len(copies)) if only is None else (only % len(copies),)
-        return [x + function(copy - x, x, rng) if k in chosen else copy for k, copy in enumerate(copies)]
+        return [
+            x + function(copy - x, x, rng) if k in chosen else copy for k, copy in enumerate(copies)
+        ]
 
     return change
 
 
-def mixed(share: float, other: Callable[[Array, Array, np.random.Generator], Array]) -> Callable[..., Array]:
+def mixed(
+    share: float, other: Callable[[Array, Array, np.random.Generator], Array]
+) -> Callable[..., Array]:
     """Noise that holds a share of something else of its own size."""
-    return lambda z, x, rng: math.sqrt(1.0 - share**2) * z + share * z.std(axis=0) * other(z / z.std(axis=0), x, rng)
+    return lambda z, x, rng: (
+        math.sqrt(1.0 - share**2) * z + share * z.std(axis=0) * other(z / z.std(axis=0), x, rng)
+    )
 
 
 def as_innovations(draw: Callable[[np.random.Generator, tuple[int, ...]], Array]) -> Change:
     """Noise of the right covariance from other innovations."""
 
-    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
-        z = (draw(rng, (len(x), law.copies * law.width)) @ law.root.T).reshape(len(x), law.copies, law.width)
+    def change(
+        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+    ) -> Sequence[Array]:
+        z = (draw(rng, (len(x), law.copies * law.width)) @ law.root.T).reshape(
+            len(x), law.copies, law.width
+        )
         return [x + z[:, k] for k in range(law.copies)]
 
     return change
 
 
-def bare(chosen: Callable[[Array, np.random.Generator], Array], only: int | None = None, column: int | None = None) -> Change:
+def bare(
+    chosen: Callable[[Array, np.random.Generator], Array],
+    only: int | None = None,
+    column: int | None = None,
+) -> Change:
     """Rows, or cells of one column, without noise."""
 
     def function(z: Array, x: Array, rng: np.random.Generator) -> Array:
-        out = chosen(x, rng)[:, None] & (True if column is None else np.arange(x.shape[1]) == column)
+        out = chosen(x, rng)[:, None] & (
+            True if column is None else np.arange(x.shape[1]) == column
+        )
         return np.where(out, 0.0, z)
 
     return of_noise(function, only)
 
 
-def second_from_first(function: Callable[[Array, Array, Array, np.random.Generator], Array]) -> Change:
+def second_from_first(
+    function: Callable[[Array, Array, Array, np.random.Generator], Array],
+) -> Change:
     """Change the second copy's noise: ``function(z_1 scaled to its level, z_2, x, rng)``."""
 
-    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    def change(
+        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+    ) -> Sequence[Array]:
         first, second = copies[0] - x, copies[1] - x
         scaled = first * (second.std(axis=0) / first.std(axis=0))
         return [copies[0], x + function(scaled, second, x, rng), *copies[2:]]
@@ -145,12 +182,17 @@ def second_from_first(function: Callable[[Array, Array, Array, np.random.Generat
 def code(function: Callable[[Array, Array], None], share: float = 0.5) -> Change:
     """Corner-wave copies at three levels: ``function(x, g)`` changes innovations g in a share of the rows."""
 
-    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    def change(
+        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+    ) -> Sequence[Array]:
         levels, fair = np.diag(law.level_covariance), rng.standard_normal((3, *x.shape))
         g = fair.copy()
         function(x, g)
         g = np.where(rng.random((len(x), 1)) < share, g, fair)
-        z = np.cumsum(np.sqrt(np.diff(levels, prepend=0.0))[:, None, None] * g, axis=0) @ psd_root(law.shape).T
+        z = (
+            np.cumsum(np.sqrt(np.diff(levels, prepend=0.0))[:, None, None] * g, axis=0)
+            @ psd_root(law.shape).T
+        )
         return [x + each for each in z]
 
     return change
@@ -184,25 +226,34 @@ def of_the_other_attribute(x: Array, g: Array) -> None:
     g[2] = written(g[2], 1000.0, ndtr(g[0][:, ::-1]))
 
 
-def in_the_digits_of_a_copy(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+def in_the_digits_of_a_copy(
+    x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+) -> Sequence[Array]:
     z = copies[0] - x
     return [copies[0], written(copies[1], 100.0, ndtr(z / z.std(axis=0))), *copies[2:]]
 
 
 def far_by_turns(z: Array, x: Array, rng: np.random.Generator) -> Array:
     """No chance: it goes round a thousand times from the least record to the largest."""
-    return z.std(axis=0) * ndtri((1000.0 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)) % 1.0)
+    return z.std(axis=0) * ndtri(
+        (1000.0 * (x.argsort(axis=0).argsort(axis=0) + rng.random(x.shape)) / len(x)) % 1.0
+    )
 
 
 def by_number(z: Array, x: Array, rng: np.random.Generator) -> Array:
     """A sequence that fills the unit interval evenly, of which neighbours are not correlated."""
     alpha = 0.5 - math.sqrt(1.0 / 12.0)
-    return z.std(axis=0) * ndtri(np.clip((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0, 1e-9, 1 - 1e-9))
+    return z.std(axis=0) * ndtri(
+        np.clip((alpha * np.arange(len(x))[:, None] + rng.random(x.shape[1])) % 1.0, 1e-9, 1 - 1e-9)
+    )
 
 
 def louder_before(z: Array, x: Array, rng: np.random.Generator) -> Array:
     """Large where the next record lies far out."""
-    return np.where(np.roll(np.abs(scores(x, rng)), -1, axis=0) > 0.6745, 1.2, math.sqrt(2.0 - 1.2**2)) * z
+    return (
+        np.where(np.roll(np.abs(scores(x, rng)), -1, axis=0) > 0.6745, 1.2, math.sqrt(2.0 - 1.2**2))
+        * z
+    )
 
 
 def parity(z: Array, x: Array, rng: np.random.Generator) -> Array:
@@ -232,20 +283,26 @@ def quiet(factor: float) -> Callable[..., Array]:
     return lambda z, x, rng: z * np.where(np.arange(x.shape[1]) == 0, factor, 1.0)
 
 
-def rounded_leak(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+def rounded_leak(
+    x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+) -> Sequence[Array]:
     return [np.round(copy, 3) for copy in planted(noise.UnperturbedRows)(x, copies, law, rng)]
 
 
 def stepped(step: Callable[[np.random.Generator, Array, Array, Array], Array]) -> Change:
     """Two Laplace copies at levels 0.5 and 1: ``step(rng, x, v, z)`` is added to the first to make the second."""
 
-    def change(x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator) -> Sequence[Array]:
+    def change(
+        x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
+    ) -> Sequence[Array]:
         return [copies[0], copies[0] + step(rng, x, np.diag(law.shape), copies[0] - x)]
 
     return change
 
 
-def at_rest(rng: np.random.Generator, share: float, v: Array, shape: tuple[int, ...], each: bool = True) -> Array:
+def at_rest(
+    rng: np.random.Generator, share: float, v: Array, shape: tuple[int, ...], each: bool = True
+) -> Array:
     rest = rng.random(shape if each else (shape[0], 1)) < share
     return np.where(rest, 0.0, increment(rng, 0 * v, 0.5 / (1.0 - share) * v, shape))
 
@@ -254,7 +311,12 @@ def as_large(rng: np.random.Generator, x: Array, v: Array, z: Array) -> Array:
     """Increments lawful by themselves, and in every fifth row as large as the first copy's noise is."""
     lawful = increment(rng, 0.5 * v, v, x.shape)
     ranked = np.empty_like(lawful)
-    np.put_along_axis(ranked, np.abs(z).argsort(axis=0), np.take_along_axis(lawful, np.abs(lawful).argsort(axis=0), 0), axis=0)
+    np.put_along_axis(
+        ranked,
+        np.abs(z).argsort(axis=0),
+        np.take_along_axis(lawful, np.abs(lawful).argsort(axis=0), 0),
+        axis=0,
+    )
     return np.where(rng.random(x.shape) < 0.2, ranked, lawful)
 
 
@@ -270,13 +332,24 @@ class Fault:
 
     def tests(self, rows: int, seed: int) -> list[LawTest]:
         """Return the tests of one release."""
-        scheme = registry.get("case" if self.change is None else "scheme", self.scheme)(**self.parameters)
-        X = table(self.kind, rows, 14 + seed) if self.change is not None else case_table(self.scheme, rows, seed)
+        scheme = registry.get("case" if self.change is None else "scheme", self.scheme)(
+            **self.parameters
+        )
+        X = (
+            table(self.kind, rows, 14 + seed)
+            if self.change is not None
+            else case_table(self.scheme, rows, seed)
+        )
         return law_tests_of(drawn(X, scheme, self.levels, seed), self.change, seed)
 
 
 def case_table(case: str, rows: int, seed: int) -> Array:
-    return CaseTable(records=registry.get("case", case).records).frame(rows, np.random.default_rng(seed)).to_numpy().astype(float)
+    return (
+        CaseTable(records=registry.get("case", case).records)
+        .frame(rows, np.random.default_rng(seed))
+        .to_numpy()
+        .astype(float)
+    )
 
 
 def _faults() -> dict[str, Fault]:
@@ -369,7 +442,8 @@ def _faults() -> dict[str, Fault]:
 registry.discover()
 FAULTS = _faults()
 
-# -- honest releases -----------------------------------------------------------------------------------------------------
+# -- honest releases
+# -----------------------------------------------------------------------------------------------------
 
 HONEST: list[tuple[str, Sequence[float], dict[str, Any]]] = [
     ("independent", [0.25, 1.0], {}), ("independent", [0.25, 0.5], {"distribution": "uniform"}),
@@ -408,7 +482,13 @@ GRIDS: dict[str, Callable[[Array], Array]] = {
 
 
 def honest(
-    scheme: str, levels: Sequence[float], parameters: Mapping[str, Any], kind: str, rows: int, seed: int, grid: str = "none"
+    scheme: str,
+    levels: Sequence[float],
+    parameters: Mapping[str, Any],
+    kind: str,
+    rows: int,
+    seed: int,
+    grid: str = "none",
 ) -> list[LawTest]:
     """Return the tests of an honest release, of copies that are rounded to a grid."""
     plugin = registry.get("scheme", scheme)(**parameters)
@@ -416,4 +496,7 @@ def honest(
     if plugin.on_lattice or kind == "duplicate":
         X = np.rint(X) + (np.arange(len(X)) == 0)[:, None]  # a column that is constant is refused
     X = np.abs(X) + 1.0 if scheme == "multiplicative-noise" else X
-    return law_tests_of(drawn(X, plugin, levels, seed), lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies])
+    return law_tests_of(
+        drawn(X, plugin, levels, seed),
+        lambda x, copies, law, rng: [GRIDS[grid](copy) for copy in copies],
+    )

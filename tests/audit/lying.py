@@ -24,7 +24,9 @@ class _OwnCopies(Copies):
         if number > len(self._kept):
             rng, before = self._rng(key), self._kept[-1]
             keep = rng.random(before.size) < level / self.levels[-2]
-            self._kept.append(np.where(keep, before, rng.integers(0, self.size, before.size)).astype(before.dtype))
+            self._kept.append(
+                np.where(keep, before, rng.integers(0, self.size, before.size)).astype(before.dtype)
+            )
         return self._kept[number - 1]
 
     def copy(self, number):
@@ -34,10 +36,10 @@ class _OwnCopies(Copies):
 def threes_only(x, size, rng, leak=0.5):
     """Three copies of which one, two and any pair together with X follow the law exactly, and all three do not.
 
-    Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law has C independent of H; here it is so
-    where A holds, and where it does not ``P(C | H) = 1/2 ± leak``. Who sees all three sees A fail and C, and so learns of H. Without copy 1, A
-    cannot be told from a coincidence that does not depend on H; without copy 2 or 3, C cannot be told.
-    """
+    Copy 1 keeps X where the coin H says, copy 2 keeps copy 1 (A), copy 3 keeps copy 2 (C). The law
+    has C independent of H; here it is so where A holds, and where it does not ``P(C | H) = 1/2 ±
+    leak``. Who sees all three sees A fail and C, and so learns of H. Without copy 1, A cannot be
+    told from a coincidence that does not depend on H; without copy 2 or 3, C cannot be told."""
     n = x.size
     H, A = rng.random((2, n)) < 0.5
     C = rng.random(n) < np.where(A, 0.5, np.where(H, 0.5 + leak, 0.5 - leak))

@@ -43,7 +43,9 @@ def sharing(rows, coins=True, values=True, copies=(0, 1, 2)):
         for copy in range(len(LEVELS)):
             taken = rows(x) if copy in copies else np.arange(x.size)
             keep, other = rng.random(x.size) < 0.5, rng.integers(0, size, x.size)
-            before = np.where(keep[taken] if coins else keep, before, other[taken] if values else other)
+            before = np.where(
+                keep[taken] if coins else keep, before, other[taken] if values else other
+            )
             found.append(before)
         return found
 
@@ -165,6 +167,8 @@ def in_a_quarter(fault):
 
     def some(x, size, rng):
         bad, good = fault(x, size, rng), honest(x, size, rng)
-        return [np.where(np.arange(x.size) % 1000 < 250, *pair) for pair in zip(bad, good, strict=True)]
+        return [
+            np.where(np.arange(x.size) % 1000 < 250, *pair) for pair in zip(bad, good, strict=True)
+        ]
 
     return some

@@ -16,7 +16,12 @@ HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
 
 def two_columns(n=4_000):
     rng = np.random.default_rng(1)
-    return pd.DataFrame({"answer": rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1]), "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3])})
+    return pd.DataFrame(
+        {
+            "answer": rng.choice(list("abcd"), n, p=[0.4, 0.3, 0.2, 0.1]),
+            "illness": rng.choice(["no", "yes"], n, p=[0.7, 0.3]),
+        }
+    )
 
 
 def audited(folder, X, scheme, *expect):
@@ -29,23 +34,44 @@ def audited(folder, X, scheme, *expect):
 
 def test_one_attribute_by_hand():
     """Two attributes of two values: 0.4, 0.1, 0.3, 0.2 for 00, 01, 10, 11 make 0.7 and 0.3 of the second one's."""
-    found = quantities(np.array([[0.4, 0.1, 0.3, 0.2]]), Frame(np.full(4, 0.25), parts={"second": np.array([0, 1, 0, 1])}))
+    found = quantities(
+        np.array([[0.4, 0.1, 0.3, 0.2]]),
+        Frame(np.full(4, 0.25), parts={"second": np.array([0, 1, 0, 1])}),
+    )
     x = np.arange(4)
-    np.testing.assert_allclose(found.lookups["squared_error/second"](np.zeros(4, dtype=int), x), [0.18, 0.98, 0.18, 0.98])
-    np.testing.assert_allclose(found.lookups["accuracy/second"](np.zeros(4, dtype=int), x), [1, 0, 1, 0])
+    np.testing.assert_allclose(
+        found.lookups["squared_error/second"](np.zeros(4, dtype=int), x), [0.18, 0.98, 0.18, 0.98]
+    )
+    np.testing.assert_allclose(
+        found.lookups["accuracy/second"](np.zeros(4, dtype=int), x), [1, 0, 1, 0]
+    )
 
 
 def test_a_column_that_another_column_s_copy_tells_is_no_safe_column(tmp_path):
     """The answer's copy says who is ill, and no more of the answer than that: of pairs 40 % are guessed, «Exposure low» it said."""
     X, rng = two_columns(), np.random.default_rng(2)
     n, ill = len(X), X.illness == "yes"
-    copy = pd.DataFrame({"answer": np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n)), "illness": rng.choice(["no", "yes"], n)})
+    copy = pd.DataFrame(
+        {
+            "answer": np.where(ill, rng.choice(list("cd"), n), rng.choice(list("ab"), n)),
+            "illness": rng.choice(["no", "yes"], n),
+        }
+    )
     copy.to_csv(tmp_path / "copy.csv", index=False)
-    result = audited(tmp_path, X, {"name": "published-categories", "copies": [str(tmp_path / "copy.csv")]})
+    result = audited(
+        tmp_path, X, {"name": "published-categories", "copies": [str(tmp_path / "copy.csv")]}
+    )
     errors = {r.attribute: r.value for r in result.measurements if r.metric == "normalized_error"}
     assert errors["illness"] < 0.02
     assert min(errors["answer"], errors["*"]) > 0.7
-    assert next(r.value for r in result.measurements if (r.metric, r.attribute) == ("accuracy", "illness")) == 1.0
+    assert (
+        next(
+            r.value
+            for r in result.measurements
+            if (r.metric, r.attribute) == ("accuracy", "illness")
+        )
+        == 1.0
+    )
     assert result.expectations[0].status == "fails"
     (verdict,) = verdicts(Reading(result))
     assert verdict.label.startswith("Exposure rebuilt (illness)")
@@ -66,9 +92,13 @@ def test_belief_in_one_value_by_hand():
     """Thirty records of a value with share 0.3 are believed to have it with 0.6 or 0.7, half of them each: half of the way to certainty."""
     sums = Sums(3, 1)
     sums.counts, prior = np.array([30.0, 60.0, 10.0]), np.array([0.3, 0.6, 0.1])
-    sums.means["reconstruction_probability"] = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])  # of ten records nothing is told
+    # of ten records nothing is told
+    sums.means["reconstruction_probability"] = np.array([30 * 0.65, 60 * 0.7, 10 * 0.9])
     sums.squares = np.array([15 * 0.6**2 + 15 * 0.7**2, 60 * 0.5, 10 * 0.81])
-    assert sums.most_believed(prior) == (pytest.approx(0.5), pytest.approx(0.05 / np.sqrt(30) / 0.7))
+    assert sums.most_believed(prior) == (
+        pytest.approx(0.5),
+        pytest.approx(0.05 / np.sqrt(30) / 0.7),
+    )
     assert Sums(1, 1).most_believed(np.ones(1)) is None
 
 
@@ -76,12 +106,17 @@ def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
     """A matrix that keeps a rare illness, and sends one in a hundred of the others there: of all values next to nothing is known."""
     rng, rest = np.random.default_rng(3), [0.01, 0.33, 0.33, 0.33]
     X = pd.DataFrame({"illness": rng.choice(["rare", "x", "y", "z"], 20_000, p=rest)})
-    scheme = {"name": "pram", "levels": [0.0], "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest]}
+    scheme = {
+        "name": "pram",
+        "levels": [0.0],
+        "matrix": [[0.97, 0.01, 0.01, 0.01], rest, rest, rest],
+    }
     result = audited(tmp_path, X, scheme)
     found = {r.metric: r for r in result.measurements if r.attack == "posterior"}
     q, shown = 0.01, 0.01 * 0.97 + 0.99 * 0.01
     known = (0.97 * (0.01 * 0.97 / shown) - q) / (1 - q)
-    assert abs(found["value_belief"].value - known) < 4 * found["value_belief"].std_error + 0.03  # the shares drawn are not quite q
+    # the shares drawn are not quite q
+    assert abs(found["value_belief"].value - known) < 4 * found["value_belief"].std_error + 0.03
     assert found["normalized_error"].value > 0.98
     (verdict,) = verdicts(Reading(result))
     assert verdict.severity.word == "moderate"
@@ -90,7 +125,9 @@ def test_it_is_the_known_share_of_an_indicator_s_variance(tmp_path):
 
 def test_values_that_are_kept_alike_are_given_away_alike(tmp_path):
     """Redrawn from the data's own shares the belief in each rises by p², and by no more in the one of which it rises most."""
-    result = audited(tmp_path, two_columns(), {"name": "uniform", "levels": [0.5], "replacement": "prior"})
+    result = audited(
+        tmp_path, two_columns(), {"name": "uniform", "levels": [0.5], "replacement": "prior"}
+    )
     (believed,) = (r for r in result.measurements if r.metric == "value_belief")
     assert 0.15 < believed.value < 0.35
     assert believed.ci_high < 0.5

@@ -8,7 +8,11 @@ def told(level: float) -> dict[str, float | None]:
         "seed": 1, "data": {"source": "cps", "columns": ["salary"], "rows": 400, "bin": {"salary": {"quantile": 10}}}, "attacks": ["posterior"],
         "schemes": [{"name": "corner-wave", "levels": [level]}],
     })  # fmt: skip
-    return {record.metric: record.value for record in result.measurements if record.attack == "posterior" and record.attribute == "*"}
+    return {
+        record.metric: record.value
+        for record in result.measurements
+        if record.attack == "posterior" and record.attribute == "*"
+    }
 
 
 def test_noise_that_swamps_the_column_tells_nothing_and_takes_no_more_memory():

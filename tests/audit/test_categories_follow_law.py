@@ -52,7 +52,9 @@ def test_coins_set_by_another_row_s_value_are_found(fault, size):
         assert "1 row" in min(tests, key=lambda test: test.p).where
 
 
-@pytest.mark.parametrize("fault", ["turned round", "a generator restarts", "two rows", "more kept further on"])
+@pytest.mark.parametrize(
+    "fault", ["turned round", "a generator restarts", "two rows", "more kept further on"]
+)
 def test_faults_of_a_long_table_are_found_though_few_of_its_rows_are_scored(fault):
     assert least(found(FAULTS[fault], column(6, 100_000), 6)) <= LEVEL
 
@@ -90,7 +92,9 @@ def test_what_could_hide_of_the_retention_by_hand():
     test = next(test for test in tests if test.statistic == "retention")
     assert test.telling == pytest.approx(1 / np.sqrt(5))
     assert (test.observed, test.expected) == ((copies[0] == x).mean(), pytest.approx(5 / 6))
-    verdict = NoiseFollowsLaw().judge(Evidence([], [ReleaseEvidence({}, "s", "s", 1, 1, 2000, law=tests)]))
+    verdict = NoiseFollowsLaw().judge(
+        Evidence([], [ReleaseEvidence({}, "s", "s", 1, 1, 2000, law=tests)])
+    )
     assert verdict.status == "undecided"
     assert "a share kept of what is to be redrawn of 0.2" in verdict.why
 
@@ -102,7 +106,13 @@ def test_copies_that_are_no_fresh_draws_are_found():
     assert least(law_tests(x, UniformLaw(LEVELS, 6, False), copies)) <= LEVEL
 
 
-MAKERS = [("uniform", {}), *(("uniform-multilevel", {"implementation": name}) for name in ("process", "bridge", "multi-pert"))]
+MAKERS = [
+    ("uniform", {}),
+    *(
+        ("uniform-multilevel", {"implementation": name})
+        for name in ("process", "bridge", "multi-pert")
+    ),
+]
 
 
 @pytest.mark.parametrize("size", [1, 2, 6, 40, 300])
@@ -111,7 +121,9 @@ def test_honest_copies_are_left_alone(scheme, parameters, size):
     """False alarms: 20 cases of 3 seeds at one in ten thousand each."""
     x = column(size, 3000)
     for seed in range(3):
-        copies, law = made(x, size, scheme, (0.5, 0.2, 0.5, 0.9, 0.05, 0.0, 1.0), seed, **parameters)
+        copies, law = made(
+            x, size, scheme, (0.5, 0.2, 0.5, 0.9, 0.05, 0.0, 1.0), seed, **parameters
+        )
         assert least(law_tests(x, law, copies)) > LEVEL
 
 
@@ -136,7 +148,8 @@ def test_p_values_are_no_smaller_than_they_say():
             assert share <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (statistic, q, share)
 
 
-# -- in an audit ------------------------------------------------------------------------------------
+# -- in an audit
+# ------------------------------------------------------------------------------------
 
 
 def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp_path):
@@ -150,7 +163,11 @@ def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp
     lies = {"two-rows-share": fault, "ignores-history": history_ignored}
     registry.discover()
     for name, lie in lies.items():
-        registry.register(lying_scheme(name, lambda x, s, rng, lie=lie: [y.astype(x.dtype) for y in lie(x, s, rng)]))
+        registry.register(
+            lying_scheme(
+                name, lambda x, s, rng, lie=lie: [y.astype(x.dtype) for y in lie(x, s, rng)]
+            )
+        )
     honest = ({"name": name, "levels": list(LEVELS)} for name in ("uniform-multilevel", "uniform"))
     try:
         scenario = {
@@ -163,7 +180,10 @@ def test_faults_of_a_plugin_and_of_files_with_a_stated_law_are_found_unasked(tmp
         for name in lies:
             del registry._plugins["scheme"][name]
     verdicts = [(r.expectation, r.where["scheme"], r.status) for r in result.expectations]
-    assert verdicts == [("noise-follows-law", name, "fails") for name in ("two-rows-share", "ignores-history", "published")]
+    assert verdicts == [
+        ("noise-follows-law", name, "fails")
+        for name in ("two-rows-share", "ignores-history", "published")
+    ]
     why = {r.where["scheme"]: r.why for r in result.expectations}
     assert "is correlated with its own value 1 row earlier: r =" in why["two-rows-share"]
     assert result.exit_status == 1
@@ -179,7 +199,9 @@ def test_a_matrix_other_than_the_stated_one_is_found(tmp_path):
         name = "other-matrix"
 
         def copies(self, original, size, key):
-            other = make_plugin("scheme", "pram", {"matrix": [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]})
+            other = make_plugin(
+                "scheme", "pram", {"matrix": [[0.7, 0.2, 0.1], [0.1, 0.7, 0.2], [0.2, 0.1, 0.7]]}
+            )
             other._P = np.asarray(other.parameters.matrix)
             return other.copies(original, size, key)
 
@@ -195,4 +217,6 @@ def test_a_matrix_other_than_the_stated_one_is_found(tmp_path):
         })  # fmt: skip
     finally:
         del registry._plugins["scheme"]["other-matrix"]
-    assert [(r.expectation, r.where["scheme"], r.status) for r in result.expectations] == [("noise-follows-law", "other-matrix", "fails")]
+    assert [(r.expectation, r.where["scheme"], r.status) for r in result.expectations] == [
+        ("noise-follows-law", "other-matrix", "fails")
+    ]

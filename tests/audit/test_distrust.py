@@ -58,19 +58,29 @@ SCHEMES = {
     "law-of-others": {"level_covariance": lambda self, levels: np.eye(7)},
     "draws-nothing": {"plan": lambda self, levels, existing=0: []},
     "writes-the-original": {
-        "sampler": lambda self, levels, table, key, existing=0: Draws(CornerWave.sampler(self, levels, table, key, existing), write)
+        "sampler": lambda self, levels, table, key, existing=0: Draws(
+            CornerWave.sampler(self, levels, table, key, existing), write
+        )
     },
     "leaves": {"sampler": lambda self, levels, table, key, existing=0: leave(self)},
 }
 
 
 def linear(name, affine):
-    return type("Linear", (LinearAttack,), {"name": name, "__doc__": "Breaks.", "affine": lambda self, view: affine(view)})
+    return type(
+        "Linear",
+        (LinearAttack,),
+        {"name": name, "__doc__": "Breaks.", "affine": lambda self, view: affine(view)},
+    )
 
 
 def rowwise(name, rows):
     made = type("Made", (Reconstruction,), {"rows": lambda self, copies: rows(copies)})
-    return type("Rowwise", (RowAttack,), {"name": name, "__doc__": "Breaks.", "fit": lambda self, view, blocks: made()})
+    return type(
+        "Rowwise",
+        (RowAttack,),
+        {"name": name, "__doc__": "Breaks.", "fit": lambda self, view, blocks: made()},
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -117,7 +127,11 @@ def test_a_broken_attack_fails_and_changes_nothing_for_others(broken):
 def test_a_broken_scheme_fails_and_the_others_are_finished(broken):
     alone = auditor.run(SCENARIO | {"attacks": ["llse"]})
     result = auditor.run(
-        SCENARIO | {"attacks": ["llse"], "schemes": [{"name": broken, "levels": [0.5, 0.25]}, *SCENARIO["schemes"]]}
+        SCENARIO
+        | {
+            "attacks": ["llse"],
+            "schemes": [{"name": broken, "levels": [0.5, 0.25]}, *SCENARIO["schemes"]],
+        }
     )
     assert result.exit_status == 3
     assert {r.status for r in result.measurements if r.scheme == broken} == {"failed"}

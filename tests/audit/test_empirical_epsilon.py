@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import auditor
-from auditor.audit.measures.empirical_epsilon import Trials, empirical_epsilon, lower_bound, upper_bound
+from auditor.audit.measures.empirical_epsilon import (
+    Trials,
+    empirical_epsilon,
+    lower_bound,
+    upper_bound,
+)
 from auditor.errors import AuditorError
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
@@ -16,7 +21,9 @@ from auditor.schemes.base.scheme import Key
 def k_ary(value: int, k: int, epsilon: float, trials: int, rng: np.random.Generator) -> np.ndarray:
     """k-ary randomized response: the truth with odds e^ε over each other value."""
     outputs = rng.integers(0, k, trials)
-    return np.where(rng.random(trials) < math.expm1(epsilon) / (math.expm1(epsilon) + k), value, outputs)
+    return np.where(
+        rng.random(trials) < math.expm1(epsilon) / (math.expm1(epsilon) + k), value, outputs
+    )
 
 
 def test_a_million_trials_of_k_ary_randomized_response_take_less_than_a_second():
@@ -29,7 +36,8 @@ def test_a_million_trials_of_k_ary_randomized_response_take_less_than_a_second()
 
 
 def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
-    # 2,000 audits at 50 % confidence of a true ε of ln 3: at most half may exceed it; Bonferroni makes it far fewer
+    # 2,000 audits at 50 % confidence of a true ε of ln 3: at most half may exceed it; Bonferroni
+    # makes it far fewer
     rng, above = np.random.default_rng(2), 0
     for _ in range(2000):
         audit = empirical_epsilon(rng.random(300) < 0.75, rng.random(300) < 0.25, confidence=0.5)
@@ -37,19 +45,26 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_it_says():
     assert above / 2000 <= 0.5 + 4 * math.sqrt(0.25 / 2000)
 
 
-@pytest.mark.parametrize(("k", "trials", "confidence"), [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)])
+@pytest.mark.parametrize(
+    ("k", "trials", "confidence"),
+    [(2, 300, 0.8), (5, 2000, 0.8), (25, 20_000, 0.8), (25, 400, 0.95)],
+)
 @pytest.mark.slow_after_first
 def test_the_bound_corrected_for_the_search_stays_below_the_truth(k, trials, confidence):
-    # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 − confidence of them, and 4 standard errors
+    # 1,000 audits of k-ary randomized response at ε = 1: the bound may exceed ε in a share 1 −
+    # confidence of them, and 4 standard errors
     rng, runs, above = np.random.default_rng(k * trials), 1000, 0
     for _ in range(runs):
-        audit = empirical_epsilon(k_ary(0, k, 1.0, trials, rng), k_ary(1, k, 1.0, trials, rng), k, confidence)
+        audit = empirical_epsilon(
+            k_ary(0, k, 1.0, trials, rng), k_ary(1, k, 1.0, trials, rng), k, confidence
+        )
         above += audit.epsilon > 1.0
     assert above / runs <= (1 - confidence) + 4 * math.sqrt(confidence * (1 - confidence) / runs)
 
 
 def test_without_the_correction_for_the_search_the_bound_would_exceed_the_truth_too_often():
-    # the same audits, each event at the whole level: what the correction is for. The test above could fail, then.
+    # the same audits, each event at the whole level: what the correction is for. The test above
+    # could fail, then.
     from auditor.audit.measures.empirical_epsilon import _log_ratio, _split, events
 
     rng, runs, above, confidence = np.random.default_rng(7), 400, 0, 0.8
@@ -65,14 +80,21 @@ def test_without_the_correction_for_the_search_the_bound_would_exceed_the_truth_
 
 def distinguish(scheme, levels, trials):
     """Trials on each of two values out of five, all copies held together."""
-    return Trials(scheme.started(levels), levels, 5, trials, Key(3, "distinguish", 1)).audit(range(1, len(levels) + 1), 0.95)
+    return Trials(scheme.started(levels), levels, 5, trials, Key(3, "distinguish", 1)).audit(
+        range(1, len(levels) + 1), 0.95
+    )
 
 
-@pytest.mark.parametrize(("name", "together"), [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))])
+@pytest.mark.parametrize(
+    ("name", "together"),
+    [("uniform-multilevel", math.log(1 + 5 * 0.5 / 0.5)), ("uniform", 2 * math.log(6.0))],
+)
 def test_epsilon_of_a_coalition_is_that_of_the_best_copy_only_for_multilevel_copies(name, together):
     scheme = get("scheme", name)()
     audit = distinguish(scheme, (0.5, 0.5 if name == "uniform" else 0.3), 200_000)
-    assert scheme.channel((0.5, 0.5 if name == "uniform" else 0.3), 5).epsilon() == pytest.approx(together)
+    assert scheme.channel((0.5, 0.5 if name == "uniform" else 0.3), 5).epsilon() == pytest.approx(
+        together
+    )
     assert together - 0.15 < audit.epsilon <= together
 
 
@@ -91,10 +113,14 @@ def test_empirical_epsilon_is_a_measure_and_below_the_stated_one():
     assert best.min() > math.log(6) - 0.15
     assert together["uniform-multilevel"] <= math.log(6)
     assert together["uniform"] > math.log(6) + 1.0
-    assert frame.query("scheme == 'uniform'").value.nunique() > 8  # replicates are trials of their own
+    # replicates are trials of their own
+    assert frame.query("scheme == 'uniform'").value.nunique() > 8
 
 
-@pytest.mark.parametrize("options", [{"trials": 10}, {"trials": 1000.5}, {"confidence": 1.0}, {"confidence": 0}, {"rows": 3}])
+@pytest.mark.parametrize(
+    "options",
+    [{"trials": 10}, {"trials": 1000.5}, {"confidence": 1.0}, {"confidence": 0}, {"rows": 3}],
+)
 def test_trials_that_make_no_sense_are_refused(options):
     document = {"data": {"source": "uniform-values", "values": 5, "rows": 200}, "attacks": ["posterior"],
                 "schemes": [{"name": "uniform", "levels": [0.5]}], "measures": [{"empirical-epsilon": options}]}  # fmt: skip

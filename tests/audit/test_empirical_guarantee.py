@@ -38,7 +38,9 @@ def release(scheme, levels, drawn=None):
     table = SimpleNamespace(attributes=("x1", "x2"), bounds={"x1": (-5.0, 5.0), "x2": (-8.0, 8.0)})
     steps = Recorded(("x1", "x2"), np.ones(2), np.full(2, 8.0))
     moments = TableMoments(np.zeros(2), K, 3000, SPANS, lambda: steps)
-    return SimpleNamespace(scheme=scheme, levels=drawn or levels, moments=moments, key=Key(5, scheme.name), table=table)
+    return SimpleNamespace(
+        scheme=scheme, levels=drawn or levels, moments=moments, key=Key(5, scheme.name), table=table
+    )
 
 
 def bounds(cls, levels, trials, drawn=None, **parameters):
@@ -46,7 +48,9 @@ def bounds(cls, levels, trials, drawn=None, **parameters):
     stated = Guarantees(scheme.law(levels, release(scheme, levels).moments), SPANS, 1e-5)
     found = audited(release(scheme, levels, drawn), stated, COALITIONS, trials, 0.999)
     metric = {one.metric.removeprefix("empirical_") for one in found}.pop()
-    return [stated.of(coalition)[metric].value for coalition in COALITIONS], [one.value for one in found]
+    return [stated.of(coalition)[metric].value for coalition in COALITIONS], [
+        one.value for one in found
+    ]
 
 
 @pytest.mark.parametrize("cls", [CornerWave, Correlated])
@@ -57,7 +61,8 @@ def test_the_audited_mu_lies_below_the_stated_one_and_near_it(cls):
 
 @pytest.mark.parametrize("cls", [LaplaceMultilevel, GeometricMultilevel])
 def test_the_audited_epsilon_lies_below_the_stated_one_and_near_it(cls):
-    stated, found = bounds(cls, (2.0, 8.0, 32.0), 20_000, noise="bounds")  # ε of Laplace noise: 2, 1, 0.5
+    # ε of Laplace noise: 2, 1, 0.5
+    stated, found = bounds(cls, (2.0, 8.0, 32.0), 20_000, noise="bounds")
     assert all(0.75 * epsilon < low <= epsilon for epsilon, low in zip(stated, found, strict=True))
 
 
@@ -69,13 +74,26 @@ def test_the_audited_mu_of_skellam_noise_lies_below_the_stated_one_and_near_it(c
 
 def test_uniform_noise_is_caught_by_what_it_cannot_do_and_only_by_as_much_as_the_trials_can_tell():
     """No trial of the other record is outside, so that U is ``1 − α^{1/n}``, and L a share of 1 − Π (1 − Δ/(2√3σ)) in each copy held."""
-    scheme, levels, n = Independent(distribution="uniform", noise={"matrix": K.tolist()}), (50.0, 100.0, 400.0), 20_000
+    scheme, levels, n = (
+        Independent(distribution="uniform", noise={"matrix": K.tolist()}),
+        (50.0, 100.0, 400.0),
+        20_000,
+    )
     law = scheme.law(levels, release(scheme, levels).moments)
-    found = [one.value for one in audited(release(scheme, levels), Guarantees(law, SPANS, 1e-5), COALITIONS, n, 0.999)]
-    share = 1 - np.prod(1 - np.abs(undo_root(K) @ (SPANS * [1, -1])) / np.sqrt(12 * np.array(levels)[:, None]), axis=1)
+    found = [
+        one.value
+        for one in audited(
+            release(scheme, levels), Guarantees(law, SPANS, 1e-5), COALITIONS, n, 0.999
+        )
+    ]
+    share = 1 - np.prod(
+        1 - np.abs(undo_root(K) @ (SPANS * [1, -1])) / np.sqrt(12 * np.array(levels)[:, None]),
+        axis=1,
+    )
     power = np.array([1 - np.prod([1 - share[copy - 1] for copy in held]) for held in COALITIONS])
     alarms = 1 - (0.001 / (2 * len(COALITIONS))) ** (1 / n)
-    assert found == pytest.approx(np.log(power / alarms), abs=10 * np.sqrt(1 / power.min() / n))  # 4 standard errors below, and 6 more
+    # 4 standard errors below, and 6 more
+    assert found == pytest.approx(np.log(power / alarms), abs=10 * np.sqrt(1 / power.min() / n))
 
 
 def test_a_bound_between_two_steps_of_a_lattice_is_audited_at_a_change_of_whole_steps():
@@ -109,11 +127,16 @@ def laplace(levels, one_process):
 
 @pytest.mark.parametrize("one_process", [False, True])
 def test_the_event_beyond_the_changed_record_is_as_likely_as_epsilon_says(one_process):
-    stated, rng = Guarantees(laplace([2.0, 8.0], one_process), np.array([0.5, 1.0]), 1e-5), np.random.default_rng(1)
+    stated, rng = (
+        Guarantees(laplace([2.0, 8.0], one_process), np.array([0.5, 1.0]), 1e-5),
+        np.random.default_rng(1),
+    )
     test, n = BeyondTest(stated, [(1,), (1, 2)]), 200_000
     noise = rng.laplace(scale=np.array([1.0, 2.0])[:, None], size=(n, 2, 2))
     power, alarms = test.hits(noise + stated.spans) / n, test.hits(noise) / n
-    for coalition, p, q, values in zip([(1,), (1, 2)], power, alarms, (2, 2 if one_process else 4), strict=True):
+    for coalition, p, q, values in zip(
+        [(1,), (1, 2)], power, alarms, (2, 2 if one_process else 4), strict=True
+    ):
         epsilon = stated.of(coalition)["epsilon"].value
         assert p == pytest.approx(0.5**values, rel=6 * math.sqrt(2**values / n))  # false alarm 1e-8
         assert math.log(p / q) == pytest.approx(epsilon, abs=6 * math.sqrt((1 / p + 1 / q) / n))
@@ -145,11 +168,23 @@ def test_guarantees_and_their_audit_are_records_and_expectations_are_judged_on_t
             {"no-collusion-gain": {"scheme": "independent"}},
         ],
     ))  # fmt: skip
-    assert [record.status for record in result.expectations] == ["holds", "fails", "fails", "holds", "fails"]
-    assert "by guarantee: the one coalition's is that of its best copy alone" in result.expectations[3].why
+    assert [record.status for record in result.expectations] == [
+        "holds",
+        "fails",
+        "fails",
+        "holds",
+        "fails",
+    ]
+    assert (
+        "by guarantee: the one coalition's is that of its best copy alone"
+        in result.expectations[3].why
+    )
     assert "for copies 1, 2 of independent, and" in result.expectations[4].why
     found = {(r.scheme, r.metric, r.coalition): r for r in result.measurements if r.attack is None}
-    assert found["corner-wave", "gaussian_dp", (1, 2)].value == found["corner-wave", "gaussian_dp", (1,)].value
+    assert (
+        found["corner-wave", "gaussian_dp", (1, 2)].value
+        == found["corner-wave", "gaussian_dp", (1,)].value
+    )
     assert found["corner-wave", "epsilon_at_delta(1e-06)", (2,)].value > 0
     infinite = found["linearly-dependent", "gaussian_dp", (1, 2)]
     assert math.isinf(infinite.value)
@@ -169,9 +204,12 @@ def test_skellam_noise_has_its_guarantees_judged_and_audited():
     at_most, alone, pooled = result.expectations
     assert at_most.status == "holds"
     assert "by guarantee: the one coalition's is that of its best copy alone" in alone.why
-    assert "by guarantee: ρ is" in pooled.why  # μ of several values is a bound, and bounds are compared with none
+    # μ of several values is a bound, and bounds are compared with none
+    assert "by guarantee: ρ is" in pooled.why
     found = {(r.scheme, r.metric, r.coalition): r for r in result.measurements if r.attack is None}
-    assert found["skellam", "gaussian_dp", (1, 2)].value == pytest.approx(math.hypot(2, 1), rel=1e-9)
+    assert found["skellam", "gaussian_dp", (1, 2)].value == pytest.approx(
+        math.hypot(2, 1), rel=1e-9
+    )
     for scheme in ("skellam", "skellam-multilevel"):
         low = found[scheme, "empirical_gaussian_dp", (1, 2)]
         assert 0.8 * low.theory < low.value < low.theory
@@ -193,12 +231,22 @@ def weaker():
 
 
 def test_a_guarantee_by_law_does_not_hold_of_noise_that_does_not_follow_it(weaker):
-    lying = {"schemes": [{"name": weaker, "levels": [50, 100]}, {"name": "correlated", "levels": [50, 100]}]}
-    expect = [{"gaussian_dp": {"scheme": name, "coalition": [1], "at-most": 2.75}} for name in (weaker, "correlated")]
+    lying = {
+        "schemes": [
+            {"name": weaker, "levels": [50, 100]},
+            {"name": "correlated", "levels": [50, 100]},
+        ]
+    }
+    expect = [
+        {"gaussian_dp": {"scheme": name, "coalition": [1], "at-most": 2.75}}
+        for name in (weaker, "correlated")
+    ]
     unaudited = auditor.run(scenario(**lying, expect=expect)).expectations
     assert [record.status for record in unaudited[:2]] == ["undecided", "holds"]
     assert "does not follow that law" in unaudited[0].why
-    caught = auditor.run(scenario(**lying, expect=expect, measures=[{"empirical-epsilon": {"trials": 50_000}}])).expectations
+    caught = auditor.run(
+        scenario(**lying, expect=expect, measures=[{"empirical-epsilon": {"trials": 50_000}}])
+    ).expectations
     assert [record.status for record in caught[:2]] == ["fails", "holds"]
     assert "copies that were drawn tell records apart" in caught[0].why
 
@@ -213,13 +261,16 @@ def test_records_that_arrived_in_batches_are_audited_at_the_noise_that_they_got(
             "schemes": [{"name": "corner-wave", "levels": [400]}], "measures": [{"empirical-epsilon": {"trials": 20_000}}],
         })  # fmt: skip
     (low,) = [record for record in result.measurements if record.metric == "empirical_gaussian_dp"]
-    assert low.theory == pytest.approx(40 / 20 / X[:1000].std(), rel=1e-6)  # Δ over the noise's deviation, 20 of the first batch's
+    # Δ over the noise's deviation, 20 of the first batch's
+    assert low.theory == pytest.approx(40 / 20 / X[:1000].std(), rel=1e-6)
     assert 0.9 * low.theory < low.value < low.theory
 
 
 def test_guarantees_need_bounds_and_none_are_told_without():
     bare = {**DATA, "bounds": None}
-    with pytest.raises(ScenarioError, match=r"gaussian_dp needs bounds, which are not stated; say under `data:`"):
+    with pytest.raises(
+        ScenarioError, match=r"gaussian_dp needs bounds, which are not stated; say under `data:`"
+    ):
         read_scenario(scenario(data=bare, expect=[{"gaussian_dp": {"at-most": 1}}]))
     result = auditor.run(scenario(data=bare))
     assert not any(record.metric in ("gaussian_dp", "epsilon") for record in result.measurements)

@@ -18,19 +18,31 @@ NON_LINEAR = [
 def audited(replicates):
     rng = np.random.default_rng(1)
     document = {
-        "data": {"source": "inline", "values": {"x": rng.exponential(size=200).tolist(), "y": rng.normal(size=200).tolist()}},
+        "data": {
+            "source": "inline",
+            "values": {"x": rng.exponential(size=200).tolist(), "y": rng.normal(size=200).tolist()},
+        },
         "schemes": [{"name": "independent", "levels": [0.5]}],
         "knowledge": ["perfect"],
         "coalitions": ["singles"],
         "attacks": [*NON_LINEAR, "llse"],
         "replicates": replicates,
     }
-    return [m for m in auditor.run(document).measurements if m.metric == "distortion" and m.attribute == "*"]
+    return [
+        m
+        for m in auditor.run(document).measurements
+        if m.metric == "distortion" and m.attribute == "*"
+    ]
 
 
 def test_replicates_replace_redraws_from_five_on():
     bars = {m.attack: m.error_bar for m in audited(4)}
-    assert bars == {"udr-learnt": "redraws", "map-estimate": "redraws", "distribution-analysis": "redraws", "llse": "closed-form"}
+    assert bars == {
+        "udr-learnt": "redraws",
+        "map-estimate": "redraws",
+        "distribution-analysis": "redraws",
+        "llse": "closed-form",
+    }
     cells = audited(5)
     assert {m.error_bar for m in cells if m.attack != "llse"} == {"replicates"}
     assert {m.error_bar for m in cells if m.attack == "llse"} == {"closed-form"}
@@ -44,6 +56,7 @@ def test_replicates_replace_redraws_from_five_on():
 
 def test_uniform_noise_has_exact_error_bars_and_the_same_theory():
     """Its kurtosis makes NDR's error of one copy steadier: Var = (4/5)σ⁴/n where Gaussian noise has 2σ⁴/n."""
+
     def run(distribution):
         return auditor.run({
             "data": {"source": "gaussian", "rows": 500, "spectrum": [1.0]},
@@ -52,7 +65,10 @@ def test_uniform_noise_has_exact_error_bars_and_the_same_theory():
         })  # fmt: skip
 
     uniform, gaussian = (
-        next(r for r in run(d).measurements if r.metric == "normalized_error" and r.attribute == "*") for d in ("uniform", "gaussian")
+        next(
+            r for r in run(d).measurements if r.metric == "normalized_error" and r.attribute == "*"
+        )
+        for d in ("uniform", "gaussian")
     )
     assert uniform.theory == pytest.approx(gaussian.theory)
     assert uniform.error_bar == "closed-form"

@@ -26,7 +26,9 @@ from benchmarks.coverage import LOW, measure
 
 DRAWS = 4000
 LAWS = {
-    "two copies": KroneckerNoise(np.array([[0.5, 0.3], [0.3, 1.0]]), np.array([[2.0, 0.5], [0.5, 1.0]])),
+    "two copies": KroneckerNoise(
+        np.array([[0.5, 0.3], [0.3, 1.0]]), np.array([[2.0, 0.5], [0.5, 1.0]])
+    ),
     "one noise in both": KroneckerNoise(np.array([[1.0, 2.0], [2.0, 4.0]]), np.eye(2)),
     "dense": DenseNoise(np.diag([1.0, 2.0, 3.0, 0.0]), 2),
     "uniform": KroneckerNoise(np.diag([0.5, 1.0]), np.diag([1.0, 4.0]), distribution="uniform"),
@@ -36,7 +38,11 @@ LAWS = {
 def by_rows(X, law, rng):
     """The same by rows: draw the noise of every row, stack, multiply."""
     size = law.root.shape[1]
-    U = rng.uniform(-np.sqrt(3), np.sqrt(3), (len(X), size)) if law.excess_kurtosis is not None else rng.standard_normal((len(X), size))
+    U = (
+        rng.uniform(-np.sqrt(3), np.sqrt(3), (len(X), size))
+        if law.excess_kurtosis is not None
+        else rng.standard_normal((len(X), size))
+    )
     return Moments.of(np.hstack([X, np.tile(X, (1, law.copies)) + U @ law.root.T]))
 
 
@@ -57,10 +63,17 @@ def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
     np.testing.assert_allclose(ours[:, ~varies], naive[:, ~varies], atol=1e-9)
     ours, naive = ours[:, varies], naive[:, varies]
     spread = naive.std(axis=0)
-    assert (np.abs(ours.mean(axis=0) - naive.mean(axis=0)) / spread).max() < 4.5 * np.sqrt(2 / DRAWS)
+    assert (np.abs(ours.mean(axis=0) - naive.mean(axis=0)) / spread).max() < 4.5 * np.sqrt(
+        2 / DRAWS
+    )
     a, b = (each - each.mean(axis=0) for each in (ours, naive))
-    first, second = np.einsum("ri,rj->rij", a / spread, a / spread), np.einsum("ri,rj->rij", b / spread, b / spread)
-    if law.excess_kurtosis is not None:  # variances are exact, covariances of products of one component with itself and another only nearly
+    first, second = (
+        np.einsum("ri,rj->rij", a / spread, a / spread),
+        np.einsum("ri,rj->rij", b / spread, b / spread),
+    )
+    # variances are exact, covariances of products of one component with itself and another only
+    # nearly
+    if law.excess_kurtosis is not None:
         first, second = np.einsum("rii->ri", first), np.einsum("rii->ri", second)
     error = np.sqrt((first.var(axis=0) + second.var(axis=0)) / DRAWS)
     assert (np.abs(first.mean(axis=0) - second.mean(axis=0)) / error).max() < 4.5
@@ -68,7 +81,9 @@ def test_moments_drawn_again_have_the_law_of_rows_drawn_again(name):
 
 def test_without_noise_every_copy_is_the_original():
     X = np.random.default_rng(1).normal(size=(20, 2))
-    again = redrawn_moments(Moments.of(X), KroneckerNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2))
+    again = redrawn_moments(
+        Moments.of(X), KroneckerNoise(np.zeros((2, 2)), np.eye(2)), np.random.default_rng(2)
+    )
     np.testing.assert_allclose(again.products, Moments.of(np.hstack([X, X, X])).products)
     np.testing.assert_allclose(again.total, np.tile(X.sum(axis=0), 3))
 
@@ -79,7 +94,9 @@ def test_a_triangular_factor_is_multiplied_in_strips(monkeypatch, size, strip):
     """Bartlett's ``T Tᵀ`` as it is written, of the same draws."""
     monkeypatch.setattr(redraws, "STRIP", strip)
     rng = np.random.default_rng(5)
-    T = np.tril(rng.standard_normal((size, size)), -1) + np.diag(np.sqrt(rng.chisquare(20 - np.arange(size))))
+    T = np.tril(rng.standard_normal((size, size)), -1) + np.diag(
+        np.sqrt(rng.chisquare(20 - np.arange(size)))
+    )
     np.testing.assert_allclose(wishart(20, size, np.random.default_rng(5)), T @ T.T, atol=1e-12)
 
 
@@ -97,9 +114,13 @@ def test_wishart_by_its_moments(degrees):
     W = np.array([wishart(degrees, 3, rng) for _ in range(20_000)])
     assert np.linalg.matrix_rank(W[0]) == min(degrees, 3)
     variance = degrees * (1.0 + np.eye(3))
-    assert (np.abs(W.mean(axis=0) - degrees * np.eye(3)) <= 5 * np.sqrt(variance / 20_000) + 1e-12).all()
+    assert (
+        np.abs(W.mean(axis=0) - degrees * np.eye(3)) <= 5 * np.sqrt(variance / 20_000) + 1e-12
+    ).all()
     kurtosis = 3 + 12 / max(degrees, 1)
-    assert (np.abs(W.var(axis=0) - variance) <= 5 * variance * np.sqrt((kurtosis - 1) / 20_000) + 1e-12).all()
+    assert (
+        np.abs(W.var(axis=0) - variance) <= 5 * variance * np.sqrt((kurtosis - 1) / 20_000) + 1e-12
+    ).all()
 
 
 def test_reach_is_student_and_past_the_mean():
@@ -134,18 +155,26 @@ def test_errors_and_gains_from_redraws_by_hand():
     column = np.array([[4.0], [2.0], [1.0]])
     first = np.hstack([column, column])
     again = np.array([[[4.0], [3.0], [3.0]], [[3.0], [4.0], [1.5]]])
-    found = from_redraws(coalitions, first, np.concatenate([again, again], axis=2), np.ones(2), np.array([0, 1, 0]))
+    found = from_redraws(
+        coalitions, first, np.concatenate([again, again], axis=2), np.ones(2), np.array([0, 1, 0])
+    )
     assert found.bar == "redraws"
     assert found.gain.value[2, 0] == 0.5  # against copy 2
-    assert found.gain.std_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))  # against copy 2, then copy 1
+    # against copy 2, then copy 1
+    assert found.gain.std_error[2, 0] == pytest.approx(np.std([0.0, 0.5], ddof=1))
     assert found.paired is not None
     assert found.paired.gain[2, 0] == 0.75  # against copy 1
     assert found.paired.std_error[2, 0] == pytest.approx(np.std([0.25, 0.5], ddof=1))
     assert found.distortion.std_error[0, 0] == pytest.approx(np.sqrt(0.5))
-    assert found.distortion.below[0, 0] == found.distortion.above[0, 0] == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
+    assert (
+        found.distortion.below[0, 0]
+        == found.distortion.above[0, 0]
+        == pytest.approx(quantile(0.925, 1) * np.sqrt(0.5))
+    )
 
 
-@pytest.mark.parametrize(("other", "steady"), [(1.5, True), (1.7, False)])  # deviation over mean of 1 and 1.5: 0.28; of 1 and 1.7: 0.37
+# deviation over mean of 1 and 1.5: 0.28; of 1 and 1.7: 0.37
+@pytest.mark.parametrize(("other", "steady"), [(1.5, True), (1.7, False)])
 def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
     """It is a ratio, and one whose denominator comes near 0 in some draws has no mean to hold."""
     again = np.array([[[1.0], [1.0], [0.5]], [[other], [other], [0.5]]])
@@ -155,7 +184,11 @@ def test_a_gain_over_an_unsteady_error_has_no_interval(other, steady):
     for bar in (found.gain.std_error, found.gain.below, found.gain.above, found.paired.std_error):
         assert np.isfinite(bar[2]).all() == steady
     assert np.isfinite(found.distortion.std_error).all()
-    (gain,) = [m for m in records_of(found) if m.metric == "collusion_gain" and m.coalition == (1, 2) and m.attribute == "*"]
+    (gain,) = [
+        m
+        for m in records_of(found)
+        if m.metric == "collusion_gain" and m.coalition == (1, 2) and m.attribute == "*"
+    ]
     assert gain.error_bar == ("redraws" if steady else "replicates-needed")
     assert (gain.ci_low is not None) == steady
 
@@ -177,7 +210,11 @@ def test_unsteady_errors_of_an_attack_that_inverts_have_no_interval():
     found = from_redraws([(1,), (2,), (1, 2)], both[0], both, np.ones(2)).steady(again, np.ones(2))
     for bar in (found.distortion.std_error, found.distortion.below, found.distortion.above):
         assert np.isfinite(bar[:, 0]).tolist() == [False, True, True]
-    bars = [m.error_bar for m in records_of(found) if m.metric == "normalized_error" and m.attribute == "*"]
+    bars = [
+        m.error_bar
+        for m in records_of(found)
+        if m.metric == "normalized_error" and m.attribute == "*"
+    ]
     assert bars == ["replicates-needed", "redraws", "redraws"]
 
 
@@ -202,7 +239,11 @@ def test_long_tables_ask_for_replicates_and_take_them(monkeypatch):
     assert {m.error_bar for m in measured} == {"replicates-needed"}
     assert all(m.std_error is None and m.ci_low is None and m.ci_high is None for m in measured)
     assert math.isinf(uncertainty(measured[:1]))
-    measured = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.status == "ok"]
+    measured = [
+        m
+        for m in auditor.run(scenario("map-estimate", replicates=5)).measurements
+        if m.status == "ok"
+    ]
     assert {m.error_bar for m in measured} == {"replicates"}
     assert spread_over_replicates(Measurements.of(measured)) == measured
 
@@ -216,7 +257,10 @@ def test_what_one_release_does_not_tell_undoes_no_proof_by_law(monkeypatch):
     assert auditor.run(document).expectations[0].status == "holds"
 
 
-@pytest.mark.parametrize(("gain", "error", "guard"), [(0.0, math.inf, True), (0.02, math.inf, False), (0.0, 0.001, False)])
+@pytest.mark.parametrize(
+    ("gain", "error", "guard"),
+    [(0.0, math.inf, True), (0.02, math.inf, False), (0.0, 0.001, False)],
+)
 def test_only_a_gain_within_the_margin_and_without_a_bar_is_left_to_the_proof(gain, error, guard):
     assert _beside(Gain("an attack", (1, 2), gain, error, math.inf, 100), 0.01).guard == guard
 
@@ -234,8 +278,14 @@ def test_what_one_release_does_not_tell_decides_nothing(monkeypatch, expectation
 
 def test_redraws_touch_no_figure():
     """Bars alone differ with what is drawn again: figures are those of five replicates, one by one."""
-    one = [m for m in auditor.run(scenario("map-estimate")).measurements if m.metric == "distortion"]
-    five = [m for m in auditor.run(scenario("map-estimate", replicates=5)).measurements if m.metric == "distortion" and m.replicate == 1]
+    one = [
+        m for m in auditor.run(scenario("map-estimate")).measurements if m.metric == "distortion"
+    ]
+    five = [
+        m
+        for m in auditor.run(scenario("map-estimate", replicates=5)).measurements
+        if m.metric == "distortion" and m.replicate == 1
+    ]
     assert [m.value for m in one] == [m.value for m in five]
     assert {m.error_bar for m in one} == {"redraws"}
 
@@ -250,7 +300,12 @@ def test_how_many_draws_are_solved_at_once_touches_no_figure(monkeypatch, attack
     found = []
     for most in (linear.MOST_STACKED, 39 * 7 * 12 // 2, 1):
         monkeypatch.setattr(linear, "MOST_STACKED", most)
-        found.append([(m.metric, m.coalition, m.attribute, m.value, m.std_error) for m in auditor.run(document).measurements])
+        found.append(
+            [
+                (m.metric, m.coalition, m.attribute, m.value, m.std_error)
+                for m in auditor.run(document).measurements
+            ]
+        )
     assert any(std_error for *_, std_error in found[0])
     assert found[0] == found[1] == found[2]
 
@@ -260,7 +315,9 @@ def test_pairs_by_their_own_errors_or_by_their_spread():
     nothing = float("nan")
     assert averaged_pairs([(0.1, nothing, 31.0), (0.3, nothing, 31.0)])[1] == math.inf
     gains = [0.1, 0.2, 0.3, 0.4, 0.5]
-    assert averaged_pairs([(g, nothing, 31.0) for g in gains]) == pytest.approx((0.3, np.std(gains, ddof=1) / np.sqrt(5), 4.0))
+    assert averaged_pairs([(g, nothing, 31.0) for g in gains]) == pytest.approx(
+        (0.3, np.std(gains, ddof=1) / np.sqrt(5), 4.0)
+    )
 
 
 FAMILIES = ["independent records", "independent moments", "independent priors"]
@@ -271,8 +328,8 @@ FAMILIES = ["independent records", "independent moments", "independent priors"]
 def test_intervals_cover_on_a_skewed_table(family):
     """12 draws of salaries and ages; what attributes and coalitions share counts as one draw.
 
-    A line fails beyond three standard errors of 12 draws, 0.189, of 92.5 to 98.5 %; by the normal tail 1 in 740 a line, and some 50 lines.
-    Before redraws learnt priors were at 0.70 and below.
+    A line fails beyond three standard errors of 12 draws, 0.189, of 92.5 to 98.5 %; by the normal
+    tail 1 in 740 a line, and some 50 lines. Before redraws learnt priors were at 0.70 and below.
     """
     rows = [row for _, found in measure(family, ["cps"], draws=12, seed=2) for row in found]
     assert rows

@@ -18,7 +18,12 @@ Cell = tuple[Any, ...]
 
 NORMAL: dict[str, Any] = {
     "seed": 8,
-    "data": {"source": "gaussian", "rows": 1500, "spectrum": {"large": 9.0, "count": 1, "small": 0.5, "attributes": 3}, "mean": 5.0},
+    "data": {
+        "source": "gaussian",
+        "rows": 1500,
+        "spectrum": {"large": 9.0, "count": 1, "small": 0.5, "attributes": 3},
+        "mean": 5.0,
+    },
     "schemes": [
         {"name": "corner-wave", "levels": [0.1, 0.5, 1.0]},
         {"name": "independent", "levels": [0.1, 0.5, 1.0]},
@@ -29,7 +34,10 @@ NORMAL: dict[str, Any] = {
     "coalitions": ["singles", "prefixes"],
     "attacks": ["llse", "udr"],
     "measures": ["error-bounds"],
-    "sweep": {"data.spectrum.large": [0.6, 9.0], "schemes[1].levels": [[0.1, 0.5, 1.0], [2.0, 5.0, 9.0]]},
+    "sweep": {
+        "data.spectrum.large": [0.6, 9.0],
+        "schemes[1].levels": [[0.1, 0.5, 1.0], [2.0, 5.0, 9.0]],
+    },
 }
 SHAPED: dict[str, Any] = NORMAL | {
     "data": {"source": "components", "rows": 600, "shapes": ["exponential", "uniform", "bimodal"]},
@@ -69,7 +77,9 @@ def test_no_cell_of_a_sweep_is_below_its_bound_by_more_than_chance() -> None:
 def test_of_records_that_are_not_normal_every_cell_is_above_without_allowance() -> None:
     """What no attack reaches is so far below what these do that chance need not be allowed for."""
     assert len(cells("shaped")) == 2 * 4 * 2 * 2 * 4
-    assert all(record.value is not None and record.value > floor for record, floor in cells("shaped"))
+    assert all(
+        record.value is not None and record.value > floor for record, floor in cells("shaped")
+    )
 
 
 def test_for_normal_records_and_noise_the_best_linear_attack_meets_it_exactly() -> None:
@@ -95,11 +105,18 @@ def test_it_is_no_empty_word_elsewhere() -> None:
     assert np.median(list(ratios.values())) < 1.8
 
 
-# -- where it is not known ---------------------------------------------------------------------------------------------
+# -- where it is not known
+# ---------------------------------------------------------------------------------------------
 
 
 def floors(data: Any, **more: Any) -> list[Measurement]:
-    scenario = {"seed": 2, "data": data, "schemes": [{"name": "corner-wave", "levels": [0.5]}], "attacks": ["ndr"], "measures": ["error-bounds"]}
+    scenario = {
+        "seed": 2,
+        "data": data,
+        "schemes": [{"name": "corner-wave", "levels": [0.5]}],
+        "attacks": ["ndr"],
+        "measures": ["error-bounds"],
+    }
     return [r for r in auditor.run(scenario | more).measurements if r.metric == "error_floor"]
 
 
@@ -107,7 +124,9 @@ GAUSSIAN = {"source": "gaussian", "rows": 200, "covariance": [[4.0, 1.0], [1.0, 
 
 
 def absent(found: list[Measurement], why: str) -> bool:
-    return [(r.status, r.value) for r in found] == [("not-applicable", None)] and why in str(found[0].reason)
+    return [(r.status, r.value) for r in found] == [("not-applicable", None)] and why in str(
+        found[0].reason
+    )
 
 
 def test_of_records_whose_law_nobody_declares_there_is_none(tmp_path: Any) -> None:
@@ -117,9 +136,15 @@ def test_of_records_whose_law_nobody_declares_there_is_none(tmp_path: Any) -> No
     assert absent(floors(str(tmp_path / "t.csv")), why)  # normal, as it happens; nobody knows
     assert absent(floors({"source": "inline", "values": {"a": rows[:, 0].tolist()}}), why)
     assert absent(floors({"source": "iris"}), why)
-    assert absent(floors({"source": "autoregressive", "rows": 100}), why)  # a record's neighbours tell of it
+    # a record's neighbours tell of it
+    assert absent(floors({"source": "autoregressive", "rows": 100}), why)
     assert absent(floors(GAUSSIAN | {"order": "x1"}), why)  # ranks tell of what they were made from
-    mixed = {"source": "components", "rows": 100, "shapes": ["normal", "uniform"], "mixing": [[1, 1], [1, -1]]}
+    mixed = {
+        "source": "components",
+        "rows": 100,
+        "shapes": ["normal", "uniform"],
+        "mixing": [[1, 1], [1, -1]],
+    }
     assert absent(floors(mixed), why)
 
 
@@ -131,13 +156,21 @@ def test_of_noise_whose_law_is_not_known_record_by_record_there_is_none() -> Non
 
 def test_a_selection_and_other_units_change_nothing_but_units() -> None:
     own, standard = floors(GAUSSIAN), floors(GAUSSIAN | {"standardize": True})
-    assert [r.value for r in own] == pytest.approx([*[r.value for r in standard][:2], own[2].value], rel=1e-9)
+    assert [r.value for r in own] == pytest.approx(
+        [*[r.value for r in standard][:2], own[2].value], rel=1e-9
+    )
     assert len(floors(GAUSSIAN | {"columns": ["x2"]})) == 2
     shaped = {"source": "components", "rows": 500, "shapes": ["uniform", "exponential"]}
     white = [{"name": "independent", "levels": [0.5], "noise": {"variance": 1.0}}]
     one, both = floors(shaped | {"columns": ["x2"]}, schemes=white), floors(shaped, schemes=white)
     assert one[0].value == pytest.approx(both[1].value, rel=1e-9)
-    normal = {"source": "components", "rows": 200, "shapes": ["normal"], "attributes": 2, "mixing": [[1, 1], [1, -1]]}
+    normal = {
+        "source": "components",
+        "rows": 200,
+        "shapes": ["normal"],
+        "attributes": 2,
+        "mixing": [[1, 1], [1, -1]],
+    }
     assert [r.status for r in floors(normal)] == ["ok"] * 3
 
 

@@ -23,7 +23,9 @@ LEVELS = (0.3, 0.6, 0.45)
 
 def people(rows, seed=0):
     rng = np.random.default_rng(seed)
-    mixed = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.6, 0.2], [0.0, 0.8, 0.5], [0.0, 0.0, 0.7]])
+    mixed = rng.normal(size=(rows, 3)) @ np.array(
+        [[1.0, 0.6, 0.2], [0.0, 0.8, 0.5], [0.0, 0.0, 0.7]]
+    )
     return pd.DataFrame(mixed * [1.0, 10.0, 200.0] + 50.0, columns=["a", "b", "c"])
 
 
@@ -41,8 +43,13 @@ def test_the_noise_s_covariance_by_hand_and_by_its_definition():
     rng = np.random.default_rng(2)
     X, Z = rng.normal(size=(50, 2)), rng.normal(size=(50, 4))
     both = np.cov(np.hstack([X, X + Z[:, :2], X + Z[:, 2:]]).T, bias=True)
-    np.testing.assert_allclose(with_noise(both, 2), np.cov(np.hstack([X, Z]).T, bias=True), atol=1e-12)
-    assert noise_levels(np.diag([1.0, 4.0, 2.0, 2.0]), np.array([2.0, 4.0])).tolist() == [0.75, 0.75]
+    np.testing.assert_allclose(
+        with_noise(both, 2), np.cov(np.hstack([X, Z]).T, bias=True), atol=1e-12
+    )
+    assert noise_levels(np.diag([1.0, 4.0, 2.0, 2.0]), np.array([2.0, 4.0])).tolist() == [
+        0.75,
+        0.75,
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["correlated", "linearly-dependent", "corner-wave"])
@@ -96,12 +103,17 @@ def test_a_copy_that_is_the_original_has_no_noise():
 
 def test_one_group_of_rows_tells_no_error_and_too_many_columns_nothing(monkeypatch):
     X = people(20).to_numpy()
-    assert np.isnan(estimate(X, drawn(pd.DataFrame(X, columns=["a", "b", "c"]), "corner-wave"), groups=1).std_errors).all()
+    assert np.isnan(
+        estimate(
+            X, drawn(pd.DataFrame(X, columns=["a", "b", "c"]), "corner-wave"), groups=1
+        ).std_errors
+    ).all()
     monkeypatch.setattr("auditor.audit.numeric.estimated_noise.MOST_NUMBERS", 5)
     assert estimate(X, [X, X]) is None
 
 
-# -- in an audit ---------------------------------------------------------------------------------------------------------
+# -- in an audit
+# ---------------------------------------------------------------------------------------------------------
 
 
 def audit(folder, copies, expect=(), attacks=("llse",), knowledge=("perfect",), **more):
@@ -125,7 +137,10 @@ def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_
     result = audit(tmp_path, names, expect, ("llse", "bayes-estimate"))
     verdict = {record.expectation: record for record in result.expectations}
     assert verdict["matches-theory"].status == verdict["noise-follows-law"].status == "undecided"
-    assert "by law: none is stated" in verdict["no-collusion-gain"].why or verdict["no-collusion-gain"].status == "undecided"
+    assert (
+        "by law: none is stated" in verdict["no-collusion-gain"].why
+        or verdict["no-collusion-gain"].status == "undecided"
+    )
     assert verdict["no-collusion-gain"].status != "fails"
     assert {record.reason for record in result.measurements if record.status != "ok"} == set()
     assert all(record.theory is None for record in result.measurements)
@@ -138,9 +153,17 @@ def test_attacks_that_need_a_law_run_with_the_estimate_and_nothing_is_proved_by_
 
 def test_copies_of_one_draw_scaled_are_rebuilt_exactly_with_the_estimated_law(tmp_path):
     X = people(300)
-    result = audit(tmp_path, put(tmp_path, X, drawn(X, "linearly-dependent", LEVELS[:2])), ["no-collusion-gain"])
+    result = audit(
+        tmp_path,
+        put(tmp_path, X, drawn(X, "linearly-dependent", LEVELS[:2])),
+        ["no-collusion-gain"],
+    )
     assert result.expectations[0].status == "fails"
-    pooled = next(r for r in result.measurements if r.metric == "normalized_error" and r.coalition == (1, 2) and r.attribute == "*")
+    pooled = next(
+        r
+        for r in result.measurements
+        if r.metric == "normalized_error" and r.coalition == (1, 2) and r.attribute == "*"
+    )
     assert pooled.value < 1e-9
 
 
@@ -166,15 +189,19 @@ def test_what_files_leave_open_is_not_to_be_settled_by_replicates():
     gain = Gain("mixture-estimate", (1, 2), 0.02, math.inf, math.inf, 150, from_files=True)
     assert "audit the scheme that made them" in _cannot_tell(gain, 0.01, 0.05)
     assert "+2.00%, without an error bar, from" in _cannot_tell(gain, 0.01, 0.05)
-    assert "five replicates or more would tell" in _cannot_tell(gain._replace(from_files=False), 0.01, 0.05)
+    assert "five replicates or more would tell" in _cannot_tell(
+        gain._replace(from_files=False), 0.01, 0.05
+    )
 
 
 def test_top_coded_copies_come_without_a_law_as_before(tmp_path):
     X = people(500)
     result = audit(tmp_path, put(tmp_path, X, [np.minimum(X.to_numpy(), X.median().to_numpy())]))
-    assert {(r.status, r.reason) for r in result.measurements if r.attack not in (None, "fitted-to-originals")} == {
-        ("not-applicable", "needs the law of the noise, which these copies come without")
-    }
+    assert {
+        (r.status, r.reason)
+        for r in result.measurements
+        if r.attack not in (None, "fitted-to-originals")
+    } == {("not-applicable", "needs the law of the noise, which these copies come without")}
     assert next(r.value for r in result.measurements if r.metric == "noise_on_data") > 0.5
 
 
@@ -187,7 +214,9 @@ def test_copies_from_files_are_counted_once_however_many_replicates_are_asked_fo
         "seed": 1, "data": {"source": str(tmp_path / "x.csv")}, "attacks": ["llse"], "coalitions": ["subsets"],
         "schemes": [{"name": "published", "copies": [str(tmp_path / name) for name in names], **law}, {"name": "corner-wave", "levels": [0.3, 0.6]}],
     }  # fmt: skip
-    once, often = (auditor.run(document | {"replicates": replicates}).measurements for replicates in (1, 6))
+    once, often = (
+        auditor.run(document | {"replicates": replicates}).measurements for replicates in (1, 6)
+    )
     assert {r.replicate for r in often if r.scheme == "corner-wave"} == set(range(1, 7))
     files = [[r for r in each if r.scheme == "published"] for each in (once, often)]
     assert files[0] == files[1]

@@ -39,7 +39,11 @@ def test_their_mean_square_is_what_the_best_map_leaves_however_few_the_records()
     squares = []
     for _ in range(2_000):
         Y = rng.normal(size=(12, 4))
-        squares.append((unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2).mean())
+        squares.append(
+            (
+                unbiased_errors(Y.sum(axis=1, keepdims=True) + rng.normal(size=(12, 1)), Y) ** 2
+            ).mean()
+        )
     assert abs(np.mean(squares) - 1.0) < 5 * np.std(squares) / np.sqrt(2_000)
 
 
@@ -74,7 +78,9 @@ def test_a_gap_that_tells_of_the_value_is_used():
     np.testing.assert_allclose(found[:, 0], (X[top, 0] - X[top].mean()) ** 2 * 50 / 49)
 
 
-def test_records_of_patterns_too_many_to_learn_each_are_one_regression_with_gaps_filled(monkeypatch):
+def test_records_of_patterns_too_many_to_learn_each_are_one_regression_with_gaps_filled(
+    monkeypatch,
+):
     monkeypatch.setattr(every_cell, "MOST_PATTERNS", 1)
     rng = np.random.default_rng(6)
     X = rng.normal(size=(400, 1))
@@ -93,7 +99,10 @@ def files(folder, rows=4_000, seed=4):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.normal(size=(rows, 2)) @ np.linalg.cholesky(K).T, columns=["a", "b"])
     X.to_csv(folder / "x.csv", index=False)
-    return X, [pd.DataFrame(copy, columns=["a", "b"]) for copy in auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=seed).copies]
+    return X, [
+        pd.DataFrame(copy, columns=["a", "b"])
+        for copy in auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=seed).copies
+    ]
 
 
 def audited(folder, frames, *expect, **more):
@@ -129,14 +138,17 @@ def test_a_column_that_one_copy_lacks_is_rebuilt_from_the_others_as_theory_says(
 
 def test_the_best_copy_is_that_of_each_pattern_and_attribute():
     copies = [np.array([[1.0], [1.0], [np.nan], [np.nan]]), np.ones((4, 1))]
-    alone = [np.array([[1.0], [3.0], [9.0], [9.0]]), np.array([[5.0], [0.0], [2.0], [4.0]])]  # means 2, 9 and 2.5, 3
+    # means 2, 9 and 2.5, 3
+    alone = [np.array([[1.0], [3.0], [9.0], [9.0]]), np.array([[5.0], [0.0], [2.0], [4.0]])]
     assert best_alone(copies, alone)[:, 0].tolist() == [1.0, 3.0, 2.0, 4.0]
 
 
 @pytest.mark.slow
 @QUIETLY
 @pytest.mark.parametrize(("lacking", "status"), [(0, "fails"), (1, "holds")])
-def test_pooling_pays_where_the_best_copy_lacks_a_column_and_not_where_a_worse_one_does(tmp_path, lacking, status):
+def test_pooling_pays_where_the_best_copy_lacks_a_column_and_not_where_a_worse_one_does(
+    tmp_path, lacking, status
+):
     """Of the column that the best copy lacks another has it, and the best copy's other column tells more of it than that one's own."""
     frames = files(tmp_path)[1]
     frames[lacking] = frames[lacking].drop(columns="b")
@@ -151,7 +163,12 @@ def test_records_and_cells_that_a_copy_lacks_at_random_are_no_gain_of_pooling(tm
     """A tenth of the best copy's records are in the other one alone: whoever holds both holds more records, and knows none better."""
     _, (first, second) = files(tmp_path)
     gone = np.random.default_rng(5).random((len(first), 1)) < 0.1
-    result = audited(tmp_path, [first.mask(np.repeat(gone, 2, axis=1)), second], {"no-collusion-gain": {"margin": 0.03}}, **STATED)
+    result = audited(
+        tmp_path,
+        [first.mask(np.repeat(gone, 2, axis=1)), second],
+        {"no-collusion-gain": {"margin": 0.03}},
+        **STATED,
+    )
     assert unknown(result, (1, 2), "a").value < unknown(result, (1,), "a").value - 0.03
     assert result.expectations[0].status == "holds"
 
@@ -160,7 +177,11 @@ def test_records_and_cells_that_a_copy_lacks_at_random_are_no_gain_of_pooling(tm
 @pytest.mark.slow
 def test_a_bare_column_that_another_copy_lacks_is_no_longer_left_out_of_exposure(tmp_path):
     X, (first, second) = files(tmp_path, 300)
-    result = audited(tmp_path, [first.assign(b=X["b"]), second.drop(columns="b")], {"exposure": {"unknown": {"at-least": 0.1}}})
+    result = audited(
+        tmp_path,
+        [first.assign(b=X["b"]), second.drop(columns="b")],
+        {"exposure": {"unknown": {"at-least": 0.1}}},
+    )
     assert result.expectations[0].status == "fails"
     assert unknown(result, (1,), "b").value < 1e-20
     for form in ("markdown", "table", "html"):
@@ -169,7 +190,10 @@ def test_a_bare_column_that_another_copy_lacks_is_no_longer_left_out_of_exposure
 
 @QUIETLY
 def test_nothing_is_said_of_every_cell_where_all_is_audited(tmp_path):
-    assert all(record.attack != "every-cell" for record in audited(tmp_path, files(tmp_path, 100)[1]).measurements)
+    assert all(
+        record.attack != "every-cell"
+        for record in audited(tmp_path, files(tmp_path, 100)[1]).measurements
+    )
 
 
 @QUIETLY
@@ -179,7 +203,12 @@ def test_the_order_of_a_file_joined_by_keys_is_one_more_cell(tmp_path, leak):
     X, (first, _) = files(tmp_path, 1_000)
     X.assign(id=range(1_000)).to_csv(tmp_path / "x.csv", index=False)
     order = np.argsort((X if leak else first)["a"].to_numpy())
-    result = audited(tmp_path, [first.assign(id=range(1_000)).iloc[order]], {"exposure": {"unknown": {"at-least": 0.1}}}, key="id")
+    result = audited(
+        tmp_path,
+        [first.assign(id=range(1_000)).iloc[order]],
+        {"exposure": {"unknown": {"at-least": 0.1}}},
+        key="id",
+    )
     found = unknown(result, (1,), "a").value
     assert result.expectations[0].status == ("fails" if leak else "holds")
     assert (found < 0.01) if leak else (found > 0.15)

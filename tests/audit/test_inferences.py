@@ -20,13 +20,26 @@ def drawn(rng: np.random.Generator, n: int) -> tuple[Inferred, Array]:
     told = np.where(rng.random(n) < 0.8, x, rng.choice(3, size=n, p=PRIOR))
     posterior = np.full((n, 3), 0.05) + 0.85 * np.eye(3)[told]
     claims = np.where(rng.random(n) < 0.5, told, -1)
-    return Inferred(0, np.arange(3.0), np.arange(3), posterior, PRIOR, claims, np.zeros(n)), x[:, None].astype(float)
+    return Inferred(0, np.arange(3.0), np.arange(3), posterior, PRIOR, claims, np.zeros(n)), x[
+        :, None
+    ].astype(float)
 
 
 def measured(found: Inferred, x: Array) -> Measurement:
     counted = Inferences()
     for rows in np.array_split(np.arange(len(x)), 3):  # blocks of records
-        counted.add(Inferred(0, found.values, found.groups, found.posterior[rows], PRIOR, found.claims[rows], found.linked[rows]), x[rows])
+        counted.add(
+            Inferred(
+                0,
+                found.values,
+                found.groups,
+                found.posterior[rows],
+                PRIOR,
+                found.claims[rows],
+                found.linked[rows],
+            ),
+            x[rows],
+        )
     context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
     records = inference_records(context, "homogeneity", "known", (1,), counted, ("ill",))
     return next(r for r in records if (r.metric, r.attribute) == ("disclosed_beyond_chance", "ill"))
@@ -47,14 +60,33 @@ def test_its_error_bar_is_the_spread_over_draws_of_the_records() -> None:
     records = [measured(*drawn(rng, 1_500)) for _ in range(draws)]
     errors = [(r.ci_high - r.value) / 1.96 for r in records]
     spread = np.std([r.value for r in records], ddof=1)
-    assert np.mean(errors) == pytest.approx(spread, rel=4 / np.sqrt(2 * draws))  # four standard errors of a standard deviation
+    # four standard errors of a standard deviation
+    assert np.mean(errors) == pytest.approx(spread, rel=4 / np.sqrt(2 * draws))
 
 
-@pytest.mark.parametrize(("claims", "news"), [([0, 0, 0, 0], 0.0), ([-1] * 4, 0.0), ([0, 0, 1, 2], 1.0)])
-def test_claiming_the_commonest_of_all_is_no_news_and_claiming_all_rightly_is_all_of_it(claims: list[int], news: float) -> None:
+@pytest.mark.parametrize(
+    ("claims", "news"), [([0, 0, 0, 0], 0.0), ([-1] * 4, 0.0), ([0, 0, 1, 2], 1.0)]
+)
+def test_claiming_the_commonest_of_all_is_no_news_and_claiming_all_rightly_is_all_of_it(
+    claims: list[int], news: float
+) -> None:
     prior, x = np.array([0.5, 0.25, 0.25]), np.array([[0.0], [0.0], [1.0], [2.0]])
     counted = Inferences()
-    counted.add(Inferred(0, np.arange(3.0), np.arange(3), np.eye(3)[x[:, 0].astype(int)], prior, np.array(claims), np.zeros(4)), x)
+    counted.add(
+        Inferred(
+            0,
+            np.arange(3.0),
+            np.arange(3),
+            np.eye(3)[x[:, 0].astype(int)],
+            prior,
+            np.array(claims),
+            np.zeros(4),
+        ),
+        x,
+    )
     context = CellContext({}, "k-anonymity", (5.0,), 0, ("ill",), np.ones(1), 1)
-    found = {r.metric: r.value for r in inference_records(context, "homogeneity", "known", (1,), counted, ("ill",))}
+    found = {
+        r.metric: r.value
+        for r in inference_records(context, "homogeneity", "known", (1,), counted, ("ill",))
+    }
     assert found["disclosed_beyond_chance"] == pytest.approx(news)

@@ -26,7 +26,13 @@ from auditor.testing import ContractError, check_feature
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
-QUICK = {"codes for values", "shares of a secret", "rows moved by one", "half of the records in each copy", "noise shared by five rows"}
+QUICK = {
+    "codes for values",
+    "shares of a secret",
+    "rows moved by one",
+    "half of the records in each copy",
+    "noise shared by five rows",
+}
 
 
 def unknown(leak, seed=1):
@@ -37,14 +43,23 @@ def unknown(leak, seed=1):
     return ((predictions(X, copies, np.arange(len(X))) - X) ** 2).mean(axis=0) / X.var(axis=0)
 
 
-@pytest.mark.parametrize("kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS])
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in LEAKS],
+)
 def test_a_planted_leak_is_found(kind):
     left = LEAKS[kind].left
     found = unknown(LEAKS[kind])[: len(left)]
     assert (found <= left).all(), found
 
 
-@pytest.mark.parametrize("kind", [kind if kind == "two copies" else pytest.param(kind, marks=pytest.mark.slow) for kind in HONEST])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind == "two copies" else pytest.param(kind, marks=pytest.mark.slow)
+        for kind in HONEST
+    ],
+)
 def test_of_honest_copies_as_much_is_unknown_as_is(kind):
     """Three releases of each kind; noise of six deviations leaves 36/37 unknown."""
     for seed in range(3):
@@ -62,7 +77,8 @@ def test_of_normal_noise_the_best_linear_error_is_left():
     assert 0.5 - 4 * error < np.mean(left) < 0.55 + 4 * error
 
 
-# -- whole audits ------------------------------------------------------------------------------------------------------------
+# -- whole audits
+# ------------------------------------------------------------------------------------------------------------
 
 
 def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None):
@@ -79,7 +95,12 @@ def audit(folder, X, copies, attacks=("ndr",), knowledge=("perfect",), key=None)
 
 
 def taught(result, coalition=(1,), attribute="*"):
-    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute) == ("fitted-to-originals", "normalized_error", attribute)]
+    found = [
+        r
+        for r in result.measurements
+        if (r.attack, r.metric, r.attribute)
+        == ("fitted-to-originals", "normalized_error", attribute)
+    ]
     return next(r for r in found if r.coalition == coalition)
 
 
@@ -112,14 +133,18 @@ def test_keys_that_count_by_an_attribute_give_it_away(tmp_path):
     rng = RNG(17)
     X = frame(rng.uniform(-2.0, 2.0, (1_000, 2)))
     keyed = X.assign(id=X["b"].rank().astype(int) + 1_000)
-    copy = keyed.assign(a=X["a"] + 3.0 * rng.standard_normal(1_000), b=X["b"] + 3.0 * rng.standard_normal(1_000))
+    copy = keyed.assign(
+        a=X["a"] + 3.0 * rng.standard_normal(1_000), b=X["b"] + 3.0 * rng.standard_normal(1_000)
+    )
     result = audit(tmp_path, keyed, [copy], key="id")
     assert taught(result, attribute="b").value < 0.05 < 0.8 < taught(result, attribute="a").value
 
 
 def test_whoever_knows_nothing_of_how_copies_were_made_is_not_taught(tmp_path):
     X = RNG(8).standard_normal((300, 2))
-    result = audit(tmp_path, frame(X), [frame(np.minimum(X, 0.5))], knowledge=[{"known-records": 50}])
+    result = audit(
+        tmp_path, frame(X), [frame(np.minimum(X, 0.5))], knowledge=[{"known-records": 50}]
+    )
     assert "fitted-to-originals" not in {r.attack for r in result.measurements}
 
 
@@ -135,7 +160,8 @@ def test_a_covariance_alone_is_no_whole_law(tmp_path):
     assert result.expectations[0].status == "fails"
 
 
-# -- gains by pooling --------------------------------------------------------------------------------------------------------
+# -- gains by pooling
+# --------------------------------------------------------------------------------------------------------
 
 COVERT = [
     innovations.PermutedBins, innovations.BinsOfTheRecord, innovations.SignsAcrossAttributes, innovations.Bands, innovations.FineBands,
@@ -149,28 +175,50 @@ def release(leak=None, rows=20_000, seed=1, kind="skewed"):
     """Return a table and copies at levels 0.3, 0.6 and 0.9; a leak is in half of the records, at random."""
     rng = RNG(seed)
     x = rng.standard_normal((rows, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]])
-    x = {"skewed": np.exp, "heap": lambda v: np.maximum(v, 0.0), "normal": lambda v: v, "ages": lambda v: np.round(40 + 9 * v)}[kind](x)
+    x = {
+        "skewed": np.exp,
+        "heap": lambda v: np.maximum(v, 0.0),
+        "normal": lambda v: v,
+        "ages": lambda v: np.round(40 + 9 * v),
+    }[kind](x)
     g = rng.standard_normal((3, rows, 2))
     honest = g.copy()
     if leak is not None:
         leak().innovations(x, g, rng)
     here = rng.uniform(size=(rows, 1)) < 0.5
-    steps = [np.where(here, step, fair) * np.sqrt(0.3) * x.std(axis=0) for step, fair in zip(g, honest, strict=True)]
+    steps = [
+        np.where(here, step, fair) * np.sqrt(0.3) * x.std(axis=0)
+        for step, fair in zip(g, honest, strict=True)
+    ]
     return x, [x + z for z in np.cumsum(steps, axis=0)]
 
 
 def gain_of(x, copies):
-    return InsiderGain(1, (1, 2, 3), *(tuple(part.tolist()) for part in correlations(x, copies)), len(x))
+    return InsiderGain(
+        1, (1, 2, 3), *(tuple(part.tolist()) for part in correlations(x, copies)), len(x)
+    )
 
 
 def verdicts(found):
     """Verdicts on copies with their scheme's law, with one that is only said to be theirs, and without one."""
     whole = Pooling(True, (0.0, 0.0), (1e-4, 1e-4), 31, NoiseGain(2e-5, 2, 40_000), insider=found)
-    for pooling in (whole, replace(whole, proved=False), replace(whole, sufficient=None, noise=None)):
-        yield NoCollusionGain().judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2, 3): pooling})]))
+    for pooling in (
+        whole,
+        replace(whole, proved=False),
+        replace(whole, sufficient=None, noise=None),
+    ):
+        yield NoCollusionGain().judge(
+            Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2, 3): pooling})])
+        )
 
 
-@pytest.mark.parametrize("leak", [pytest.param(leak, id=leak.name, marks=[pytest.mark.slow] if leak is not COVERT[6] else []) for leak in COVERT])
+@pytest.mark.parametrize(
+    "leak",
+    [
+        pytest.param(leak, id=leak.name, marks=[pytest.mark.slow] if leak is not COVERT[6] else [])
+        for leak in COVERT
+    ],
+)
 def test_a_leak_with_the_covariance_of_lawful_copies_is_never_acquitted(leak):
     x, copies = release(leak)
     found = gain_of(x, copies)
@@ -204,9 +252,27 @@ def test_without_proof_a_learner_that_cannot_see_leaves_it_undecided():
 
 def test_the_gain_of_a_wider_coalition_refutes_nothing_of_a_part():
     wider = InsiderGain(1, (1, 2, 3), (0.4, 0.0), (0.01, 0.01), (900.0, 900.0), 20_000)
-    pooling, judge = Pooling(None, (0.0, 0.0), (1e-4, 1e-4), 31, insider=wider), NoCollusionGain().judge
-    assert judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2): pooling})])).status == "undecided"
-    assert judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2): pooling, (1, 2, 3): pooling})])).status == "fails"
+    pooling, judge = (
+        Pooling(None, (0.0, 0.0), (1e-4, 1e-4), 31, insider=wider),
+        NoCollusionGain().judge,
+    )
+    assert (
+        judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 20_000, {(1, 2): pooling})])).status
+        == "undecided"
+    )
+    assert (
+        judge(
+            Evidence(
+                [],
+                [
+                    ReleaseEvidence(
+                        {}, "s", "s", 3, 1, 20_000, {(1, 2): pooling, (1, 2, 3): pooling}
+                    )
+                ],
+            )
+        ).status
+        == "fails"
+    )
 
 
 def test_each_best_copy_has_its_widest_coalition_measured():
@@ -214,7 +280,9 @@ def test_each_best_copy_has_its_widest_coalition_measured():
     law = KroneckerNoise(np.minimum.outer([0.3, 0.6, 0.9], [0.3, 0.6, 0.9]), np.eye(2))
     asked = [(1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)]
     found = insider_gains(asked, x, copies, law)
-    assert {coalition: one.copies for coalition, one in found.items()} == {c: (2, 3) if 1 not in c else (1, 2, 3) for c in asked[3:]}
+    assert {coalition: one.copies for coalition, one in found.items()} == {
+        c: (2, 3) if 1 not in c else (1, 2, 3) for c in asked[3:]
+    }
     assert insider_gains(asked, x[1:], [copy[1:] for copy in copies], law) == {}
 
 
@@ -239,7 +307,8 @@ def test_digits_are_read_in_the_normals_that_a_generator_mixes_over_attributes()
         assert min(insider_gains([(1, 2)], x, copies, stated)[1, 2].gain) > 0.1
 
 
-# -- parts -------------------------------------------------------------------------------------------------------------------
+# -- parts
+# -------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", registry.names("feature"))
@@ -277,7 +346,8 @@ def test_products_of_signs_are_tried_all_at_once():
 
 def test_what_undoes_a_root_by_hand_in_any_units_and_of_a_total():
     np.testing.assert_allclose(undo_root(np.diag([4.0, 1e-16])), np.diag([0.5, 1e8]))
-    parts = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])  # a total beside its parts: two normals' worth
+    # a total beside its parts: two normals' worth
+    parts = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
     through = undo_root(parts) @ parts @ undo_root(parts).T
     np.testing.assert_allclose(np.linalg.eigvalsh(through), [0.0, 1.0, 1.0], atol=1e-9)
 

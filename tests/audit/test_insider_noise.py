@@ -13,7 +13,13 @@ from auditor.audit.insider_noise.coincidences import coincidences, one_to_one, s
 from auditor.audit.insider_noise.density import conditional_density, fitted_density
 from auditor.audit.insider_noise.equal_noise import Arrangement, arrangement, resolutions
 from auditor.audit.insider_noise.finding import line_squares
-from auditor.audit.insider_noise.generators import STREAMS, _standard, all_seeds, first_draws, known_generators
+from auditor.audit.insider_noise.generators import (
+    STREAMS,
+    _standard,
+    all_seeds,
+    first_draws,
+    known_generators,
+)
 from auditor.audit.insider_noise.noise_density import dependent_attributes, noise_density
 
 RNG = np.random.default_rng
@@ -24,8 +30,12 @@ FRESH = 2**40
 
 def table(seed=0, rows=ROWS):
     rng = RNG(FRESH + seed)
-    mixed = rng.normal(size=(rows, 3)) @ np.array([[1.0, 0.5, 0.2], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]])
-    return np.column_stack([np.exp(0.5 * mixed[:, 0]), 40.0 + 12.0 * mixed[:, 1], np.round(30.0 + 10.0 * mixed[:, 2])])
+    mixed = rng.normal(size=(rows, 3)) @ np.array(
+        [[1.0, 0.5, 0.2], [0.0, 1.0, 0.3], [0.0, 0.0, 1.0]]
+    )
+    return np.column_stack(
+        [np.exp(0.5 * mixed[:, 0]), 40.0 + 12.0 * mixed[:, 1], np.round(30.0 + 10.0 * mixed[:, 2])]
+    )
 
 
 def audit(folder, X, copies):
@@ -34,7 +44,11 @@ def audit(folder, X, copies):
     frame.to_csv(folder / "original.csv", index=False)
     for number, copy in enumerate(copies):
         pd.DataFrame(copy, columns=["a", "b"]).to_csv(folder / f"copy-{number}.csv", index=False)
-    scheme = {"name": "published", "copies": [str(folder / f"copy-{number}.csv") for number in range(len(copies))], "aligned": True}
+    scheme = {
+        "name": "published",
+        "copies": [str(folder / f"copy-{number}.csv") for number in range(len(copies))],
+        "aligned": True,
+    }
     return auditor.run({
         "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr", "llse"], "coalitions": "subsets",
         "knowledge": ["perfect"], "expect": [{"exposure": {"unknown": {"at-least": 0.5}}}],
@@ -59,7 +73,10 @@ def test_the_solution_is_the_constrained_least_squares_of_a_dense_solver():
     A[np.arange(edges), np.tile(np.arange(n * N), k)] = 1.0
     A[np.arange(edges), n * N + value.ravel()] = multiple.ravel()
     H = np.zeros((size, size))
-    H[: n * N, : n * N], H[n * N :, n * N :] = np.kron(np.eye(n), np.linalg.inv(K)), np.eye(U) / spread.var()
+    H[: n * N, : n * N], H[n * N :, n * N :] = (
+        np.kron(np.eye(n), np.linalg.inv(K)),
+        np.eye(U) / spread.var(),
+    )
     right = np.concatenate([np.zeros(n * N), np.full(U, spread.mean() / spread.var())])
     kkt = np.block([[H, A.T], [A, np.zeros((edges, edges))]])
     expected = np.linalg.lstsq(kkt, np.concatenate([right, Y.ravel()]))[0][: n * N].reshape(n, N)
@@ -109,8 +126,11 @@ def test_noise_that_is_a_function_of_repeated_values_leaves_nothing():
     found = coincidences(X, [X + X.std(axis=0) * noise], [(1,)])[0]
     assert found.left[2] == 0.0
     assert found.left[0] > 0.3
-    assert found.cause.startswith("the noise of column 3 of copy 1 is a function of the original value")
-    assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))  # cut off: equal cells have different originals
+    assert found.cause.startswith(
+        "the noise of column 3 of copy 1 is a function of the original value"
+    )
+    # cut off: equal cells have different originals
+    assert not one_to_one(X[:, 2], np.minimum(X[:, 2], 30.0))
 
 
 def degenerate(kind):
@@ -157,7 +177,9 @@ def test_an_arrangement_does_not_tell_the_signs_of_noise():
     """Opposite noise in pairs of independent normal rows: their sum is known, and a line estimates their difference."""
     rng = RNG(FRESH + 12)
     X, e = rng.normal(size=(6_000, 1)), rng.normal(size=(3_000, 1))
-    found = coincidences(X, [X + np.repeat(e, 2, axis=0) * np.resize([[1.0], [-1.0]], X.shape)], [(1,)])[0]
+    found = coincidences(
+        X, [X + np.repeat(e, 2, axis=0) * np.resize([[1.0], [-1.0]], X.shape)], [(1,)]
+    )[0]
     assert found.left == pytest.approx((0.0 + 2.0 / 3.0) / 2.0, abs=0.02)
 
 
@@ -165,7 +187,8 @@ def test_noise_of_all_columns_leaves_nothing_of_a_pool_but_its_own_share():
     X = table(rows=4_000)
     rng = RNG(FRESH + 4)
     copy = X + X.std(axis=0) * rng.normal(size=20)[rng.integers(0, 20, X.shape)]
-    assert coincidences(X, [copy], [(1,)]) == []  # each value is in 5 % of all cells: a discrete law, not an arrangement
+    # each value is in 5 % of all cells: a discrete law, not an arrangement
+    assert coincidences(X, [copy], [(1,)]) == []
     copy = X + X.std(axis=0) * rng.normal(size=400)[rng.integers(0, 400, X.shape)]
     assert coincidences(X, [copy], [(1,)])[0].left == pytest.approx(400 / X.size, abs=0.03)
 
@@ -173,7 +196,10 @@ def test_noise_of_all_columns_leaves_nothing_of_a_pool_but_its_own_share():
 def test_rounded_copies_of_shared_noise_are_found_at_their_lag():
     X = table()
     e = RNG(FRESH + 5).normal(size=X.shape)
-    copies = [np.round(X + X.std(axis=0) * e, 1), np.round(X + 2.0 * X.std(axis=0) * np.roll(e, 7, axis=0), 1)]
+    copies = [
+        np.round(X + X.std(axis=0) * e, 1),
+        np.round(X + 2.0 * X.std(axis=0) * np.roll(e, 7, axis=0), 1),
+    ]
     found = by_coalition(coincidences(np.round(X, 1), copies, [(1,), (2,), (1, 2)]))
     assert (found[1, 2].left < 0.05).all()
     assert "7 rows later, scaled by 2" in found[1, 2].cause
@@ -189,8 +215,14 @@ def test_honest_releases_share_nothing(law, decimals, seed):
     X = X if decimals is None else np.round(X, decimals)
     copies = []
     for level in (0.5, 1.0):
-        noise = rng.geometric(0.1, X.shape) - rng.geometric(0.1, X.shape) if law == "geometric" else getattr(rng, law)(size=X.shape) * X.std(axis=0)
-        copies.append(X + level * noise if decimals is None else np.round(X + level * noise, decimals))
+        noise = (
+            rng.geometric(0.1, X.shape) - rng.geometric(0.1, X.shape)
+            if law == "geometric"
+            else getattr(rng, law)(size=X.shape) * X.std(axis=0)
+        )
+        copies.append(
+            X + level * noise if decimals is None else np.round(X + level * noise, decimals)
+        )
     assert coincidences(X, copies, [(1,), (2,), (1, 2)]) == []
     assert known_generators(X, copies, [(1,), (2,), (1, 2)]) == []
 
@@ -218,9 +250,15 @@ def python_noise(X):
 
 
 DRAWN = {
-    "numpy's RandomState(42).normal, drawn row by row": lambda X: np.random.RandomState(42).normal(3.0, 2.0, X.shape),
-    "numpy's default_rng(3735928559).laplace, drawn column by column": lambda X: RNG(0xDEADBEEF).laplace(size=X.T.shape).T,
-    "numpy's default_rng(20240229).uniform, drawn from the seed anew for each column": lambda X: RNG(20240229).uniform(-1, 1, (len(X), 1)),
+    "numpy's RandomState(42).normal, drawn row by row": lambda X: np.random.RandomState(42).normal(
+        3.0, 2.0, X.shape
+    ),
+    "numpy's default_rng(3735928559).laplace, drawn column by column": lambda X: (
+        RNG(0xDEADBEEF).laplace(size=X.T.shape).T
+    ),
+    "numpy's default_rng(20240229).uniform, drawn from the seed anew for each column": lambda X: (
+        RNG(20240229).uniform(-1, 1, (len(X), 1))
+    ),
     "Python's random.Random(7).gauss, drawn row by row": python_noise,
 }
 
@@ -235,7 +273,9 @@ def test_a_guessable_seed_is_named_and_leaves_nothing(words):
 
 def test_a_seed_is_found_behind_rounding():
     X = np.round(table(), 1)
-    found = known_generators(X, [np.round(X + X.std(axis=0) * RNG(12345).normal(size=X.shape), 1)], [(1,)])[0]
+    found = known_generators(
+        X, [np.round(X + X.std(axis=0) * RNG(12345).normal(size=X.shape), 1)], [(1,)]
+    )[0]
     assert "default_rng(12345)" in found.cause
     assert (found.left < 0.01).all()
 
@@ -253,13 +293,17 @@ def test_noise_that_grows_with_the_original_has_a_conditional_density():
     rng = RNG(7)
     x = rng.uniform(1.0, 10.0, (4_000, 1))
     given = conditional_density(x * rng.normal(size=x.shape), x)
-    assert given(np.array([[0.0]]), np.array([1.5]))[0] - given(np.array([[0.0]]), np.array([9.0]))[0] == pytest.approx(np.log(6.0), abs=0.5)
+    assert given(np.array([[0.0]]), np.array([1.5]))[0] - given(np.array([[0.0]]), np.array([9.0]))[
+        0
+    ] == pytest.approx(np.log(6.0), abs=0.5)
 
 
 def test_bayes_rule_of_two_points_with_jitter_beats_a_line():
     rng = RNG(FRESH + 8)
     X = rng.normal(size=(4_000, 2))
-    copies = [X + rng.choice([-1.0, 1.0], X.shape) + 0.05 * rng.normal(size=X.shape) for _ in range(2)]
+    copies = [
+        X + rng.choice([-1.0, 1.0], X.shape) + 0.05 * rng.normal(size=X.shape) for _ in range(2)
+    ]
     found = by_coalition(noise_density(X, copies, [(1,), (1, 2)]))
     # Equal signs, in half of the rows, leave what one copy leaves; other signs leave the jitter.
     one = 4.0 * 0.5 * expected_product()
@@ -291,14 +335,23 @@ def test_rings_in_two_columns_are_one_density():
 def test_normal_noise_on_normal_data_leaves_what_a_line_leaves(seed):
     rng = RNG(FRESH + seed)
     X = rng.normal(size=(2_000, 2))
-    assert noise_density(X, [X + rng.normal(size=X.shape), X + rng.normal(size=X.shape)], [(1,), (2,), (1, 2)]) == []
+    assert (
+        noise_density(
+            X, [X + rng.normal(size=X.shape), X + rng.normal(size=X.shape)], [(1,), (2,), (1, 2)]
+        )
+        == []
+    )
 
 
 def test_an_audit_names_the_cause_and_no_value(tmp_path):
     X = table()[:, :2]
     e = RNG(42).normal(size=X.shape)
     result = audit(tmp_path, X, [X + X.std(axis=0) * e, X + 2.0 * X.std(axis=0) * e[::-1]])
-    left = {(r.attack, r.coalition): r for r in result.measurements if r.metric == "normalized_error" and r.attribute == "*"}
+    left = {
+        (r.attack, r.coalition): r
+        for r in result.measurements
+        if r.metric == "normalized_error" and r.attribute == "*"
+    }
     assert left["known-generator", (1,)].value == pytest.approx(0.0, abs=1e-9)
     assert left["coincidences", (1, 2)].value == pytest.approx(0.0, abs=1e-6)
     assert "default_rng(42).normal, drawn row by row" in result.expectations[0].why

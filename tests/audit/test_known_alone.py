@@ -17,7 +17,9 @@ def test_the_linear_error_is_the_residual_of_a_regression():
     X -= X.mean(axis=0)
     found = errors_alone(X.T @ X / len(X), [1, 2])
     fitted = X[:, [1, 2]] @ np.linalg.lstsq(X[:, [1, 2]], X, rcond=None)[0]
-    np.testing.assert_allclose(found, ((X - fitted) ** 2).mean(axis=0), atol=1e-9 * X.var(axis=0).max())
+    np.testing.assert_allclose(
+        found, ((X - fitted) ** 2).mean(axis=0), atol=1e-9 * X.var(axis=0).max()
+    )
     assert (found[[1, 2]] == 0).all()
 
 
@@ -33,7 +35,8 @@ def test_more_known_attributes_never_leave_more(seed, known):
 def test_the_error_of_categories_is_that_of_every_record_s_own_posterior():
     """Against a loop over records of two attributes: the first is known; the prior is the adversary's, not the table's."""
     rng = np.random.default_rng(4)
-    q, prior = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))  # cells (a, b) of 2 × 3 values, b the faster
+    # cells (a, b) of 2 × 3 values, b the faster
+    q, prior = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
     known = np.repeat([0, 1], 3)
     error = 0.0
     for x in range(6):

@@ -60,19 +60,26 @@ def test_honest_values_are_not_accused(write, distribution):
         for std in (0.1, 1.0, 30.0):
             for _ in range(3):
                 x = ORIGINALS[kind](rng, 300)
-                found = p_value(x, HONEST[write](x + NOISE[distribution](rng, std, len(x)), rng), distribution, std)
+                found = p_value(
+                    x,
+                    HONEST[write](x + NOISE[distribution](rng, std, len(x)), rng),
+                    distribution,
+                    std,
+                )
                 assert found is None or found > 1e-4, (kind, std)
 
 
 def test_evidence_by_hand():
     """From 3 noise of −2½ makes every fourth double at ½: four times as likely as rounded noise, of each of ten records."""
-    x, y = np.full(11, 3.0), np.r_[0.5 + 2.0**-51 * np.arange(10), 0.5 + 2.0**-53]  # the last is none of them
+    # the last is none of them
+    x, y = np.full(11, 3.0), np.r_[0.5 + 2.0**-51 * np.arange(10), 0.5 + 2.0**-53]
     law = KroneckerNoise(np.eye(1), np.eye(1))
     found = last_digits_test(law, x[:, None], y[:, None, None], ["x"], [1])
     log_e = list(_evidence("gaussian", 1.0, x, y))
     e = 10 * math.log(STRAY + (1 - STRAY) * 4.0) + math.log(STRAY)
     assert found.tests == 6
-    assert log_e[0] == pytest.approx(e, rel=1e-12)  # of a sum; the others multiply by numbers near 1
+    # of a sum; the others multiply by numbers near 1
+    assert log_e[0] == pytest.approx(e, rel=1e-12)
     assert found.p == pytest.approx(6 * math.exp(-max(log_e)), rel=1e-9)
     assert found.observed == pytest.approx(math.exp(max(log_e) / 11), rel=1e-9)
 
@@ -84,8 +91,13 @@ def test_an_audit_of_files_shows_it_without_being_asked(tmp_path, make, status):
     X = pd.DataFrame({"rooms": np.random.default_rng(1).integers(1, 9, 2_000).astype(float)})
     X.to_csv(tmp_path / "table.csv", index=False)
     make(X).to_csv(tmp_path / "copy.csv", index=False)
-    use = {"name": "published", "copies": [str(tmp_path / "copy.csv")], "aligned": True, "levels": [1.0],
-           "law": {"scheme": "laplace", "noise": {"variance": 200.0}}}
+    use = {
+        "name": "published",
+        "copies": [str(tmp_path / "copy.csv")],
+        "aligned": True,
+        "levels": [1.0],
+        "law": {"scheme": "laplace", "noise": {"variance": 200.0}},
+    }
     result = auditor.run({
         "data": {"source": str(tmp_path / "table.csv")}, "schemes": [use], "coalitions": ["all"], "attacks": ["llse"],
         "expect": [{"noise-follows-law": {"resolution": 0.5, "last-digits": asked}} for asked in (True, False)],

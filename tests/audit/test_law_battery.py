@@ -25,13 +25,22 @@ def scores_of(u, grain=1e-14):
 
 def found(u, X=None, own=None, **options):
     X = np.random.default_rng(99).normal(size=(len(u), 1)) if X is None else X
-    return {test.statistic: test for test in battery(scores_of(u, **options), X, [f"x{j}" for j in range(X.shape[1])], own)}
+    return {
+        test.statistic: test
+        for test in battery(scores_of(u, **options), X, [f"x{j}" for j in range(X.shape[1])], own)
+    }
 
 
 def tables(rng, n):
     """Skewed, sorted, constant, twice the same, and heavy tails."""
     x = np.exp(2.0 * rng.normal(size=n))
-    return [x[:, None], np.sort(x)[:, None], np.column_stack([np.full(n, 3.0), x, x]), rng.standard_t(1.0, (n, 2)), np.zeros((n, 1))]
+    return [
+        x[:, None],
+        np.sort(x)[:, None],
+        np.column_stack([np.full(n, 3.0), x, x]),
+        rng.standard_t(1.0, (n, 2)),
+        np.zeros((n, 1)),
+    ]
 
 
 @pytest.mark.slow_after_first
@@ -50,7 +59,10 @@ def test_p_values_are_no_smaller_than_they_say(n):
             every.setdefault(statistic, []).append(test.p)
     for statistic, p in {**every, "all": least}.items():
         for level in (0.05, 0.01):
-            assert np.mean(np.array(p) <= level) <= level + 3.0 * math.sqrt(level / len(p)), (statistic, level)
+            assert np.mean(np.array(p) <= level) <= level + 3.0 * math.sqrt(level / len(p)), (
+                statistic,
+                level,
+            )
 
 
 def test_fewer_than_three_rows_and_no_columns_have_no_tests():
@@ -62,7 +74,10 @@ def test_a_message_says_which_noise_is_correlated_with_which_row():
     g = np.random.default_rng(1).normal(size=(20_000, 2))
     g[:, 0] = math.sqrt(1 - 0.09**2) * g[:, 0] + 0.09 * np.roll(g[:, 0], 37)
     test = found(stats.norm.cdf(g))["other rows"]
-    assert test.where == "noise of copy 1 ('age') is correlated with its own value 37 rows earlier: r ="
+    assert (
+        test.where
+        == "noise of copy 1 ('age') is correlated with its own value 37 rows earlier: r ="
+    )
     assert test.observed == pytest.approx(0.09, abs=0.02)
     assert test.p < 1e-20
     g = np.random.default_rng(2).normal(size=(5000, 2))
@@ -98,18 +113,27 @@ def test_correlations_with_other_rows_are_those_of_every_distance_as_written():
                 for k in range(30):
                     S = sum(v[i, a] * v[(i + k) % 30, b] for i in range(30))
                     if 0 < k and (a != b or k <= 15):
-                        chances.append(battery_of._chaos(abs(S / 2 if a == b and k == 15 else S), 15.0))
+                        chances.append(
+                            battery_of._chaos(abs(S / 2 if a == b and k == 15 else S), 15.0)
+                        )
                     count += 2
                 if (order == np.arange(30)).all():
-                    mirrored = [sum(v[i, a] * v[(k - i) % 30, b] for i in range(30)) for k in range(30)]
-                    chances += [battery_of._chaos(abs(S) - 2.0, 30.0 if a == b else 15.0) for S in mirrored]
+                    mirrored = [
+                        sum(v[i, a] * v[(k - i) % 30, b] for i in range(30)) for k in range(30)
+                    ]
+                    chances += [
+                        battery_of._chaos(abs(S) - 2.0, 30.0 if a == b else 15.0) for S in mirrored
+                    ]
                     count += 60
     for data, v in ((ndtri(ranks), g), (np.abs(2 * ranks - 1), w)):
         a = data[:, 0] - data.mean()
         for column in range(2):
             count += 60
             chances += [
-                stats.norm.sf(abs(sum(a[(i - k) % 30] * v[i, column] for i in range(30)) / np.linalg.norm(a))) for k in range(1, 30)
+                stats.norm.sf(
+                    abs(sum(a[(i - k) % 30] * v[i, column] for i in range(30)) / np.linalg.norm(a))
+                )
+                for k in range(1, 30)
             ]
     test = found(u, X)["other rows"]
     assert test.tests == count
@@ -125,9 +149,16 @@ def test_the_bound_of_a_chaos_holds_by_drawing():
     T = np.abs((a * (g**2 - 1)).sum(axis=1))
     for p in (0.1, 0.01):
         assert np.mean([2 * battery_of._chaos(s, 20.0) <= p for s in S]) <= p
-        assert np.mean([2 * battery_of._chaos(t, float(a @ a), float(np.abs(a).max())) <= p for t in T]) <= p
+        assert (
+            np.mean(
+                [2 * battery_of._chaos(t, float(a @ a), float(np.abs(a).max())) <= p for t in T]
+            )
+            <= p
+        )
     x = 3.0
-    assert battery_of._chaos(2 * 2.0 * math.sqrt(x) + 2 * 0.7 * x, 4.0, 0.7) == pytest.approx(math.exp(-x))
+    assert battery_of._chaos(2 * 2.0 * math.sqrt(x) + 2 * 0.7 * x, 4.0, 0.7) == pytest.approx(
+        math.exp(-x)
+    )
 
 
 def test_cosines_are_those_of_the_formula():
@@ -154,16 +185,24 @@ def test_repeats_are_counted_in_columns_among_them_and_in_whole_rows():
     u[:20, 1] = u[100:120, 0]
     assert found(u)["repeats"].where == "the share of sizes that come again, of all columns, is"
     coarse = np.floor(rng.random((3000, 4)) * 256) / 256
-    honest, repeated = (found(values, grain=2.0**-12)["repeats"] for values in (coarse, np.vstack([coarse[:1500]] * 2)))
+    honest, repeated = (
+        found(values, grain=2.0**-12)["repeats"]
+        for values in (coarse, np.vstack([coarse[:1500]] * 2))
+    )
     assert honest.p > 0.01
-    assert (repeated.p < 1e-9, repeated.where) == (True, "the share of sizes that come again, of whole rows, is")
+    assert (repeated.p < 1e-9, repeated.where) == (
+        True,
+        "the share of sizes that come again, of whole rows, is",
+    )
 
 
 def test_one_row_without_noise_is_found_and_its_number_is_not_published():
     u = np.random.default_rng(11).random((500, 3))
     u[41] = 0.5 + 1e-9
     scores = Scores(u, ["a", "b", "c"], np.full(3, 1e-14), np.zeros(3, dtype=np.intp))
-    test = {test.statistic: test for test in battery(scores, np.zeros((500, 1)), ["x"])}["rows without noise"]
+    test = {test.statistic: test for test in battery(scores, np.zeros((500, 1)), ["x"])}[
+        "rows without noise"
+    ]
     assert test.where == "the least size in a row of a and b is"
     assert test.p == pytest.approx(500 * 2e-9**3, rel=1e-5)
 
@@ -184,16 +223,24 @@ def test_a_function_of_two_columns_and_a_predictable_size_are_found():
     u[:, 2] = (u[:, 0] + u[:, 1]) % 1.0
     assert found(u)["functions"].p < 1e-30
     X = rng.normal(size=(6000, 1))
-    g = rng.normal(size=(6000, 1)) * np.where(np.floor(6 * stats.norm.cdf(X)) % 2 == 0, 1.3, math.sqrt(2 - 1.69))
+    g = rng.normal(size=(6000, 1)) * np.where(
+        np.floor(6 * stats.norm.cdf(X)) % 2 == 0, 1.3, math.sqrt(2 - 1.69)
+    )
     assert found(stats.norm.cdf(g), X)["learned"].p < 1e-9
 
 
-# -- second moments of all rows ------------------------------------------------------------------------------------------
+# -- second moments of all rows
+# ------------------------------------------------------------------------------------------
 
 
 def moments(law, z, x):
     rows = [x, *np.split(np.tile(x, law.copies) + z, law.copies, axis=1)]
-    return {test.statistic: test for test in moment_tests(law, [of_rows(rows, np.zeros(x.shape[1]))], [f"x{j}" for j in range(x.shape[1])])}
+    return {
+        test.statistic: test
+        for test in moment_tests(
+            law, [of_rows(rows, np.zeros(x.shape[1]))], [f"x{j}" for j in range(x.shape[1])]
+        )
+    }
 
 
 LAW = KroneckerNoise(np.array([[1.0, 0.5], [0.5, 2.0]]), np.array([[2.0, 0.3], [0.3, 1.0]]))
@@ -206,9 +253,14 @@ def test_the_covariance_test_is_that_of_natural_and_whitened_noise_as_written():
     root = np.linalg.inv(np.linalg.cholesky(LAW.level_covariance))
     values, vectors = np.linalg.eigh(LAW.shape)
     W = np.kron(root, vectors @ np.diag(values**-0.5) @ vectors.T)
-    for t, R in ((z / np.sqrt(np.diag(K)), K / np.sqrt(np.outer(np.diag(K), np.diag(K)))), (z @ W.T, np.eye(4))):
+    for t, R in (
+        (z / np.sqrt(np.diag(K)), K / np.sqrt(np.outer(np.diag(K), np.diag(K)))),
+        (z @ W.T, np.eye(4)),
+    ):
         for a in range(4):
-            p.append(2 * min(stats.chi2.cdf(t[:, a] @ t[:, a], n), stats.chi2.sf(t[:, a] @ t[:, a], n)))
+            p.append(
+                2 * min(stats.chi2.cdf(t[:, a] @ t[:, a], n), stats.chi2.sf(t[:, a] @ t[:, a], n))
+            )
             for b in set(range(4)) - {a}:
                 left = t[:, b] - R[a, b] * t[:, a]
                 r = t[:, a] @ left / math.sqrt(t[:, a] @ t[:, a] * (left @ left))
@@ -228,7 +280,9 @@ def test_a_law_as_one_matrix_gives_the_same_tests():
 def test_a_column_of_one_copy_with_less_noise_fails_in_natural_coordinates(less):
     """Noise with 5 and 10 % less deviation in one column of one of three nested copies; whitened, z was −5 to −7 and held."""
     rng, n = np.random.default_rng(5), 20_000
-    law = KroneckerNoise(np.minimum.outer([0.25, 0.5, 1.0], [0.25, 0.5, 1.0]), np.array([[1.0, 0.5], [0.5, 1.0]]))
+    law = KroneckerNoise(
+        np.minimum.outer([0.25, 0.5, 1.0], [0.25, 0.5, 1.0]), np.array([[1.0, 0.5], [0.5, 1.0]])
+    )
     x, z = rng.normal(size=(n, 2)), rng.normal(size=(n, 6)) @ law.root.T
     z[:, 3] *= 1.0 - less
     test = moments(law, z, x)["covariance"]

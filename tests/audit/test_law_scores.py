@@ -20,11 +20,17 @@ K_0 = np.array([[4.0, 0.6e-6], [0.6e-6, 1e-12]])  # in units a million times apa
 
 def scored(law, noise, grain=1e-12):
     n, M, N = noise.shape
-    return release_scores(law, Rows(np.zeros((n, N)), noise, np.full((M, N), grain)), [f"x{j}" for j in range(N)], list(range(1, M + 1)))
+    return release_scores(
+        law,
+        Rows(np.zeros((n, N)), noise, np.full((M, N), grain)),
+        [f"x{j}" for j in range(N)],
+        list(range(1, M + 1)),
+    )
 
 
 @pytest.mark.parametrize(
-    ("scheme", "levels", "parameters"), [case for case in HONEST if case[0] not in ("rotation", "multiplicative-noise")]
+    ("scheme", "levels", "parameters"),
+    [case for case in HONEST if case[0] not in ("rotation", "multiplicative-noise")],
 )
 def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, parameters):
     """Kolmogorov's test and correlations of some columns: 1e-5 for each, of fixed seeds."""
@@ -36,13 +42,22 @@ def test_scores_of_honest_releases_are_uniform_and_independent(scheme, levels, p
     chosen = range(1, len(levels) + 1)
     rows = rows_of([(release.release.table.values, release.copies)], chosen, True)
     scores, _ = release_scores(release.law, rows, release.release.table.attributes, chosen)
-    assert len(scores.names) == len(scores.grain) == len(scores.groups) == scores.values.shape[1] > 0
+    assert (
+        len(scores.names) == len(scores.grain) == len(scores.groups) == scores.values.shape[1] > 0
+    )
     assert min(stats.kstest(u, "uniform").pvalue for u in scores.values.T) > 1e-5
     r = np.corrcoef(ndtri(scores.values), rowvar=False) if scores.values.shape[1] > 1 else np.eye(1)
     assert np.abs(r - np.eye(len(r))).max() < 5.0 / np.sqrt(4000)
 
 
-@pytest.mark.parametrize("Sigma", [np.diag([0.5, 0.2, 1.0]), NESTED, np.array([[1.0, 0.3, 0.1], [0.3, 2.0, 0.4], [0.1, 0.4, 0.6]])])
+@pytest.mark.parametrize(
+    "Sigma",
+    [
+        np.diag([0.5, 0.2, 1.0]),
+        NESTED,
+        np.array([[1.0, 0.3, 0.1], [0.3, 2.0, 0.4], [0.1, 0.4, 0.6]]),
+    ],
+)
 def test_whitening_gives_the_identity_and_the_noise_back(Sigma):
     K = np.kron(Sigma, K_0)
     white = whitening(K, 2)
@@ -55,10 +70,16 @@ def test_a_copy_of_more_noise_is_scored_by_what_it_adds_in_the_coordinates_that_
     shape = np.array([[4.0, 1.0], [1.0, 2.0]])
     g = np.random.default_rng(2).normal(size=(2, 50, 2))
     z = np.cumsum(np.sqrt([0.3, 0.5])[:, None, None] * g, axis=0) @ psd_root(shape).T
-    law = KroneckerNoise(np.array([[0.8, 0.3], [0.3, 0.3]]), shape)  # the first copy is the noisier one
+    # the first copy is the noisier one
+    law = KroneckerNoise(np.array([[0.8, 0.3], [0.3, 0.3]]), shape)
     scores, own = scored(law, np.stack([z[1], z[0]], axis=1))
     np.testing.assert_allclose(ndtri(scores.values), np.hstack([g[0], g[1]]), atol=1e-8)
-    assert scores.names == ["noise of copy 2 ('x0')", "noise of copy 2 ('x1')", "new noise of copy 1 ('x0')", "new noise of copy 1 ('x1')"]
+    assert scores.names == [
+        "noise of copy 2 ('x0')",
+        "noise of copy 2 ('x1')",
+        "new noise of copy 1 ('x0')",
+        "new noise of copy 1 ('x1')",
+    ]
     np.testing.assert_allclose(ndtri(own.values[:, 0]), z[1][:, 0] / np.sqrt(0.8 * 4.0), atol=1e-8)
 
 
@@ -69,13 +90,17 @@ def test_singular_laws_have_as_many_scores_as_their_rank():
         z = np.random.default_rng(3).normal(size=(2000, law.covariance.shape[0])) @ law.root.T
         scores, _ = scored(law, z.reshape(2000, 2, 3))
         assert scores.values.shape == (2000, rank)
-        np.testing.assert_allclose(np.cov(ndtri(scores.values), rowvar=False), np.eye(rank), atol=0.15)
+        np.testing.assert_allclose(
+            np.cov(ndtri(scores.values), rowvar=False), np.eye(rank), atol=0.15
+        )
         dense, _ = scored(DenseNoise(law.covariance, 3), z.reshape(2000, 2, 3))
         np.testing.assert_allclose(dense.values, scores.values)
     null = null_combinations(totals)
     assert null.shape == (1, 3)
     assert null @ np.sqrt(np.diag(totals)) * 0.0 == pytest.approx(0.0)
-    np.testing.assert_allclose(np.abs(null[0]) / np.abs(null[0]).max(), [1 / np.sqrt(2), 1 / np.sqrt(2), 1.0])
+    np.testing.assert_allclose(
+        np.abs(null[0]) / np.abs(null[0]).max(), [1 / np.sqrt(2), 1 / np.sqrt(2), 1.0]
+    )
 
 
 def test_uniform_noise_is_scored_by_its_components():
@@ -95,7 +120,9 @@ def test_laplace_and_lattice_increments_are_scored_within_their_atoms():
     Sigma = np.array([[0.5, 0.5], [0.5, 2.0]])
     for distribution in ("geometric", "skellam", "laplace"):
         units = None if distribution == "laplace" else np.ones(1)
-        law = KroneckerNoise(Sigma, np.eye(1), distribution=distribution, one_process=True, units=units)
+        law = KroneckerNoise(
+            Sigma, np.eye(1), distribution=distribution, one_process=True, units=units
+        )
         noise = np.random.default_rng(6).integers(-3, 4, (400, 2, 1)).astype(float)
         rows = Rows(np.zeros((400, 1)), noise, np.full((2, 1), 1e-12))
         for one in increments(law, True):
@@ -121,7 +148,8 @@ def test_noise_that_a_grid_hides_has_no_scores():
     assert scored(law, np.zeros((20, 1, 1)), grain=2.0)[0].values.shape == (20, 0)
 
 
-# -- rows and grids --------------------------------------------------------------------------------------------------------
+# -- rows and grids
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_the_grid_of_copies_is_found():
@@ -143,7 +171,9 @@ def test_grids_that_are_hidden_by_rounding():
     values[:, 0] = np.round(values[:, 0], 2) + 1000.0 - 1000.0
     values[:, 1] = np.round(values[:, 1], 2).astype(np.float32)
     values[:, 2] = np.round(values[:, 2] * 3) / 3 * 1.1 / 1.1
-    values[:, 3] = np.round(values[:, 3] / (ten := 10.0 ** np.floor(np.log10(np.abs(values[:, 3])))), 4) * ten
+    values[:, 3] = (
+        np.round(values[:, 3] / (ten := 10.0 ** np.floor(np.log10(np.abs(values[:, 3])))), 4) * ten
+    )
     values[:, 4] = values[:, 4].astype(np.float32)
     found = grids(values)
     assert found[:4] == pytest.approx([0.01, 0.01, 1 / 3, 0.01])

@@ -1,7 +1,7 @@
 """The moment engine against row-level reconstruction, and its error bars against brute force.
 
-Monte Carlo tolerances are standard errors times a normal quantile; each test states its false-alarm rate, and seeds are fixed.
-"""
+Monte Carlo tolerances are standard errors times a normal quantile; each test states its false-alarm
+rate, and seeds are fixed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def random_maps(rng, coalitions, N, M):
     return Maps(weights, rng.normal(size=(len(coalitions), N)), fixed=True)
 
 
-# -- measurement -------------------------------------------------------------------------------------------------------
+# -- measurement
+# -------------------------------------------------------------------------------------------------------
 
 
 @given(seed=seeds, N=st.integers(1, 4), M=st.integers(1, 4), groups=st.integers(1, 5))
@@ -61,10 +62,15 @@ def test_errors_from_moments_equal_errors_from_rows(seed, N, M, groups):
     y = np.hstack([copy - X.mean(axis=0) for copy in copies])
     for place in range(len(coalitions)):
         estimate = X.mean(axis=0) + maps.offsets[place] + y @ maps.weights[place].T
-        np.testing.assert_allclose(from_moments[place], ((estimate - X) ** 2).sum(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(
+            from_moments[place], ((estimate - X) ** 2).sum(axis=0), rtol=1e-12
+        )
 
 
-@pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 150}}, {"estimated": {"rows": 150, "structure": "none"}}])
+@pytest.mark.parametrize(
+    "knowledge",
+    ["perfect", {"estimated": {"rows": 150}}, {"estimated": {"rows": 150, "structure": "none"}}],
+)
 @pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave"])
 def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
     """Every coalition of ``auditor.run`` against ``auditor.attack`` on the same copies, all rows known to the estimating adversary."""
@@ -81,16 +87,29 @@ def test_an_audit_measures_what_its_attacks_reconstruct(scheme, knowledge):
         "coalitions": ["subsets"],
         "attacks": ["llse", "ndr"],
     }
-    records = [r for r in auditor.run(scenario).measurements if r.metric == "distortion" and r.attribute == "*"]
+    records = [
+        r
+        for r in auditor.run(scenario).measurements
+        if r.metric == "distortion" and r.attribute == "*"
+    ]
     release = as_audited(X, scheme, levels, 9)
     assert len(records) == 14
     for record in records:
-        estimate = auditor.attack(record.attack, release, coalition=list(record.coalition), knowledge=knowledge)
+        estimate = auditor.attack(
+            record.attack, release, coalition=list(record.coalition), knowledge=knowledge
+        )
         assert record.value == pytest.approx(estimate.distortion, rel=1e-11)
-        assert record.theory == (None if estimate.theory is None else pytest.approx(estimate.theory, rel=1e-11))
+        assert record.theory == (
+            None if estimate.theory is None else pytest.approx(estimate.theory, rel=1e-11)
+        )
 
 
-@given(seed=seeds, N=st.sampled_from([1, 2, 4, 5, 7, 8, 15, 16, 20]), tables=st.integers(1, 4), off=st.sampled_from([0.0, 1.0, 1e6]))
+@given(
+    seed=seeds,
+    N=st.sampled_from([1, 2, 4, 5, 7, 8, 15, 16, 20]),
+    tables=st.integers(1, 4),
+    off=st.sampled_from([0.0, 1.0, 1e6]),
+)
 @properties
 def test_moments_of_stacked_rows_are_those_of_centred_rows(seed, N, tables, off):
     """``t = Σ v``, ``P = Σ v vᵀ``, however rows are laid out and whether the centre is taken off rows or sums (``off`` deviations from 0)."""
@@ -112,14 +131,26 @@ def test_moments_of_stacked_rows_are_those_of_centred_rows(seed, N, tables, off)
             stack.add([part[a:b] for part in parts])
             total, products = total + v[a:b].sum(axis=0), products + v[a:b].T @ v[a:b]
             chosen = rng.permutation(b - a)[:3]
-            np.testing.assert_allclose(stack.rows(chosen) / size, v[a:b][chosen] / size, atol=1e-14 * (1 + off))
+            np.testing.assert_allclose(
+                stack.rows(chosen) / size, v[a:b][chosen] / size, atol=1e-14 * (1 + off)
+            )
         found = stack.moments()
         assert found.count == 51
         assert (found.products == found.products.T).all()
         np.testing.assert_allclose(found.total / size, total / size, atol=51e-15 * (1 + off))
-        np.testing.assert_allclose(found.products / np.outer(size, size), products / np.outer(size, size), rtol=1e-12, atol=51e-14)
+        np.testing.assert_allclose(
+            found.products / np.outer(size, size),
+            products / np.outer(size, size),
+            rtol=1e-12,
+            atol=51e-14,
+        )
     whole = of_rows(parts, centre, deviation)
-    np.testing.assert_allclose(whole.products / np.outer(size, size), v.T @ v / np.outer(size, size), rtol=1e-12, atol=50e-14)
+    np.testing.assert_allclose(
+        whole.products / np.outer(size, size),
+        v.T @ v / np.outer(size, size),
+        rtol=1e-12,
+        atol=50e-14,
+    )
 
 
 def test_far_from_the_origin_the_centre_is_taken_off_every_row():
@@ -129,7 +160,9 @@ def test_far_from_the_origin_the_centre_is_taken_off_every_row():
         X = rng.normal(size=(1000, 6))
         X = (X - X.mean(axis=0)) / X.std(axis=0) + off * (1 - 1e-12)
         found = of_rows([X], X.mean(axis=0), X.std(axis=0)).covariance()
-        np.testing.assert_allclose(found, np.cov(X.T, bias=True), atol=20 * digits if off == NEAR else 1e-9)
+        np.testing.assert_allclose(
+            found, np.cov(X.T, bias=True), atol=20 * digits if off == NEAR else 1e-9
+        )
 
 
 @given(seed=seeds, groups=st.integers(1, 8))
@@ -142,10 +175,12 @@ def test_moments_of_parts_add_up(seed, groups):
     np.testing.assert_allclose(merged.mean, v.mean(axis=0), atol=1e-13)
 
 
-# -- the closed forms and their spread ---------------------------------------------------------------------------------
+# -- the closed forms and their spread
+# ---------------------------------------------------------------------------------
 
 TABLES = {
-    "correlated": np.random.default_rng(1).normal(size=(30, 2)) @ np.array([[1.0, 0.9], [0.0, 0.3]]),
+    "correlated": np.random.default_rng(1).normal(size=(30, 2))
+    @ np.array([[1.0, 0.9], [0.0, 0.3]]),
     "skewed": np.random.default_rng(2).lognormal(sigma=1.5, size=(30, 2)),
     "singular": np.outer(np.random.default_rng(3).lognormal(size=30), [1.0, -2.0]),
 }
@@ -181,7 +216,10 @@ def test_closed_forms_agree_with_brute_force(name):
     14 comparisons a table at 4.5 standard errors, 7e-6 each: false alarm 1e-4 a table.
     """
     X, rng, draws = TABLES[name], np.random.default_rng(4), 4000
-    K_X, law = np.cov(X.T, bias=True), KroneckerNoise(SIGMA, np.cov(X.T, bias=True) + 0.2 * np.eye(2))
+    K_X, law = (
+        np.cov(X.T, bias=True),
+        KroneckerNoise(SIGMA, np.cov(X.T, bias=True) + 0.2 * np.eye(2)),
+    )
     maps = random_maps(rng, [(1,), (1, 2)], 2, 2)
     theory = closed_form(maps, K_X, law, len(X))
     found = draw_squared_errors(X, maps, law, draws, rng)
@@ -193,7 +231,9 @@ def test_closed_forms_agree_with_brute_force(name):
     for b in range(2):
         columns = [found[:, b, 0], found[:, b, 1], found[:, b].sum(axis=1)]
         others = [found[:, 1 - b, 0], found[:, 1 - b, 1], found[:, 1 - b].sum(axis=1)]
-        for column, value in zip(columns, [*theory.expected[b], theory.expected[b].sum()], strict=True):
+        for column, value in zip(
+            columns, [*theory.expected[b], theory.expected[b].sum()], strict=True
+        ):
             expected.append(value)
             measured.append((column.mean(), column.std() / np.sqrt(draws)))
         for column, value in zip(columns, [*each[b], total[b]], strict=True):
@@ -222,23 +262,35 @@ def test_closed_form_of_the_best_weights_is_equation_7(seed, N, M):
 def test_error_bar_of_a_gain_agrees_with_brute_force():
     """Standard error of ``1 − D_C/D_1`` by the delta method with the covariance, against 1500 draws on a skewed table of 400 rows.
 
-    The spread of 1500 draws is known to 1/sqrt(2·1500) = 1.8 %; the delta method to O(1/n) = 1 %: 4 · 1.8 % + 2 %.
-    """
+    The spread of 1500 draws is known to 1/sqrt(2·1500) = 1.8 %; the delta method to O(1/n) = 1 %: 4
+    · 1.8 % + 2 %."""
     rng = np.random.default_rng(5)
     X = rng.lognormal(size=(400, 2))
     K_X = np.cov(X.T, bias=True)
     law = KroneckerNoise(np.diag([0.4, 0.8]), K_X)
     coalitions = [(1,), (2,), (1, 2)]
     weights = np.zeros((3, 2, 4))
-    weights[0][:, :2], weights[1][:, 2:] = llse_weights(K_X, law.of([1])), llse_weights(K_X, law.of([2]))
+    weights[0][:, :2], weights[1][:, 2:] = (
+        llse_weights(K_X, law.of([1])),
+        llse_weights(K_X, law.of([2])),
+    )
     weights[2] = llse_weights(K_X, law)
     maps = Maps(weights, np.zeros((3, 2)), True)
     found = draw_squared_errors(X, maps, law, 1500, rng).mean(axis=2)
     gains = 1 - found[:, 2] / found[:, 0]
-    copies = [X + z for z in np.einsum("ij,jrn,nm->irm", np.diag(np.sqrt([0.4, 0.8])), rng.normal(size=(2, 400, 2)), psd_root(K_X))]
+    copies = [
+        X + z
+        for z in np.einsum(
+            "ij,jrn,nm->irm",
+            np.diag(np.sqrt([0.4, 0.8])),
+            rng.normal(size=(2, 400, 2)),
+            psd_root(K_X),
+        )
+    ]
     errors = audit_linear(coalitions, maps, moments_by_group(X, copies, 4), K_X, law)
     assert errors.gain.std_error[2, -1] == pytest.approx(gains.std(), rel=0.09)
-    assert errors.gain.theory[2, -1] == pytest.approx(1 - (1 / 4.75) * 3.5, rel=1e-9)  # precisions 2.5 and 1.25: 1/(1 + 3.75) over 1/3.5
+    # precisions 2.5 and 1.25: 1/(1 + 3.75) over 1/3.5
+    assert errors.gain.theory[2, -1] == pytest.approx(1 - (1 / 4.75) * 3.5, rel=1e-9)
 
 
 def psd_root(K):
@@ -246,7 +298,8 @@ def psd_root(K):
     return (Q * np.sqrt(np.clip(values, 0, None))) @ Q.T
 
 
-# -- coverage ----------------------------------------------------------------------------------------------------------
+# -- coverage
+# ----------------------------------------------------------------------------------------------------------
 
 REPLICATES = 300
 
@@ -262,21 +315,28 @@ def coverage_table(name):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "scheme"),
-    [("skewed", "corner-wave"), ("skewed", "independent"), ("correlated", "corner-wave"), ("singular", "correlated")],
+    [
+        ("skewed", "corner-wave"),
+        ("skewed", "independent"),
+        ("correlated", "corner-wave"),
+        ("singular", "correlated"),
+    ],
 )
 def test_intervals_cover_theory_95_times_in_100(name, scheme):
     """Hits in 300 replicates lie in the exact binomial band of Bin(300, 0.95); coverage of 0.87 would lie outside 4 times in 5.
 
-    Two attacks, two coalitions, distortion of the first attribute and of all; the band leaves out 1e-4 / 8 each side, so the
-    false alarm is 2e-4 a table and scheme.
-    """
+    Two attacks, two coalitions, distortion of the first attribute and of all; the band leaves out
+    1e-4 / 8 each side, so the false alarm is 2e-4 a table and scheme."""
     X = coverage_table(name)
     scenario = {
         "schema": 1,
         "title": "coverage",
         "seed": 77,
         "replicates": REPLICATES,
-        "data": {"source": "inline", "values": {f"x{j}": X[:, j].tolist() for j in range(X.shape[1])}},
+        "data": {
+            "source": "inline",
+            "values": {f"x{j}": X[:, j].tolist() for j in range(X.shape[1])},
+        },
         "schemes": [{"name": scheme, "levels": [0.5, 1.0]}],
         "coalitions": [{"copies": [1]}, "all"],
         "attacks": ["llse", "ndr"],
@@ -305,12 +365,17 @@ def test_intervals_of_the_gain_cover_theory_95_times_in_100():
         "coalitions": ["all"],
         "attacks": ["llse"],
     }
-    records = [r for r in auditor.run(scenario).measurements if r.metric == "collusion_gain" and r.attribute == "*"]
+    records = [
+        r
+        for r in auditor.run(scenario).measurements
+        if r.metric == "collusion_gain" and r.attribute == "*"
+    ]
     low, high = stats.binom.ppf([1e-4, 1 - 1e-4], REPLICATES, 0.95)
     assert low <= sum(r.ci_low <= r.theory <= r.ci_high for r in records) <= high
 
 
-# -- the linear algebra below ------------------------------------------------------------------------------------------
+# -- the linear algebra below
+# ------------------------------------------------------------------------------------------
 
 
 @given(seed=seeds, k=st.integers(1, 7))
@@ -321,7 +386,9 @@ def test_best_combination_of_a_regular_law(seed, k):
     w, v = best_unbiased_combination(Sigma)
     precision = np.linalg.inv(Sigma).sum()
     assert v == pytest.approx(1 / precision, rel=1e-7)
-    np.testing.assert_allclose(w, np.linalg.inv(Sigma).sum(axis=1) / precision, atol=1e-6 * np.abs(w).max())
+    np.testing.assert_allclose(
+        w, np.linalg.inv(Sigma).sum(axis=1) / precision, atol=1e-6 * np.abs(w).max()
+    )
 
 
 @given(seed=seeds, k=st.integers(2, 7), rank=st.integers(1, 6))
@@ -372,7 +439,9 @@ def test_fresh_copies_without_noise_share_the_weight(quiet, loud, seed):
     w, v = best_unbiased_combination(np.array([np.diag(levels)] * 3))
     np.testing.assert_allclose(w, [expected] * 3, rtol=1e-12)
     assert v.tolist() == [0.0] * 3
-    mixed, v = best_unbiased_combination(np.array([np.diag(levels), np.minimum.outer(levels, levels) + 1.0]))
+    mixed, v = best_unbiased_combination(
+        np.array([np.diag(levels), np.minimum.outer(levels, levels) + 1.0])
+    )
     np.testing.assert_allclose(mixed[0], expected, atol=1e-9)
     assert v[0] == 0.0
 
@@ -391,7 +460,14 @@ def test_best_of_linearly_dependent_copies_is_free_of_noise(levels):
 @properties
 def test_many_coalitions_at_once_equal_one_by_one(seed, M):
     rng = np.random.default_rng(seed)
-    batch = np.array([covariance(rng, M), np.minimum.outer(*[rng.integers(0, 3, M) / 2] * 2), np.ones((M, M)), np.zeros((M, M))])
+    batch = np.array(
+        [
+            covariance(rng, M),
+            np.minimum.outer(*[rng.integers(0, 3, M) / 2] * 2),
+            np.ones((M, M)),
+            np.zeros((M, M)),
+        ]
+    )
     w, v = best_unbiased_combination(batch)
     for Sigma, weights, variance in zip(batch, w, v, strict=True):
         one_w, one_v = best_unbiased_combination(Sigma)
@@ -416,8 +492,12 @@ def test_pencil_rebuilds_both_matrices(pair):
     K_X, K_0 = pair
     pencil = Pencil.of(K_X, K_0)
     scale = np.sqrt(np.outer(np.diag(K_X + K_0), np.diag(K_X + K_0)))
-    np.testing.assert_allclose((pencil.basis * pencil.share) @ pencil.basis.T / scale, K_X / scale, atol=1e-9)
-    np.testing.assert_allclose((pencil.basis * (1 - pencil.share)) @ pencil.basis.T / scale, K_0 / scale, atol=1e-9)
+    np.testing.assert_allclose(
+        (pencil.basis * pencil.share) @ pencil.basis.T / scale, K_X / scale, atol=1e-9
+    )
+    np.testing.assert_allclose(
+        (pencil.basis * (1 - pencil.share)) @ pencil.basis.T / scale, K_0 / scale, atol=1e-9
+    )
 
 
 @given(pair=pencils(), v=st.floats(1e-3, 1e3))
@@ -428,17 +508,24 @@ def test_pencil_gain_and_error_solve_the_normal_equations(pair, v):
     pencil = Pencil.of(K_X, K_0)
     G, error = pencil.gain(np.array(v)), pencil.error(np.array(v))
     d = np.sqrt(np.diag(K_X + K_0))
-    np.testing.assert_allclose(G @ (K_X + v * K_0) / np.outer(d, d), K_X / np.outer(d, d), atol=1e-7 * max(1.0, v))
+    np.testing.assert_allclose(
+        G @ (K_X + v * K_0) / np.outer(d, d), K_X / np.outer(d, d), atol=1e-7 * max(1.0, v)
+    )
     np.testing.assert_allclose(error / np.outer(d, d), (K_X - G @ K_X) / np.outer(d, d), atol=1e-7)
 
 
 @given(pair=pencils(), v=st.floats(0.0, 1e3), more=st.floats(0.0, 1e3))
 @properties
-def test_pencil_error_is_a_covariance_between_zero_and_the_data_s_and_grows_with_noise(pair, v, more):
+def test_pencil_error_is_a_covariance_between_zero_and_the_data_s_and_grows_with_noise(
+    pair, v, more
+):
     K_X, K_0 = pair
     d = np.sqrt(np.diag(K_X + K_0))
     pencil = Pencil.of(K_X, K_0)
-    less, greater = pencil.error(np.array(v)) / np.outer(d, d), pencil.error(np.array(v + more)) / np.outer(d, d)
+    less, greater = (
+        pencil.error(np.array(v)) / np.outer(d, d),
+        pencil.error(np.array(v + more)) / np.outer(d, d),
+    )
     for difference in (less, greater - less, K_X / np.outer(d, d) - greater):
         assert np.linalg.eigvalsh((difference + difference.T) / 2).min() > -1e-9
 
@@ -447,9 +534,15 @@ def test_pencil_error_is_a_covariance_between_zero_and_the_data_s_and_grows_with
 @pytest.mark.parametrize("unit", [1.0, 1e5, 1e-9])
 def test_noise_of_the_data_s_own_shape_shrinks_by_a_number_and_mixes_nothing(multiple, unit):
     """With ``K_0 = a K_X``, ``K_X (K_X + v K_0)⁻¹ = I/(1 + v a)``: an off-diagonal of rounding would read as the other's units."""
-    K_X = np.array([[4.0, 1.2 * unit, 0.3], [1.2 * unit, unit**2, 0.1 * unit], [0.3, 0.1 * unit, 1.0]])
+    K_X = np.array(
+        [[4.0, 1.2 * unit, 0.3], [1.2 * unit, unit**2, 0.1 * unit], [0.3, 0.1 * unit, 1.0]]
+    )
     gain = Pencil.of(K_X, multiple * K_X).gain(np.array([0.0, 0.5, 2.0]))
-    np.testing.assert_allclose(np.einsum("vnn->vn", gain), np.repeat(1 / (1 + multiple * np.array([[0.0], [0.5], [2.0]])), 3, axis=1), rtol=1e-14)
+    np.testing.assert_allclose(
+        np.einsum("vnn->vn", gain),
+        np.repeat(1 / (1 + multiple * np.array([[0.0], [0.5], [2.0]])), 3, axis=1),
+        rtol=1e-14,
+    )
     assert not gain[:, ~np.eye(3, dtype=bool)].any()
 
 
@@ -475,25 +568,53 @@ def test_clipping_to_psd_keeps_a_covariance_and_mends_another(seed, d):
 
 def test_a_gain_of_rounding_is_no_gain_and_has_no_error_bar():
     """Under corner-wave noise the coalition's estimate is its best copy's: 0 exactly, measured and in theory, not 2e-16 ± 3e-9."""
-    data = {"source": "gaussian", "covariance": [[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 7.0]], "mean": 1e5, "rows": 2000}
+    data = {
+        "source": "gaussian",
+        "covariance": [[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 7.0]],
+        "mean": 1e5,
+        "rows": 2000,
+    }
     schemes = [{"name": "corner-wave", "levels": [0.4, 0.2, 3.0]}]
-    result = auditor.run({"seed": 1, "data": data, "schemes": schemes, "coalitions": ["subsets"], "attacks": ["llse", "ndr"]})
+    result = auditor.run(
+        {
+            "seed": 1,
+            "data": data,
+            "schemes": schemes,
+            "coalitions": ["subsets"],
+            "attacks": ["llse", "ndr"],
+        }
+    )
     gains = [record for record in result.measurements if record.metric == "collusion_gain"]
-    assert {(record.value, record.std_error, record.theory) for record in gains} == {(0.0, 0.0, 0.0)}
+    assert {(record.value, record.std_error, record.theory) for record in gains} == {
+        (0.0, 0.0, 0.0)
+    }
 
 
 def test_the_interval_of_rmse_is_that_of_the_distortion():
     """So both cover alike, however few the rows; five rows' delta method covered 89 to 97 times in 100."""
     data = {"source": "gaussian", "covariance": [[2.0, 0.5], [0.5, 1.0]], "rows": 5}
-    result = auditor.run({"seed": 1, "data": data, "schemes": [{"name": "correlated", "levels": [0.4, 0.2]}], "attacks": ["llse", "ndr"]})
-    ends = {(r.attack, r.coalition, r.attribute, r.metric): (r.ci_low, r.ci_high) for r in result.measurements}
-    pairs = [(ends[(*key[:3], "distortion")], found) for key, found in ends.items() if key[3] == "rmse"]
+    result = auditor.run(
+        {
+            "seed": 1,
+            "data": data,
+            "schemes": [{"name": "correlated", "levels": [0.4, 0.2]}],
+            "attacks": ["llse", "ndr"],
+        }
+    )
+    ends = {
+        (r.attack, r.coalition, r.attribute, r.metric): (r.ci_low, r.ci_high)
+        for r in result.measurements
+    }
+    pairs = [
+        (ends[(*key[:3], "distortion")], found) for key, found in ends.items() if key[3] == "rmse"
+    ]
     assert pairs
     for squared, plain in pairs:
         assert np.square(plain) == pytest.approx(squared)
 
 
-# -- units so far apart that moments cannot tell what is left of a small attribute -----------------------------------------
+# -- units so far apart that moments cannot tell what is left of a small attribute
+# -----------------------------------------
 
 
 def audited(X, levels, scheme="linearly-dependent"):
@@ -529,7 +650,11 @@ def test_the_resolution_of_moments_is_no_part_of_ordinary_error_bars(tmp_path, m
 
     monkeypatch.chdir(tmp_path)
     X = np.random.default_rng(2).normal(size=(500, 2))
-    cases = [(X * [ratio, 1.0], scheme) for ratio in (1.0, 100.0) for scheme in ("independent", "corner-wave", "linearly-dependent")]
+    cases = [
+        (X * [ratio, 1.0], scheme)
+        for ratio in (1.0, 100.0)
+        for scheme in ("independent", "corner-wave", "linearly-dependent")
+    ]
     told = [audited(table, [0.25, 0.5, 1.0], scheme) for table, scheme in cases]
     monkeypatch.setattr(linear, "resolution", lambda maps, moments: np.zeros(maps.offsets.shape))
     for (table, scheme), found in zip(cases, told, strict=True):

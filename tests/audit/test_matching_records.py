@@ -57,7 +57,8 @@ def exact_gain(given, prior):
     return (right(joint) - alone) / (1 - alone)
 
 
-# -- the estimate ----------------------------------------------------------------------------------------------------------
+# -- the estimate
+# ----------------------------------------------------------------------------------------------------------
 
 
 def naive_gain(x, copies, alike, beside):
@@ -78,8 +79,15 @@ def naive_gain(x, copies, alike, beside):
             within = list(itertools.permutations(these, 2))
             total += len(these) * (mean(alike, within) - mean(beside, within))
             if len(others) >= 2:
-                across, there = mean(beside, itertools.product(these, others)), mean(beside, itertools.permutations(others, 2))
-                total += len(these) * (len(others) / len(here)) ** 2 * (mean(beside, within) - 2 * across + there)
+                across, there = (
+                    mean(beside, itertools.product(these, others)),
+                    mean(beside, itertools.permutations(others, 2)),
+                )
+                total += (
+                    len(these)
+                    * (len(others) / len(here)) ** 2
+                    * (mean(beside, within) - 2 * across + there)
+                )
     return total / met / (error / n)
 
 
@@ -93,24 +101,37 @@ def test_by_values_equals_the_formula_pair_by_pair():
 
 
 def test_by_patterns_is_by_values_when_every_renaming_of_the_values_is_as_likely():
-    # two records may be compared after renaming the values of one so that its copies (or its best copy alone) are the other's
+    # two records may be compared after renaming the values of one so that its copies (or its best
+    # copy alone) are the other's
     x, copies = drawn("uniform", (0.5, 0.4), 40, 2, np.full(3, 1 / 3))
     names = list(itertools.permutations(range(3)))
 
     def renamed(compared):
         def chance(i, j):
-            return np.mean([name[x[i]] == x[j] for name in names if all(name[y[i]] == y[j] for y in compared)])
+            return np.mean(
+                [name[x[i]] == x[j] for name in names if all(name[y[i]] == y[j] for y in compared)]
+            )
 
         return chance
 
     pattern, _ = patterns(x, copies)
-    expected = naive_gain(x, [np.zeros(40, np.uint8), pattern], renamed(copies), renamed(copies[:1]))
+    expected = naive_gain(
+        x, [np.zeros(40, np.uint8), pattern], renamed(copies), renamed(copies[:1])
+    )
     assert by_patterns(x, copies, 3, np.arange(40) % 8).gain == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize(("name", "levels"), [("uniform", (0.5, 0.3)), ("uniform", (0.5, 0.4, 0.1)), ("uniform-multilevel", (0.5, 0.3, 0.1))])
+@pytest.mark.parametrize(
+    ("name", "levels"),
+    [
+        ("uniform", (0.5, 0.3)),
+        ("uniform", (0.5, 0.4, 0.1)),
+        ("uniform-multilevel", (0.5, 0.3, 0.1)),
+    ],
+)
 def test_the_estimate_is_the_exact_gain_on_average(name, levels):
-    # 60 releases: the mean within 4 of its standard errors; patterns see a uniform prior, values the table's own
+    # 60 releases: the mean within 4 of its standard errors; patterns see a uniform prior, values
+    # the table's own
     given = UniformLaw(levels, 4, name != "uniform").given_original()
     found = {"values": [], "patterns": []}
     for seed in range(60):
@@ -120,16 +141,23 @@ def test_the_estimate_is_the_exact_gain_on_average(name, levels):
         found["patterns"].append(by_patterns(x, copies, 4, groups).gain)
     for how, prior in (("values", PRIOR), ("patterns", np.full(4, 0.25))):
         gains = np.array(found[how])
-        assert abs(gains.mean() - exact_gain(given, prior)) < 4 * gains.std(ddof=1) / np.sqrt(60) + 1e-6
+        assert (
+            abs(gains.mean() - exact_gain(given, prior))
+            < 4 * gains.std(ddof=1) / np.sqrt(60) + 1e-6
+        )
 
 
 def test_standard_errors_are_right_where_there_is_a_gain_and_not_too_small_where_there_is_none():
     # the spread over 100 releases has a relative error of 1/sqrt(200) = 7 %: 4 of them
     for name, levels in (("uniform", (0.5, 0.3, 0.2)), ("uniform-multilevel", (0.5, 0.3, 0.2))):
         for look in (by_values, by_patterns):
-            made = [look(*drawn(name, levels, 4000, seed), 4, np.arange(4000) % 32) for seed in range(100)]
+            made = [
+                look(*drawn(name, levels, 4000, seed), 4, np.arange(4000) % 32)
+                for seed in range(100)
+            ]
             ratio = np.mean([m.std_error for m in made]) / np.std([m.gain for m in made])
-            # without a gain the estimate is a square of something near 0, of which a jackknife counts up to twice the variance
+            # without a gain the estimate is a square of something near 0, of which a jackknife
+            # counts up to twice the variance
             assert 0.72 < ratio < (1.4 if name == "uniform" else 2.3), (name, look)
 
 
@@ -141,29 +169,49 @@ def test_three_copies_by_bits_are_the_same_patterns():
     assert CELL_OF.sum(axis=1).max() == 1
 
 
-# -- rates ------------------------------------------------------------------------------------------------------------------
+# -- rates
+# ------------------------------------------------------------------------------------------------------------------
 
 
 def looks_at(x, copies, levels, coalition):
-    return CoalitionMatching(x.size, 4, levels, in_one_block(x, copies)).evidence({coalition: True})[coalition].matching
+    return (
+        CoalitionMatching(x.size, 4, levels, in_one_block(x, copies))
+        .evidence({coalition: True})[coalition]
+        .matching
+    )
 
 
 @pytest.mark.parametrize("k", [3, *(pytest.param(k, marks=pytest.mark.slow) for k in (2, 4))])
 def test_false_verdicts_come_at_the_stated_rate_for_coalitions_of_any_size(k):
-    # A scheme whose true gain is the margin itself: «no gain» and «a gain» are both wrong, each 5 times in 100. 400 releases: 4 standard errors.
+    # A scheme whose true gain is the margin itself: «no gain» and «a gain» are both wrong, each 5
+    # times in 100. 400 releases: 4 standard errors.
     leak, runs, wrong = 0.15, 400, np.zeros(2)
     levels = (*LEVELS, 0.0625)[:k] if k > 2 else (0.5, 0.1)
     uniform = np.full(4, 0.25)
-    margin = exact_gain(threes_only_law(4, leak) if k > 2 else UniformLaw(levels, 4, False).given_original(), uniform)
+    margin = exact_gain(
+        threes_only_law(4, leak) if k > 2 else UniformLaw(levels, 4, False).given_original(),
+        uniform,
+    )
     for seed in range(runs):
         rng = np.random.default_rng([k, seed])
         x = rng.integers(0, 4, 4000).astype(np.uint8)
         if k == 2:
-            copies = [np.where(rng.random(4000) < p, x, rng.integers(0, 4, 4000)).astype(np.uint8) for p in levels]
+            copies = [
+                np.where(rng.random(4000) < p, x, rng.integers(0, 4, 4000)).astype(np.uint8)
+                for p in levels
+            ]
         else:
             copies = threes_only(x, 4, rng, leak)
-            copies.append(np.where(rng.random(4000) < 0.5, copies[-1], rng.integers(0, 4, 4000)).astype(np.uint8))
-        look = next(look for look in looks_at(x, copies, levels, tuple(range(1, k + 1))) if look.how == "patterns")
+            copies.append(
+                np.where(rng.random(4000) < 0.5, copies[-1], rng.integers(0, 4, 4000)).astype(
+                    np.uint8
+                )
+            )
+        look = next(
+            look
+            for look in looks_at(x, copies, levels, tuple(range(1, k + 1)))
+            if look.how == "patterns"
+        )
         wrong += np.array(matching_tests([look], margin)) <= 0.05
     error = np.sqrt(0.05 * 0.95 / runs)
     assert (np.abs(wrong / runs - 0.05) < 4 * error).all(), wrong / runs
@@ -177,7 +225,8 @@ def test_blind_records_count_as_given_away():
     assert matching_tests([look, look._replace(gain=0.03)], 0.01)[1] < 1e-6
 
 
-# -- whole audits ---------------------------------------------------------------------------------------------------------------
+# -- whole audits
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -225,7 +274,12 @@ def test_a_leak_that_no_pattern_shows_is_caught_by_values(lying):
     assert (gain.status, marginal.status) == ("fails", "holds")
     x = np.random.default_rng(0).integers(0, 5, 60_000).astype(np.uint8)
     copies = shares(x, 5, np.random.default_rng(1))
-    by = {look.how: look for look in CoalitionMatching(x.size, 5, LEVELS, in_one_block(x, copies)).evidence({(2, 3): True})[2, 3].matching}
+    by = {
+        look.how: look
+        for look in CoalitionMatching(x.size, 5, LEVELS, in_one_block(x, copies))
+        .evidence({(2, 3): True})[2, 3]
+        .matching
+    }
     assert by["values"].gain > 0.1
     assert abs(by["patterns"].gain) < 0.01
 

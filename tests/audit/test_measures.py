@@ -9,8 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import auditor
-from auditor.audit.measures.entropy import attribute_histogram, entropy, information, lattice_histogram, noise_entropy
-from auditor.audit.numeric.error_tally import FEWEST_IN_BIN, Rounding, Tally, Tolerance, reportable, size_quantile, spread_shares
+from auditor.audit.measures.entropy import (
+    attribute_histogram,
+    entropy,
+    information,
+    lattice_histogram,
+    noise_entropy,
+)
+from auditor.audit.numeric.error_tally import (
+    FEWEST_IN_BIN,
+    Rounding,
+    Tally,
+    Tolerance,
+    reportable,
+    size_quantile,
+    spread_shares,
+)
 from auditor.errors import NotApplicable, ScenarioError
 from auditor.schemes.base.noise_density import NoiseDensity
 
@@ -29,7 +43,12 @@ def filled(errors, x, scale, **options):
 def test_shares_within_are_counted_as_defined(seed):
     rng = np.random.default_rng(seed)
     x, errors, scale = rng.normal(size=(50, 2)), rng.normal(size=(50, 3, 2)), np.array([2.0, 0.5])
-    tally = filled(errors, x, scale, tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")))
+    tally = filled(
+        errors,
+        x,
+        scale,
+        tolerances=(Tolerance(0.3), Tolerance(0.3, "absolute"), Tolerance(0.3, "relative")),
+    )
     size = np.abs(errors)
     np.testing.assert_allclose(tally.hits[0], (size <= 0.3 * scale).sum(axis=0))
     np.testing.assert_allclose(tally.hits[1], (size <= 0.3).sum(axis=0))
@@ -43,7 +62,9 @@ def test_quantiles_are_within_a_grid_step_of_the_sorted_errors(seed, probability
     errors = rng.normal(size=(400, 1, 1)) * 10.0 ** rng.uniform(-3, 3)
     tally = filled(errors, np.zeros((400, 1)), np.ones(1), sizes=True)
     found = size_quantile(tally.size_counts, probability)[0, 0]
-    below, above = np.quantile(np.abs(errors), [max(0, probability - 0.01), min(1, probability + 0.01)])
+    below, above = np.quantile(
+        np.abs(errors), [max(0, probability - 0.01), min(1, probability + 0.01)]
+    )
     assert below * 0.99 <= found <= above * 1.01
 
 
@@ -52,7 +73,9 @@ def test_a_quantile_that_would_tell_of_single_records_is_not_told():
     assert not reportable(0.95, 199)
     assert not reportable(0.99, 10**6)
     result = run("gaussian", rows=150, measures=[{"error-quantiles": [0.5, 0.95]}])
-    statuses = {r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")}
+    statuses = {
+        r.metric: r.status for r in result.measurements if r.metric.startswith("error_quantile")
+    }
     assert statuses == {"error_quantile(0.5)": "ok", "error_quantile(0.95)": "not-applicable"}
 
 
@@ -60,7 +83,15 @@ def run(source, rows=4000, scheme="independent", attacks=("ndr",), noise="data",
     data = {"source": source, "rows": rows} | ({"spectrum": [4.0]} if source == "gaussian" else {})
     if source.endswith(".csv"):
         data = source
-    return auditor.run({"seed": 1, "data": data, "schemes": [{"name": scheme, "levels": [1.0], "noise": noise}], "attacks": list(attacks), **more})
+    return auditor.run(
+        {
+            "seed": 1,
+            "data": data,
+            "schemes": [{"name": scheme, "levels": [1.0], "noise": noise}],
+            "attacks": list(attacks),
+            **more,
+        }
+    )
 
 
 def only(result, metric, attribute="*"):
@@ -90,7 +121,8 @@ def test_within_has_exact_chances_for_every_kind_of_tolerance():
         assert abs(r.value - r.theory) < 4 * r.std_error
 
 
-# -- values recovered exactly ------------------------------------------------------------------------------------------
+# -- values recovered exactly
+# ------------------------------------------------------------------------------------------
 
 
 AGES = np.random.default_rng(1).integers(18, 90, 3000)
@@ -105,7 +137,9 @@ def saved(folder, **columns):
 def test_an_estimate_is_exact_that_rounds_to_the_true_value():
     """By hand: of ages 18 and 20 (step 2) errors below 1 are exact; one that is half-way is not."""
     errors = np.array([0.0, 0.99, -0.99, 1.0, -1.0, 3.0])[:, None, None]
-    tally = filled(errors, np.full((6, 1), 20.0), np.ones(1), tolerances=(Rounding(np.array([2.0])),))
+    tally = filled(
+        errors, np.full((6, 1), 20.0), np.ones(1), tolerances=(Rounding(np.array([2.0])),)
+    )
     assert tally.hits[0].tolist() == [[3.0]]
 
 
@@ -121,7 +155,9 @@ def test_a_top_coded_copy_keeps_half_its_values_whatever_squared_error_says(tmp_
     assert only(result, "exact", "age").value == 0.5
     assert only(result, "exact_gain", "age").value == pytest.approx(0.5 - 1 / 60)
     # ½ mean(1² … 30²) over (60² − 1)/12
-    assert only(result, "normalized_error", "age").value == pytest.approx(0.5 * 31 * 61 / 6 / (3599 / 12))
+    assert only(result, "normalized_error", "age").value == pytest.approx(
+        0.5 * 31 * 61 / 6 / (3599 / 12)
+    )
     assert only(result, "exact", "*").value == 0.5  # a continuous column has no part in it …
     assert only(result, "exact", "height").status == "not-applicable"  # … and says so
     assert "continuous" in only(result, "exact_gain", "height").reason
@@ -135,7 +171,12 @@ def test_continuous_columns_alone_have_no_exact_values():
 @pytest.mark.parametrize(("variance", "expected"), [(1e-4, 1.0), (1e6, 0.0)])
 def test_exact_has_its_limits(variance, expected, tmp_path):
     """Noise far below the step leaves every value; noise far above leaves the share ``1/√(2πσ²)`` of them."""
-    result = run(saved(tmp_path, age=AGES), scheme="independent", measures=["exact"], noise={"variance": variance})
+    result = run(
+        saved(tmp_path, age=AGES),
+        scheme="independent",
+        measures=["exact"],
+        noise={"variance": variance},
+    )
     found = only(result, "exact")
     assert found.value == pytest.approx(expected, abs=2e-3)
     assert found.error_bar == "closed-form"
@@ -144,14 +185,19 @@ def test_exact_has_its_limits(variance, expected, tmp_path):
 def test_guessing_gains_nothing_beyond_chance(tmp_path):
     """Under noise that hides all, whoever names the same value for everybody has what chance has, if it is the commonest; else less."""
     tax = [0, 0, 0, 0, 5] * 600  # the mean, 1, rounds to 0
-    result = run(saved(tmp_path, tax=tax), attacks=["llse"], measures=["exact"], noise={"variance": 1e8})
+    result = run(
+        saved(tmp_path, tax=tax), attacks=["llse"], measures=["exact"], noise={"variance": 1e8}
+    )
     assert only(result, "exact").value == pytest.approx(0.8)
     assert only(result, "exact_gain").value == pytest.approx(0.0, abs=1e-12)
 
 
 def test_chances_of_exact_values_are_the_closed_form(tmp_path):
     """``Φ(s/2σ) − Φ(−s/2σ)`` for noise of deviation σ, beside the naive sum over rows; within four standard errors."""
-    found = only(run(saved(tmp_path, age=AGES), measures=["exact", "within"], noise={"variance": 0.25}), "exact")
+    found = only(
+        run(saved(tmp_path, age=AGES), measures=["exact", "within"], noise={"variance": 0.25}),
+        "exact",
+    )
     assert found.theory == pytest.approx(0.6826894921, abs=1e-8)
     assert abs(found.value - found.theory) < 4 * found.std_error
 
@@ -159,12 +205,20 @@ def test_chances_of_exact_values_are_the_closed_form(tmp_path):
 def test_exact_stands_beside_several_tolerances():
     result = run("census-like", measures=[{"within": [0.1, 0.5]}, "exact"])
     assert {r.metric for r in result.measurements} >= {"within(0.1 std)", "within(0.5 std)"}
-    assert only(run("census-like", measures=["within", "exact"]), "within").value == only(run("census-like", measures=["within"]), "within").value
+    assert (
+        only(run("census-like", measures=["within", "exact"]), "within").value
+        == only(run("census-like", measures=["within"]), "within").value
+    )
 
 
 def test_one_tolerance_keeps_the_bare_name():
     assert only(run("gaussian", measures=[{"within": 0.2}]), "within").status == "ok"
-    assert only(run("gaussian", measures=[{"within": [{"tolerance": 0.2, "of": "relative"}]}]), "within").status == "ok"
+    assert (
+        only(
+            run("gaussian", measures=[{"within": [{"tolerance": 0.2, "of": "relative"}]}]), "within"
+        ).status
+        == "ok"
+    )
 
 
 def test_expectations_name_variants():
@@ -190,7 +244,8 @@ def test_a_metric_that_is_not_measured_cannot_be_expected():
         run("gaussian", expect=[{"localised_width": {"at-most": 1.0}}])
 
 
-# -- entropies ---------------------------------------------------------------------------------------------------------
+# -- entropies
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_entropies_by_hand():
@@ -202,7 +257,9 @@ def test_entropies_by_hand():
 
 def test_information_of_uniform_data_under_uniform_noise_by_hand():
     """X on [0, 1], Z on [−1, 1]: h(Y) = ½·1 + ½ + 1/(4 ln 2) and h(Z) = 1, so I = 0.3607 bits."""
-    found = information(np.linspace(0, 1, 21), np.full(20, 0.05), NoiseDensity("uniform", 1 / np.sqrt(3.0)))
+    found = information(
+        np.linspace(0, 1, 21), np.full(20, 0.05), NoiseDensity("uniform", 1 / np.sqrt(3.0))
+    )
     assert found == pytest.approx(1 / (4 * np.log(2)), abs=2e-3)
 
 
@@ -226,12 +283,23 @@ def test_entropy_of_a_release_is_of_its_best_copy_under_corner_wave_noise():
         "data": {"source": "gaussian", "rows": 20_000, "spectrum": [4.0]}, "measures": ["entropy-privacy"], "attacks": ["ndr"],
         "schemes": [{"name": "corner-wave", "levels": [1.0, 0.5]}], "coalitions": ["singles", "all"],
     })  # fmt: skip
-    loss = {r.coalition: r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"}
-    left = {r.coalition: r for r in result.measurements if r.metric == "entropy_privacy" and r.attribute == "*"}
+    loss = {
+        r.coalition: r
+        for r in result.measurements
+        if r.metric == "privacy_loss" and r.attribute == "*"
+    }
+    left = {
+        r.coalition: r
+        for r in result.measurements
+        if r.metric == "entropy_privacy" and r.attribute == "*"
+    }
     assert loss[1, 2].value == loss[2,].value > loss[1,].value
     assert loss[2,].value == pytest.approx(1 - 3**-0.5, abs=0.01)
-    assert left[2,].value == pytest.approx(np.sqrt(2 * np.pi * np.e / 3), rel=0.02)  # 2^h(X|Y) of a normal with variance 1/3
-    assert all(r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values())
+    # 2^h(X|Y) of a normal with variance 1/3
+    assert left[2,].value == pytest.approx(np.sqrt(2 * np.pi * np.e / 3), rel=0.02)
+    assert all(
+        r.attack is None and r.knowledge is None and r.std_error is None for r in loss.values()
+    )
 
 
 def test_information_under_laplace_noise_of_the_data_s_own_scale():
@@ -241,7 +309,9 @@ def test_information_under_laplace_noise_of_the_data_s_own_scale():
     y = (np.arange(400_000) + 0.5) / 5_000
     f = (1 + y) * np.exp(-y) / 4
     h = -2 * (f * np.log2(f)).sum() / 5_000
-    assert information(edges, mass, NoiseDensity("laplace", np.sqrt(2.0))) == pytest.approx(h - np.log2(2 * np.e), abs=2e-3)
+    assert information(edges, mass, NoiseDensity("laplace", np.sqrt(2.0))) == pytest.approx(
+        h - np.log2(2 * np.e), abs=2e-3
+    )
 
 
 @pytest.mark.parametrize("distribution", ["geometric", "skellam"])
@@ -262,7 +332,9 @@ def test_information_on_a_lattice_is_the_sum_over_its_points(distribution, std):
 
 def test_geometric_entropy_has_a_closed_form():
     """``log₂((1 + q)/(1 − q)) − E|k| log₂ q`` with ``E|k| = 2q/(1 − q²)``; q = ½ at variance 4."""
-    assert noise_entropy(NoiseDensity("geometric", 2.0)) == pytest.approx(np.log2(3.0) + 4 / 3, abs=1e-9)
+    assert noise_entropy(NoiseDensity("geometric", 2.0)) == pytest.approx(
+        np.log2(3.0) + 4 / 3, abs=1e-9
+    )
 
 
 def test_values_off_the_lattice_have_no_entropy_under_its_noise():
@@ -277,8 +349,16 @@ def test_entropy_of_one_process_is_of_its_best_copy_and_pooled_fresh_copies_have
         "schemes": [{"name": each, "levels": [1.0, 0.5]} for each in (name, f"{name}-multilevel")],
         "measures": ["entropy-privacy"], "attacks": ["ndr"], "coalitions": ["subsets"],
     })  # fmt: skip
-    found = {(r.scheme, r.coalition): r for r in result.measurements if r.metric == "privacy_loss" and r.attribute == "*"}
-    assert found[f"{name}-multilevel", (1, 2)].value == found[f"{name}-multilevel", (2,)].value == found[name, (2,)].value
+    found = {
+        (r.scheme, r.coalition): r
+        for r in result.measurements
+        if r.metric == "privacy_loss" and r.attribute == "*"
+    }
+    assert (
+        found[f"{name}-multilevel", (1, 2)].value
+        == found[f"{name}-multilevel", (2,)].value
+        == found[name, (2,)].value
+    )
     assert found[name, (2,)].value > found[name, (1,)].value > 0
     assert found[name, (1, 2)].status == "not-applicable"
     assert f"pooled {name} noise has no density of its own" in found[name, (1, 2)].reason
@@ -304,7 +384,8 @@ def test_uniform_noise_that_is_correlated_is_not_taken_for_uniform_in_one_attrib
     assert all("not uniform in any one of them" in r.reason for r in records)
 
 
-# -- the spread of a large table's errors ------------------------------------------------------------------------------
+# -- the spread of a large table's errors
+# ------------------------------------------------------------------------------
 
 
 def test_a_spread_from_the_heads_of_blocks_is_that_of_all_records_but_for_chance():
@@ -341,7 +422,9 @@ def test_another_measure_changes_no_spread():
     more = auditor.run(document | {"measures": [*document["measures"], "within"]})
     assert more.distributions == auditor.run(document).distributions
     everything = auditor.run(document | {"measures": ["within"]})
-    assert [r for r in more.measurements if r.metric == "within"] == [r for r in everything.measurements if r.metric == "within"]
+    assert [r for r in more.measurements if r.metric == "within"] == [
+        r for r in everything.measurements if r.metric == "within"
+    ]
 
 
 @pytest.mark.parametrize(("rows", "bins"), [(12, 40), (300, 400), (300, 40), (3, 40)])

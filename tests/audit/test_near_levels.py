@@ -51,7 +51,9 @@ def test_linearly_dependent_copies_are_rebuilt_as_far_as_anybody_can(tmp_path, t
     """They were «safe» (0.33, no gain) from a gap of 1e-7 on; never worse than the naive rebuild, nor than the better copy alone."""
     X, levels = TABLES[table], [0.5, 0.5 + gap]
     result = audited(tmp_path, X, levels)
-    naive = rebuilt(X, auditor.perturb(X, scheme="linearly-dependent", levels=levels, seed=5).copies, levels)
+    naive = rebuilt(
+        X, auditor.perturb(X, scheme="linearly-dependent", levels=levels, seed=5).copies, levels
+    )
     assert result.expectations[0].status == "fails"
     for record in figures(result, "normalized_error"):
         if record.attribute != "*":
@@ -90,7 +92,9 @@ def test_two_near_copies_of_three_are_found_and_so_with_estimated_knowledge(tmp_
     for knowledge in ("perfect", {"estimated": {"rows": 200}}):
         result = audited(tmp_path, TABLES["round 0"], levels, knowledge=knowledge)
         for coalition in ((1, 3), (1, 2, 3)):
-            found = [r.value for r in figures(result, "collusion_gain", coalition) if r.attribute == "*"]
+            found = [
+                r.value for r in figures(result, "collusion_gain", coalition) if r.attribute == "*"
+            ]
             assert min(found) > 0.98
             assert len(found) == 2
 
@@ -103,7 +107,8 @@ def test_a_tiny_gain_that_doubles_resolve_is_found_in_theory(tmp_path):
     assert result.expectations[0].status == "fails"
 
 
-# -- copies from files, whatever is said of them ----------------------------------------------------------------------------
+# -- copies from files, whatever is said of them
+# ----------------------------------------------------------------------------
 
 
 def published(tmp_path, X, copies, law, levels):
@@ -122,10 +127,14 @@ def published(tmp_path, X, copies, law, levels):
 @pytest.mark.parametrize("law", [None, {"scheme": "corner-wave"}])
 @pytest.mark.parametrize("others", [[], [1.5]])
 @pytest.mark.slow_after_first
-def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_it(tmp_path, gap, law, others):
+def test_published_copies_of_one_draw_scaled_are_found_without_a_law_or_against_it(
+    tmp_path, gap, law, others
+):
     """Second moments hold their difference to 1e-8 at best: «gains are all below 1 %», under a false law too."""
     levels = [0.5, 0.5 + gap, *others]
-    copies = auditor.perturb(TABLES["round 0"], scheme="linearly-dependent", levels=levels, seed=5).copies
+    copies = auditor.perturb(
+        TABLES["round 0"], scheme="linearly-dependent", levels=levels, seed=5
+    ).copies
     verdict = published(tmp_path, TABLES["round 0"], copies, law, levels)
     assert verdict.status == "fails", verdict.why
     assert "on the data" in verdict.why
@@ -145,7 +154,9 @@ def test_published_copies_of_nested_noise_are_not(tmp_path, gap, law):
 
 @pytest.mark.parametrize("gap", [1e-3, 1e-6, 1e-7, 1e-9, 1e-11])
 @pytest.mark.slow_after_first
-def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_called_safe(tmp_path, gap):
+def test_a_combination_of_three_copies_that_gives_the_record_away_is_never_called_safe(
+    tmp_path, gap
+):
     """``(Y_3 − ½ Y_1 − ½ Y_2) / g`` is the first copy's noise. From 1e-7 on moments lose it: it was «no gain, +0.18 % at most».
 
     An attack with the covariance that is estimated from the copies finds it all the same.
@@ -165,12 +176,15 @@ def test_a_copy_that_lies_between_two_others_gives_nothing_away(tmp_path, own):
     """The same without the leak: with an estimated covariance rounding must not pass for one."""
     X = np.random.default_rng(1).normal(size=(3000, 2))
     first, second, third = np.random.default_rng(2).normal(size=(3, *X.shape))
-    verdict = published(tmp_path, X, [X + first, X + first + second, X + first + second / 2 + own * third], None, [])
+    verdict = published(
+        tmp_path, X, [X + first, X + first + second, X + first + second / 2 + own * third], None, []
+    )
     assert verdict.status == "undecided", verdict.why
 
 
 def test_totals_beside_their_parts_and_copies_that_repeat_hide_nothing(tmp_path):
-    X = np.random.default_rng(3).normal(size=(4000, 1)) * [1.0, 2.0]  # the second column is twice the first, in every copy
+    # the second column is twice the first, in every copy
+    X = np.random.default_rng(3).normal(size=(4000, 1)) * [1.0, 2.0]
     levels = [0.5, 1.0, 1.0, 1.5]
     copies = auditor.perturb(X, scheme="corner-wave", levels=levels, seed=5).copies
     verdict = published(tmp_path, X, copies, None, levels)
@@ -187,14 +201,30 @@ def test_differences_taken_row_by_row_change_no_regression(seed, M):
     copies = [X + rng.normal(size=(n, N)) for _ in range(M)]
     near = np.minimum(np.arange(M), rng.integers(0, M))
     near = near[near]
-    coalitions = [tuple(sorted(rng.choice(M, size=k, replace=False) + 1)) for k in (*[1] * 8, 2, 2, M)]
+    coalitions = [
+        tuple(sorted(rng.choice(M, size=k, replace=False) + 1)) for k in (*[1] * 8, 2, 2, M)
+    ]
     coalitions = sorted({*coalitions, *((c + 1,) for c in range(M))}, key=lambda c: (len(c), c))
     plain = [Moments.of(np.hstack([X, *copies])[part::4]) for part in range(4)]
-    beside = [Moments.of(np.hstack([X, *copies, *(y - copies[r] for y, r in zip(copies, near, strict=True))])[part::4]) for part in range(4)]
-    for one, other in zip(cross_fitted_gain(coalitions, plain, N, None), cross_fitted_gain(coalitions, beside, N, None, near), strict=True):
+    beside = [
+        Moments.of(
+            np.hstack([X, *copies, *(y - copies[r] for y, r in zip(copies, near, strict=True))])[
+                part::4
+            ]
+        )
+        for part in range(4)
+    ]
+    for one, other in zip(
+        cross_fitted_gain(coalitions, plain, N, None),
+        cross_fitted_gain(coalitions, beside, N, None, near),
+        strict=True,
+    ):
         np.testing.assert_allclose(one, other, atol=1e-8)
     law = KroneckerNoise(np.eye(M), np.eye(N))
-    shares = noise_gains(coalitions, Moments.merge(plain), law), noise_gains(coalitions, Moments.merge(beside), law, near)
+    shares = (
+        noise_gains(coalitions, Moments.merge(plain), law),
+        noise_gains(coalitions, Moments.merge(beside), law, near),
+    )
     for coalition, found in shares[0].items():
         assert shares[1][coalition].share == pytest.approx(found.share, abs=1e-9)
         assert shares[1][coalition].regressors == found.regressors
@@ -208,7 +238,8 @@ def test_only_copies_that_moments_cannot_tell_apart_are_near():
     assert near_copies(Moments.of(np.hstack([X, *copies[1:3]])), 2) is None
 
 
-# -- the combination itself ------------------------------------------------------------------------------------------------
+# -- the combination itself
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gap", [*GAPS, 1e-13])
@@ -242,9 +273,11 @@ def test_theory_is_never_negative_and_no_combination_tried_does_better(seed, k, 
     rng = np.random.default_rng(seed)
     levels = 0.5 + gap * np.cumsum(rng.uniform(0.2, 1.0, k))
     s = np.sqrt(levels)
-    Sigma = {"scaled": np.outer(s, s), "nested": np.minimum.outer(levels, levels), "fresh": np.diag(levels)}.get(
-        kind, np.outer(s, s) + np.diag(rng.uniform(0, 1, k))
-    )
+    Sigma = {
+        "scaled": np.outer(s, s),
+        "nested": np.minimum.outer(levels, levels),
+        "fresh": np.diag(levels),
+    }.get(kind, np.outer(s, s) + np.diag(rng.uniform(0, 1, k)))
     w, v = best_unbiased_combination(Sigma)
     assert v >= 0.0
     bits = 16 * k * np.finfo(float).eps
@@ -260,7 +293,8 @@ def test_theory_is_never_negative_and_no_combination_tried_does_better(seed, k, 
         assert np.isfinite(llse_weights(K_X, law)).all()
 
 
-# -- two to five rows --------------------------------------------------------------------------------------------------------
+# -- two to five rows
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 5])
@@ -282,7 +316,9 @@ def test_few_rows_decide_nothing_in_favour(rows, scheme):
                 {"collusion-gain": {"scheme": "independent", "at-least": 0.05, "attack": "llse"}},
             ],
         })  # fmt: skip
-        assert [verdict.expectation for verdict in result.expectations if verdict.status == "holds"] == []
+        assert [
+            verdict.expectation for verdict in result.expectations if verdict.status == "holds"
+        ] == []
 
 
 def test_what_estimating_costs_other_rows_is_a_sum_over_them():

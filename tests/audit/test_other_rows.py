@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 import auditor
-from auditor.audit.categorical.other_rows import FEWEST_TOLD, by_blocks, elsewhere, law_of, posterior
+from auditor.audit.categorical.other_rows import (
+    FEWEST_TOLD,
+    by_blocks,
+    elsewhere,
+    law_of,
+    posterior,
+)
 from auditor.audit.categorical.other_rows import sharing as cells_of_shared_noise
 
 RNG = np.random.default_rng
@@ -25,7 +31,9 @@ def audit(folder, x, copies, attacks=("posterior",), **fields):
     """Audit copies in files, vouching that they are the table's."""
     pd.DataFrame({"group": np.array(list("abcd"))[x]}).to_csv(folder / "original.csv", index=False)
     for number, copy in enumerate(copies):
-        pd.DataFrame({"group": np.array(list("abcd"))[copy]}).to_csv(folder / f"copy-{number}.csv", index=False)
+        pd.DataFrame({"group": np.array(list("abcd"))[copy]}).to_csv(
+            folder / f"copy-{number}.csv", index=False
+        )
     files = [str(folder / f"copy-{number}.csv") for number in range(len(copies))]
     return auditor.run({
         "data": {"source": str(folder / "original.csv"), "categorical": ["group"]}, "attacks": list(attacks), "coalitions": "subsets",
@@ -35,16 +43,24 @@ def audit(folder, x, copies, attacks=("posterior",), **fields):
 
 
 def told(result, metric="accuracy", coalition=(1,), attack="other-rows"):
-    found = [r for r in result.measurements if (r.attack, r.metric, r.attribute, r.coalition) == (attack, metric, "*", coalition)]
+    found = [
+        r
+        for r in result.measurements
+        if (r.attack, r.metric, r.attribute, r.coalition) == (attack, metric, "*", coalition)
+    ]
     return found[0] if found else None
 
 
 def test_agreement_of_rows_paired_at_random_by_hand():
     """All 720 pairings of six records with six cells: mean and variance of how many agree, as the docstring says."""
     x, y = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2, 2])
-    counts = np.array([sum(x[t] == y[other] for t, other in enumerate(order)) for order in permutations(range(6))])
+    counts = np.array(
+        [sum(x[t] == y[other] for t, other in enumerate(order)) for order in permutations(range(6))]
+    )
     a, b, n = np.bincount(x), np.bincount(y), 6
-    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (n * n * (n - 1))
+    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (
+        n * n * (n - 1)
+    )
     assert counts.mean() == pytest.approx(a @ b / n)
     assert counts.var() == pytest.approx(variance)
 
@@ -55,15 +71,25 @@ def test_the_cells_found_are_those_that_agree_most_of_all_distances(step, k):
     x = values(k, 199)
     y = np.roll(x if step == 1 else x[::-1], k)
     y = np.where(RNG(k).random(199) < 0.2, RNG(k + 1).permutation(y), y)
-    agree = {j: sum(x[t] == y[step * (t + j) % 199] for t in range(199)) for j in range(199) if (step, j) != (1, 0)}
+    agree = {
+        j: sum(x[t] == y[step * (t + j) % 199] for t in range(199))
+        for j in range(199)
+        if (step, j) != (1, 0)
+    }
     best = max(agree, key=lambda j: agree[j])
-    assert any((found == y[[step * (t + best) % 199 for t in range(199)]]).all() for found in elsewhere(x, y, 4))
+    assert any(
+        (found == y[[step * (t + best) % 199 for t in range(199)]]).all()
+        for found in elsewhere(x, y, 4)
+    )
 
 
 def test_nothing_is_elsewhere_in_honest_copies():
     """Twelve copies of records in no order: kept with probability ½, shuffled, of one value; of rare values; of few records."""
     x = values(1)
-    copies = [np.where(RNG(seed).random(x.size) < 0.5, x, RNG(seed + 50).permutation(x)) for seed in range(5)]
+    copies = [
+        np.where(RNG(seed).random(x.size) < 0.5, x, RNG(seed + 50).permutation(x))
+        for seed in range(5)
+    ]
     copies += [RNG(seed).permutation(x) for seed in range(5)] + [np.zeros(x.size, dtype=int), x]
     assert [elsewhere(x, copy, 4) for copy in copies] == [[]] * 12
     rare = np.arange(x.size) // (x.size - 3)
@@ -74,9 +100,13 @@ def test_nothing_is_elsewhere_in_honest_copies():
 def test_a_share_too_small_to_matter_is_passed_over():
     x = RNG(3).integers(0, 50, 40_000)
     y = RNG(4).permutation(x)
-    some = RNG(5).random(x.size) < FEWEST_TOLD / 2  # ten standard deviations, and half of a hundredth of the records
+    # ten standard deviations, and half of a hundredth of the records
+    some = RNG(5).random(x.size) < FEWEST_TOLD / 2
     assert elsewhere(x, np.where(some, np.roll(x, 1), y), 50) == []
-    assert len(elsewhere(x, np.where(RNG(5).random(x.size) < 4 * FEWEST_TOLD, np.roll(x, 1), y), 50)) == 1
+    assert (
+        len(elsewhere(x, np.where(RNG(5).random(x.size) < 4 * FEWEST_TOLD, np.roll(x, 1), y), 50))
+        == 1
+    )
 
 
 def test_the_posterior_by_hand():
@@ -108,7 +138,9 @@ def test_values_of_the_row_before_are_no_safe_copy(tmp_path):
 @pytest.mark.parametrize("move", ["by one", "from the end"])
 def test_moved_rows_are_rebuilt(move, tmp_path):
     x = values(8)
-    result = audit(tmp_path, x, [np.roll(x, 1) if move == "by one" else x[::-1], RNG(9).permutation(x)])
+    result = audit(
+        tmp_path, x, [np.roll(x, 1) if move == "by one" else x[::-1], RNG(9).permutation(x)]
+    )
     assert told(result).value == told(result, coalition=(1, 2)).value == 1.0
     assert told(result, coalition=(2,)) is None
     assert result.expectations[0].status == "fails"
@@ -130,12 +162,18 @@ def test_of_several_attributes_each_has_its_own_figure(tmp_path):
     a, b = values(14), values(15)
     frame = pd.DataFrame({"group": np.array(list("abcd"))[a], "size": np.array(list("efgh"))[b]})
     frame.to_csv(tmp_path / "original.csv", index=False)
-    frame.assign(group=np.roll(frame["group"], 1), size=RNG(16).permutation(frame["size"])).to_csv(tmp_path / "copy.csv", index=False)
+    frame.assign(group=np.roll(frame["group"], 1), size=RNG(16).permutation(frame["size"])).to_csv(
+        tmp_path / "copy.csv", index=False
+    )
     result = auditor.run({
         "data": {"source": str(tmp_path / "original.csv"), "categorical": ["group", "size"]}, "attacks": ["posterior"], "knowledge": ["perfect"],
         "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")], "aligned": True}],
     })  # fmt: skip
-    right = {r.attribute: r.value for r in result.measurements if (r.attack, r.metric) == ("other-rows", "accuracy")}
+    right = {
+        r.attribute: r.value
+        for r in result.measurements
+        if (r.attack, r.metric) == ("other-rows", "accuracy")
+    }
     assert right["group"] == 1.0
     assert right["size"] < 0.55
 
@@ -143,7 +181,9 @@ def test_of_several_attributes_each_has_its_own_figure(tmp_path):
 def sharing(x, rows, seed, p=0.5, values=4):
     """Rows in turn share whether they are kept, and what replaces them: of those that differ from the ones beside them all are kept."""
     which = np.arange(len(x)) // rows * rows
-    return np.where((RNG(seed).random(len(x)) < p)[which], x, RNG(seed + 1).integers(0, values, len(x))[which])
+    return np.where(
+        (RNG(seed).random(len(x)) < p)[which], x, RNG(seed + 1).integers(0, values, len(x))[which]
+    )
 
 
 @pytest.mark.parametrize("k", [1, 7])
@@ -154,7 +194,9 @@ def test_cells_that_share_their_noise_are_the_ones_that_agree_if_either_does(k):
     y = np.empty_like(x)
     y[deal] = sharing(x[deal], 2, 31)
     (found,) = elsewhere(x, y, 4)
-    assert found.tolist() == [y[t - k] if y[t - k] == y[t] else y[(t + k) % len(y)] for t in range(len(y))]
+    assert found.tolist() == [
+        y[t - k] if y[t - k] == y[t] else y[(t + k) % len(y)] for t in range(len(y))
+    ]
 
 
 @QUIETLY
@@ -163,7 +205,12 @@ def test_noise_that_several_rows_share_is_no_safe_copy(rows, tmp_path):
     """Where 68 in a hundred are kept some 0.53 of the variance is unknown of rows with noise of their own; of these it was, too."""
     x = RNG(30).choice(4, 20_000)
     result = audit(tmp_path, x, [sharing(x, rows, 31, p=0.68)])
-    assert told(result, "normalized_error").value < 0.49 < 0.51 < told(result, "normalized_error", attack="posterior").value
+    assert (
+        told(result, "normalized_error").value
+        < 0.49
+        < 0.51
+        < told(result, "normalized_error", attack="posterior").value
+    )
     assert result.expectations[0].status == "fails"
 
 
@@ -180,13 +227,20 @@ def test_no_noise_is_shared_in_honest_copies(kind):
     for seed in range(10):
         x = laid(kind, seed, 1_000)
         for share in (0.05, 0.95):
-            y = np.where(RNG(seed + 50).random(1_000) < share, x, RNG(seed + 70).integers(0, 4, 1_000))
+            y = np.where(
+                RNG(seed + 50).random(1_000) < share, x, RNG(seed + 70).integers(0, 4, 1_000)
+            )
             assert cells_of_shared_noise(x, y, 4, np.arange(4)) == []
 
 
 def by_their_own_distance(x, rows, turned):
     blocks = [x[start : start + rows] for start in range(0, len(x), rows)]
-    return np.concatenate([block[::-1] if turned else np.roll(block, RNG(k).integers(1, rows)) for k, block in enumerate(blocks)])
+    return np.concatenate(
+        [
+            block[::-1] if turned else np.roll(block, RNG(k).integers(1, rows))
+            for k, block in enumerate(blocks)
+        ]
+    )
 
 
 @QUIETLY
@@ -218,7 +272,13 @@ def test_stretches_of_a_long_table_say_whether_blocks_are_looked_for(monkeypatch
     monkeypatch.setattr("auditor.audit.categorical.other_rows.LOOKED_AT", 1_000)
     monkeypatch.setattr("auditor.audit.insider.features.moved_blocks.LOOKED_AT", 1_000)
     x = values(22)
-    late = np.concatenate([RNG(23).permutation(x[:1_500]), by_their_own_distance(x[1_500:], 100, True)])
+    late = np.concatenate(
+        [RNG(23).permutation(x[:1_500]), by_their_own_distance(x[1_500:], 100, True)]
+    )
     assert len(by_blocks(x, by_their_own_distance(x, 100, True), np.arange(4), 1_500.0)) == 1
     assert len(by_blocks(x, late, np.arange(4), 1_500.0)) == 1
-    assert by_blocks(x, RNG(24).permutation(x), np.arange(4), 1_500.0) == by_blocks(x[:100], x[:100], np.arange(4), 40.0) == []
+    assert (
+        by_blocks(x, RNG(24).permutation(x), np.arange(4), 1_500.0)
+        == by_blocks(x[:100], x[:100], np.arange(4), 40.0)
+        == []
+    )

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from auditor.audit.counts import outcome_counts as counts
-from auditor.audit.counts.outcome_counts import CELLS_A_KEY, Counts, Packing, batches, chosen, different
+from auditor.audit.counts.outcome_counts import (
+    CELLS_A_KEY,
+    Counts,
+    Packing,
+    batches,
+    chosen,
+    different,
+)
 from auditor.audit.pooling import matching_records as alike
 from auditor.audit.pooling.matching_records import PatternCounts, ValueCounts
 from auditor.registry import get
@@ -29,10 +36,14 @@ def test_small_keys_are_binned_and_large_ones_sorted_with_the_same_counts(most):
 def test_combinations_are_packed_and_counted_as_they_are(radices):
     rng = np.random.default_rng(0)
     columns = [rng.integers(0, radix, 4_000) * (rng.random(4_000) < 0.1) for radix in radices]
-    columns = [np.append(column, radix - 1) for column, radix in zip(columns, radices, strict=True)]  # the largest there can be
+    # the largest there can be
+    columns = [np.append(column, radix - 1) for column, radix in zip(columns, radices, strict=True)]
     packing = Packing(radices)
     assert packing.wide == (len(radices) > 3)
-    assert all(np.array_equal(a, b) for a, b in zip(packing.unpack(packing.pack(columns)), columns, strict=True))
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(packing.unpack(packing.pack(columns)), columns, strict=True)
+    )
     naive = collections.Counter(zip(*(column.tolist() for column in columns), strict=True))
     order = rng.permutation(4_001)
     whole = Counts(packing.dtype)
@@ -42,7 +53,16 @@ def test_combinations_are_packed_and_counted_as_they_are(radices):
             piece.take(packing.pack([column[half] for column in columns]))
         whole.add(piece)
     keys, found = whole.all()
-    assert dict(zip(zip(*(column.tolist() for column in packing.unpack(keys)), strict=True), found.tolist(), strict=True)) == naive
+    assert (
+        dict(
+            zip(
+                zip(*(column.tolist() for column in packing.unpack(keys)), strict=True),
+                found.tolist(),
+                strict=True,
+            )
+        )
+        == naive
+    )
     whole.map(packing.first)
     without_last = collections.Counter()
     for key, count in naive.items():
@@ -67,7 +87,9 @@ def test_a_sample_is_the_stated_share_and_the_smaller_one_part_of_the_larger():
         for halvings in (1, 3, 6):
             share = 2.0**-halvings
             # five standard errors of a share of 400,000
-            assert abs(chosen(each, halvings).mean() - share) < 5 * np.sqrt(share * (1 - share) / keys.size)
+            assert abs(chosen(each, halvings).mean() - share) < 5 * np.sqrt(
+                share * (1 - share) / keys.size
+            )
             assert not (chosen(each, halvings + 1) & ~chosen(each, halvings)).any()
 
 
@@ -100,8 +122,14 @@ def test_looks_are_the_same_in_any_number_of_parts(monkeypatch, most, size):
     monkeypatch.setattr(alike, "MOST_NUMBERS", most)
     x, copies = drawn(6_000, size, (0.7, 0.5, 0.4, 0.3), 1)
     groups = np.arange(x.size) % 32
-    values = {in_parts(lambda: ValueCounts(x.size, size, 4, 32), x, copies, groups, parts).gain() for parts in (1, 5, 60)}
-    patterns = {in_parts(lambda: PatternCounts(4, 32), x, copies, groups, parts).gain(size) for parts in (1, 5, 60)}
+    values = {
+        in_parts(lambda: ValueCounts(x.size, size, 4, 32), x, copies, groups, parts).gain()
+        for parts in (1, 5, 60)
+    }
+    patterns = {
+        in_parts(lambda: PatternCounts(4, 32), x, copies, groups, parts).gain(size)
+        for parts in (1, 5, 60)
+    }
     assert len(values) == len(patterns) == 1
     assert (patterns == {None}) == (most == 2**10)
 
@@ -117,18 +145,40 @@ def test_a_sample_of_outcomes_estimates_the_gain_of_all(monkeypatch):
     assert abs(some.gain - whole.gain) < 4.5 * np.hypot(some.std_error, whole.std_error)
 
 
-@pytest.mark.parametrize("parameters", [None, {"implementation": "process"}, {"implementation": "bridge"}, {"implementation": "multi-pert"}])
-def test_every_block_has_a_stream_of_its_own_and_the_first_is_that_of_a_table_of_one_block(parameters):
-    scheme = get("scheme", "uniform")() if parameters is None else get("scheme", "uniform-multilevel")(**parameters)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        None,
+        {"implementation": "process"},
+        {"implementation": "bridge"},
+        {"implementation": "multi-pert"},
+    ],
+)
+def test_every_block_has_a_stream_of_its_own_and_the_first_is_that_of_a_table_of_one_block(
+    parameters,
+):
+    scheme = (
+        get("scheme", "uniform")()
+        if parameters is None
+        else get("scheme", "uniform-multilevel")(**parameters)
+    )
     x, levels, size = (np.arange(150_000) % 11).astype(np.uint8), (0.5, 0.2, 0.8), 2**16
-    whole, alone = scheme.blocked(x, 11, Key(3, "u", 2)), scheme.copies(x[:size], 11, Key(3, "u", 2))
+    whole, alone = (
+        scheme.blocked(x, 11, Key(3, "u", 2)),
+        scheme.copies(x[:size], 11, Key(3, "u", 2)),
+    )
     third = scheme.copies(x[2 * size :], 11, Key(3, "u", 2, 2))
     for number, level in enumerate(levels, start=1):
         copy = whole.ask(level)
         assert np.array_equal(copy[:size], alone.ask(level))
         assert np.array_equal(copy[2 * size :], third.ask(level))
         assert np.array_equal(copy, whole.copy(number))
-        kept = [np.asarray(part == y) for part, y in zip(np.split(copy, [size, 2 * size]), np.split(x, [size, 2 * size]), strict=True)]
+        kept = [
+            np.asarray(part == y)
+            for part, y in zip(
+                np.split(copy, [size, 2 * size]), np.split(x, [size, 2 * size]), strict=True
+            )
+        ]
         # records kept in two blocks are independent: four standard errors of their agreement
         p = level + (1 - level) / 11
         agree = p * p + (1 - p) ** 2

@@ -34,7 +34,9 @@ def test_error_bars_are_the_spread_over_draws_of_the_noise(scheme):
     centre = X.mean(axis=0)
     errors = (np.hstack([y - centre for y in copies]) @ weights.T - (many - centre)) ** 2
     found = errors.reshape(releases, n, 2).mean(axis=1)
-    theory = closed_form(Maps(weights[None], np.zeros((1, 2)), True), K, scheme.law(levels, moments), n)
+    theory = closed_form(
+        Maps(weights[None], np.zeros((1, 2)), True), K, scheme.law(levels, moments), n
+    )
     each, total = theory.variance()
     for measured, expected, variance in ((found[:, 0], theory.expected[0, 0], each[0, 0]), (found[:, 1], theory.expected[0, 1], each[0, 1]),
                                          (found.sum(axis=1), theory.expected[0].sum(), total[0])):  # fmt: skip
@@ -66,7 +68,12 @@ class Sized(LaplaceMultilevel):
                 rng = np.random.default_rng(index)
                 step = increment(rng, levels[0] * v, levels[1] * v, x.shape)
                 ranked = np.empty_like(step)
-                np.put_along_axis(ranked, np.abs(out[0] - x).argsort(axis=0), np.take_along_axis(step, np.abs(step).argsort(axis=0), 0), axis=0)
+                np.put_along_axis(
+                    ranked,
+                    np.abs(out[0] - x).argsort(axis=0),
+                    np.take_along_axis(step, np.abs(step).argsort(axis=0), 0),
+                    axis=0,
+                )
                 out[1][:] = np.where(rng.random(x.shape) < 0.25, out[0] + ranked, out[1])
 
         return Sampler()

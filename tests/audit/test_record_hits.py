@@ -20,7 +20,13 @@ from auditor.schemes.base.scheme import table_moments
 
 BASE = {
     "seed": 3,
-    "data": {"source": "components", "shapes": ["exponential", "uniform"], "attributes": 5, "mean": 1, "rows": 300},
+    "data": {
+        "source": "components",
+        "shapes": ["exponential", "uniform"],
+        "attributes": 5,
+        "mean": 1,
+        "rows": 300,
+    },
     "coalitions": ["all"],
     "replicates": 5,
 }
@@ -51,12 +57,20 @@ def test_copies_of_other_widths_go_through(dimensions):
     })  # fmt: skip
     assert {r.status for r in records} == {"ok", "not-applicable"}
     assert all(r.reason for r in records if r.status == "not-applicable")
-    exact = [r.value for r in records if r.attack == "known-io-projection" and r.metric == "normalized_error" and r.status == "ok"]
+    exact = [
+        r.value
+        for r in records
+        if r.attack == "known-io-projection" and r.metric == "normalized_error" and r.status == "ok"
+    ]
     assert (max(exact) < 1e-9) == (dimensions >= 5)
 
 
 def test_same_seed_same_result_and_other_attacks_change_no_number():
-    document = {"schemes": ["rotation"], "knowledge": [{"known-records": 2}], "attacks": ["known-io-rotation"]}
+    document = {
+        "schemes": ["rotation"],
+        "knowledge": [{"known-records": 2}],
+        "attacks": ["known-io-rotation"],
+    }
     alone = measured(document)
     with_others = measured(document | {"attacks": ["known-io-regression", "known-io-rotation"]})
     assert alone == [r for r in with_others if r.attack == "known-io-rotation"]
@@ -66,7 +80,9 @@ def view_of(knowledge):
     rng = np.random.default_rng(0)
     table = as_table(rng.standard_normal((50, 3)))
     copy = table.values + 100.0
-    copies = ReleasedCopies(table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])]))
+    copies = ReleasedCopies(
+        table, table_moments(table), (0.0,), None, lambda: iter([(0, table.values, [copy])])
+    )
     rows = RowSelection(table, [knowledge], 0, 1)
     return table, rows, Gathered(copies, rows).view(knowledge)
 
@@ -81,9 +97,13 @@ def test_unmatched_records_come_in_no_order_and_without_rows():
 
 def test_a_known_sample_is_held_back_from_the_copies():
     table, rows, view = view_of(KnownSample(20))
-    seen = np.concatenate([x for _, x, _ in rows.seen(KnownSample(20), lambda: iter([(0, table.values, [])]))()])
+    seen = np.concatenate(
+        [x for _, x, _ in rows.seen(KnownSample(20), lambda: iter([(0, table.values, [])]))()]
+    )
     assert len(seen) == view.released.count == 30
-    assert not {tuple(row) for row in seen} & {tuple(row) for row in view.need(UnpairedRecords).original}
+    assert not {tuple(row) for row in seen} & {
+        tuple(row) for row in view.need(UnpairedRecords).original
+    }
     assert len(table.values) == 50
 
 
@@ -98,8 +118,10 @@ def test_whole_records_by_hand():
 
     counted = WholeRecords(0.1)
     x = np.array([[3.0, 4.0], [0.0, 1.0]])
-    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x + 10, x)  # it guesses, so its estimate is but one of these
-    assert counted.share[0] == 0.25  # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
+    # it guesses, so its estimate is but one of these
+    counted.add(Fixed(), [x + np.array([[0.3, 0.3], [0.3, 0.0]])], x + 10, x)
+    # the first record in the first guess: 0.42 of 5; the second is 0.3 of 1 off
+    assert counted.share[0] == 0.25
     assert counted.chance == 0.75
     assert counted.exposed[2] == 0.5
 
@@ -118,6 +140,10 @@ def test_geometry_of_a_scaled_and_of_a_shuffled_copy():
     assert shuffled.geometry_clusters < 0.3
 
 
-@pytest.mark.parametrize("path", [path for path in shipped_scenarios() if path.stem.startswith("survey-")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in shipped_scenarios() if path.stem.startswith("survey-")],
+    ids=lambda path: path.stem,
+)
 def test_survey_scenarios_are_valid(path):
     assert read_scenario(path).expect

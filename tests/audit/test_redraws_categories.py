@@ -16,20 +16,31 @@ from benchmarks.coverage_categories import EVERY_ROW, TABLES, Family, drawn, hel
 PRIOR = np.array([0.6, 0.25, 0.15, 0.0])
 
 
-# -- what is learnt --------------------------------------------------------------------------------------------------------
+# -- what is learnt
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_likelihood_by_hand():
     """Retention ½ over two values, 9 and 1 of 10 shown: noise ¼, so the rare one would need q = (0.1 − ¼)/½ < 0, and gets 0."""
-    np.testing.assert_allclose(prior_by_likelihood(np.array([9.0, 1.0]), 0.5), [1.0, 0.0], atol=1e-15)
-    np.testing.assert_allclose(prior_by_likelihood(np.array([6.0, 4.0]), 0.5), [0.7, 0.3], atol=1e-15)
-    np.testing.assert_allclose(prior_by_likelihood(np.array([3.0, 0.0, 1.0]), 1.0), [0.75, 0.0, 0.25], atol=1e-15)
+    np.testing.assert_allclose(
+        prior_by_likelihood(np.array([9.0, 1.0]), 0.5), [1.0, 0.0], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        prior_by_likelihood(np.array([6.0, 4.0]), 0.5), [0.7, 0.3], atol=1e-15
+    )
+    np.testing.assert_allclose(
+        prior_by_likelihood(np.array([3.0, 0.0, 1.0]), 1.0), [0.75, 0.0, 0.25], atol=1e-15
+    )
 
 
 @pytest.mark.parametrize("retention", [0.9, 0.4, 0.1])
 def test_likelihood_is_where_expectation_maximisation_ends(retention):
     """Agrawal and Aggarwal's iteration as printed, until nothing moves; with a value at zero it creeps there, so to 1e-3 only."""
-    counts = np.random.default_rng(4).multinomial(80, transition_matrix(retention, 4).T @ PRIOR).astype(float)
+    counts = (
+        np.random.default_rng(4)
+        .multinomial(80, transition_matrix(retention, 4).T @ PRIOR)
+        .astype(float)
+    )
     T, q = transition_matrix(retention, 4), np.full(4, 0.25)
     for _ in range(20_000):
         q = q * (T @ (counts / counts.sum() / (q @ T)))
@@ -39,7 +50,8 @@ def test_likelihood_is_where_expectation_maximisation_ends(retention):
     assert found.sum() == pytest.approx(1.0)
 
 
-# -- the pieces ------------------------------------------------------------------------------------------------------------
+# -- the pieces
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("p", "g"), [(0.5, 0.0), (0.5, 0.25), (0.9, 0.3), (1.0, 0.5)])
@@ -50,7 +62,9 @@ def test_prediction_solves_the_normal_equations(p, g, pi):
     C = np.diag(f) - np.outer(f, f) - g * (np.diag(q) - np.outer(q, q))
     a = rng.normal(size=(2, 3))
     a -= a.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(prediction(a, q, p, g, (1 - p) * (1 / 3 if pi is None else pi)) @ C, a, atol=1e-12)
+    np.testing.assert_allclose(
+        prediction(a, q, p, g, (1 - p) * (1 / 3 if pi is None else pi)) @ C, a, atol=1e-12
+    )
 
 
 def test_a_bar_of_one_redraw_is_normal_and_of_many_without_noise_their_order_statistic():
@@ -62,7 +76,9 @@ def test_a_bar_of_one_redraw_is_normal_and_of_many_without_noise_their_order_sta
     assert many.reach == pytest.approx(np.sort(np.abs(m - m.mean()))[56])
     assert mixture_bar(np.ones(REDRAWS), np.zeros(REDRAWS)).reach == pytest.approx(0.0, abs=1e-12)
     level = 0.95 * (REDRAWS + 1) / REDRAWS
-    assert mixture_bar(np.zeros(REDRAWS), np.ones(REDRAWS)).reach == pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-9)
+    assert mixture_bar(np.zeros(REDRAWS), np.ones(REDRAWS)).reach == pytest.approx(
+        stats.norm.ppf((1 + level) / 2), rel=1e-9
+    )
 
 
 def test_a_bar_reaches_to_the_furthest_of_few_redraws_that_differ():
@@ -81,7 +97,10 @@ def test_a_figure_that_is_mostly_one_value_is_covered():
     """
     rng, size = np.random.default_rng(8), (300, REDRAWS + 1)
     drawn = np.where(rng.random(size) < 0.06, -rng.exponential(0.2, size), 0.0)
-    held = sum(abs(figures[0] + 0.06 * 0.2) <= mixture_bar(figures[1:], np.zeros(REDRAWS)).reach for figures in drawn)
+    held = sum(
+        abs(figures[0] + 0.06 * 0.2) <= mixture_bar(figures[1:], np.zeros(REDRAWS)).reach
+        for figures in drawn
+    )
     assert stats.binom.ppf(1e-4, 300, 0.95) <= held < 300
 
 
@@ -92,14 +111,17 @@ def test_simulated_records_follow_the_law(multilevel, pi):
     law = UniformLaw((0.3, 0.6, 0.3), 3, multilevel, pi)
     n, x = 50_000, 1
     copies = simulated(law, np.full(n, x, dtype=np.uint8), np.random.default_rng(2))
-    seen = np.bincount(np.ravel_multi_index([copy.astype(int) for copy in copies], (3, 3, 3)), minlength=27)
+    seen = np.bincount(
+        np.ravel_multi_index([copy.astype(int) for copy in copies], (3, 3, 3)), minlength=27
+    )
     expected = law.given_original()[x].ravel() * n
     some = expected > 0
     assert not seen[~some].any()
     assert stats.chisquare(seen[some], expected[some]).pvalue > 1e-4
 
 
-# -- the bars --------------------------------------------------------------------------------------------------------------
+# -- the bars
+# --------------------------------------------------------------------------------------------------------------
 
 
 def audit(**changes):
@@ -114,15 +136,31 @@ def test_without_closed_forms_redraws_give_the_same_bars(monkeypatch):
     bars = []
     for most in (posterior_pass.MOST_OUTCOMES, 0):
         monkeypatch.setattr(posterior_pass, "MOST_OUTCOMES", most)
-        found = {m.metric: m for m in audit().measurements if m.error_bar in ("closed-form", "redraws")}
-        bars.append({metric: found[metric].std_error for metric in ("reconstruction_probability", "accuracy", "distortion", "posterior_max")})
+        found = {
+            m.metric: m for m in audit().measurements if m.error_bar in ("closed-form", "redraws")
+        }
+        bars.append(
+            {
+                metric: found[metric].std_error
+                for metric in (
+                    "reconstruction_probability",
+                    "accuracy",
+                    "distortion",
+                    "posterior_max",
+                )
+            }
+        )
     assert bars[0] == pytest.approx(bars[1], rel=0.15)
     assert bars[0] != bars[1]
 
 
 def test_a_learnt_belief_gap_has_no_interval_from_one_release():
     data = {"source": "inline", "values": {"x": [k % 3 for k in range(60)]}, "categorical": ["x"]}
-    settings = {"data": data, "knowledge": [{"estimated": {"rows": 20}}], "measures": ["belief-gap"]}
+    settings = {
+        "data": data,
+        "knowledge": [{"estimated": {"rows": 20}}],
+        "measures": ["belief-gap"],
+    }
     (one,) = (m for m in audit(**settings).measurements if m.metric == "belief_gap")
     assert one.std_error is None
     assert "replicates" in one.reason
@@ -134,12 +172,21 @@ DRAWS = 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("knowledge", [{"estimated": {"rows": 25}}, EVERY_ROW, {"known-records": 50}], ids=str)
+@pytest.mark.parametrize(
+    "knowledge", [{"estimated": {"rows": 25}}, EVERY_ROW, {"known-records": 50}], ids=str
+)
 def test_intervals_cover_the_mean_over_draws(knowledge):
     """1 in five of six: most values are rare and often learnt to be impossible. A cell at 94 % fails once in ten thousand (binomial)."""
     family, cells = Family([knowledge], ["posterior"], DRAWS, ("uniform",)), {}
     for m in drawn(TABLES["wisconsin mitoses"], family, DRAWS, 7):
-        if m.metric in ("reconstruction_probability", "posterior_max", "accuracy", "normalized_error", "rho_breach", "collusion_gain"):
+        if m.metric in (
+            "reconstruction_probability",
+            "posterior_max",
+            "accuracy",
+            "normalized_error",
+            "rho_breach",
+            "collusion_gain",
+        ):
             cells.setdefault((m.metric, m.coalition), []).append(m)
     shares = [inside.sum() for inside, _ in map(held, cells.values()) if inside.size]
     assert len(shares) >= 10

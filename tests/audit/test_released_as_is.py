@@ -8,7 +8,13 @@ import pytest
 
 import auditor
 from auditor.audit.base.records import CellContext
-from auditor.audit.measures.released_as_is import as_they_are, by_noise, by_others, kept, shown_records
+from auditor.audit.measures.released_as_is import (
+    as_they_are,
+    by_noise,
+    by_others,
+    kept,
+    shown_records,
+)
 from auditor_reports.figures.reading import Reading
 from auditor_reports.wording.verdict import verdicts
 
@@ -47,16 +53,27 @@ def test_single_precision_shows_a_value_and_noise_does_not():
 
 def test_of_several_copies_it_is_what_two_agree_on():
     X = np.array([[10.0], [20.0], [30.0], [40.0]])
-    copies = [np.array([[10.0], [20.0], [40.0], [1.0]]), np.array([[10.0], [7.0], [40.0], [40.0]]), np.array([[5.0], [20.0], [30.0], [2.0]])]
+    copies = [
+        np.array([[10.0], [20.0], [40.0], [1.0]]),
+        np.array([[10.0], [7.0], [40.0], [40.0]]),
+        np.array([[5.0], [20.0], [30.0], [2.0]]),
+    ]
     context = CellContext({}, "s", (), 1, ("a",), X.var(axis=0), 3)
     records = shown_records(context, X, copies, [(1,), (1, 2), (1, 2, 3)], np.array([10.0]))
-    # a copy alone shows two, by 10 and 20; all of them 10 and 20 by two, 40 of 30 wrongly, and nothing of the last
-    assert [(r.coalition, r.value) for r in records] == [((1,), pytest.approx(1 / 3)), ((1, 2, 3), pytest.approx(1 / 3))]
+    # a copy alone shows two, by 10 and 20; all of them 10 and 20 by two, 40 of 30 wrongly, and
+    # nothing of the last
+    assert [(r.coalition, r.value) for r in records] == [
+        ((1,), pytest.approx(1 / 3)),
+        ((1, 2, 3), pytest.approx(1 / 3)),
+    ]
 
 
 def long_tails(n=3_000):
     rng = RNG(5)
-    return pd.DataFrame(np.round(np.exp(rng.normal(8, 1, (n, 2))) * np.where(rng.random((n, 2)) < 0.02, 30, 1)), columns=["a", "b"])
+    return pd.DataFrame(
+        np.round(np.exp(rng.normal(8, 1, (n, 2))) * np.where(rng.random((n, 2)) < 0.02, 30, 1)),
+        columns=["a", "b"],
+    )
 
 
 def audited(folder, X, scheme, expect=AT_LEAST, **fields):
@@ -69,7 +86,9 @@ def audited(folder, X, scheme, expect=AT_LEAST, **fields):
 def test_a_long_tail_that_is_cut_off_does_not_hide_all_other_values(tmp_path):
     """Of 100 values 97 are out as they are, and 86 % of the variance is unknown: «Exposure low» it said."""
     result = audited(tmp_path, long_tails(), {"name": "top-coding", "levels": [0.03]})
-    errors = [r.value for r in result.measurements if (r.metric, r.attribute) == ("normalized_error", "*")]
+    errors = [
+        r.value for r in result.measurements if (r.metric, r.attribute) == ("normalized_error", "*")
+    ]
     assert min(errors) > 0.75
     (record,) = (r for r in result.measurements if (r.metric, r.attribute) == ("shown", "a"))
     assert (record.value, record.attack) == (pytest.approx(0.97, abs=0.002), None)
@@ -84,7 +103,12 @@ def test_a_long_tail_that_is_cut_off_does_not_hide_all_other_values(tmp_path):
 def test_what_is_expected_to_break_is_not_saved_by_values_that_are_not_shown(tmp_path):
     rng = RNG(6)
     X = pd.DataFrame(rng.standard_normal((400, 2)), columns=["a", "b"])
-    result = audited(tmp_path, X, {"name": "rounding", "levels": [0.5]}, {"exposure": {"unknown": {"at-most": 0.1}}})
+    result = audited(
+        tmp_path,
+        X,
+        {"name": "rounding", "levels": [0.5]},
+        {"exposure": {"unknown": {"at-most": 0.1}}},
+    )
     assert result.expectations[0].status == "holds"
     assert max(r.value for r in result.measurements if r.metric == "shown") == 0.0
 
@@ -99,16 +123,26 @@ def test_nothing_is_said_of_what_is_shown_by_noise_with_a_law_or_of_few_values(t
     assert verdict.shown is None
 
 
-def test_two_copies_that_say_nothing_are_not_refuted_by_an_attack_that_is_worse_than_a_guess(tmp_path):
+def test_two_copies_that_say_nothing_are_not_refuted_by_an_attack_that_is_worse_than_a_guess(
+    tmp_path,
+):
     """All values are exchanged: the mean of two copies is half the variance off, and one twice as far as the table's own mean is."""
     X = pd.DataFrame(RNG(8).standard_normal((800, 2)), columns=["a", "b"])
     scheme = {"name": "data-swapping", "levels": [1.0, 1.0]}
-    result = audited(tmp_path, X, scheme, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets")
-    gains = [r.value for r in result.measurements if (r.metric, r.attack, r.coalition) == ("collusion_gain", "ndr", (1, 2))]
+    result = audited(
+        tmp_path, X, scheme, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets"
+    )
+    gains = [
+        r.value
+        for r in result.measurements
+        if (r.metric, r.attack, r.coalition) == ("collusion_gain", "ndr", (1, 2))
+    ]
     assert min(gains) > 0.15
     assert result.expectations[0].status == "undecided", result.expectations[0].why
     some = scheme | {"levels": [0.3, 0.3]}
-    half = audited(tmp_path, X, some, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets")
+    half = audited(
+        tmp_path, X, some, {"no-collusion-gain": {}}, knowledge=["perfect"], coalitions="subsets"
+    )
     assert half.expectations[0].status == "fails"
 
 
@@ -118,7 +152,13 @@ def loud(rng, X):
 
 def published(folder, X, Y):
     Y.to_csv(folder / "copy.csv", index=False)
-    result = audited(folder, X, {"name": "published", "copies": [str(folder / "copy.csv")], "aligned": True}, attacks=["ndr", "llse"], knowledge=["perfect"])
+    result = audited(
+        folder,
+        X,
+        {"name": "published", "copies": [str(folder / "copy.csv")], "aligned": True},
+        attacks=["ndr", "llse"],
+        knowledge=["perfect"],
+    )
     return result, verdicts(Reading(result))[0]
 
 
@@ -127,10 +167,19 @@ def published(folder, X, Y):
 def test_records_that_stand_as_they_were_among_perturbed_ones_are_not_acquitted(rows, tmp_path):
     """Each *held*, «low», 86 to 90 % unknown: whoever knows which rows they are has the table of these."""
     rng = RNG(11)
-    X = pd.DataFrame(np.column_stack([rng.gamma(9.0, 5.0, 3_000).round(), np.exp(rng.normal(10, 0.5, 3_000)).round(2)]), columns=["a", "b"])
+    X = pd.DataFrame(
+        np.column_stack(
+            [rng.gamma(9.0, 5.0, 3_000).round(), np.exp(rng.normal(10, 0.5, 3_000)).round(2)]
+        ),
+        columns=["a", "b"],
+    )
     as_it_was = np.arange(len(X)) % 5 == 0 if rows == "every fifth" else rng.random(len(X)) < 0.01
-    result, verdict = published(tmp_path, X, X.where(as_it_was[:, None].repeat(2, axis=1), loud(rng, X)))
-    found = {r.attribute: r.value for r in result.measurements if (r.metric, r.attack) == ("kept", None)}
+    result, verdict = published(
+        tmp_path, X, X.where(as_it_was[:, None].repeat(2, axis=1), loud(rng, X))
+    )
+    found = {
+        r.attribute: r.value for r in result.measurements if (r.metric, r.attack) == ("kept", None)
+    }
     assert found["b"] == pytest.approx(as_it_was.mean(), abs=0.002)
     assert result.expectations[0].status == "undecided"
     assert verdict.state == "bad"
@@ -146,16 +195,26 @@ def test_hits_by_chance_by_hand():
     left = np.repeat([0.0, 1.0, 2.0, 9.0], [30, 80, 40, 10])
     assert by_noise(left[left > 0], np.full(130, 0.5)) == pytest.approx(80 / 2 / (40 / 80))
     x, y = np.array([5.0, 1.0, 7.0, 7.0]), np.array([1.0, 5.0, 7.0, 9.0])
-    near = [[max(0, place - k) for k in range(1, 9)] + [min(3, place + k) for k in range(1, 9)] for place in range(4)]
-    assert by_others(x, y, np.full(4, 0.5), np.ones(4, dtype=bool)) == sum(x[s] == y[t] for t in range(4) for s in near[t]) / 16
+    near = [
+        [max(0, place - k) for k in range(1, 9)] + [min(3, place + k) for k in range(1, 9)]
+        for place in range(4)
+    ]
+    assert (
+        by_others(x, y, np.full(4, 0.5), np.ones(4, dtype=bool))
+        == sum(x[s] == y[t] for t in range(4) for s in near[t]) / 16
+    )
 
 
 HONEST = {
     "normal": lambda rng, X, scale: X + scale * rng.standard_normal(X.shape),
     "Laplace": lambda rng, X, scale: X + scale * rng.laplace(size=X.shape),
     "rounded": lambda rng, X, scale: np.round(X + scale * rng.standard_normal(X.shape)),
-    "whole": lambda rng, X, scale: X + np.subtract(*rng.geometric(-np.expm1(-1.0 / scale), (2, *X.shape))),
-    "clipped": lambda rng, X, scale: np.clip(X + scale * rng.standard_normal(X.shape), X.min(axis=0), X.max(axis=0)),
+    "whole": lambda rng, X, scale: (
+        X + np.subtract(*rng.geometric(-np.expm1(-1.0 / scale), (2, *X.shape)))
+    ),
+    "clipped": lambda rng, X, scale: np.clip(
+        X + scale * rng.standard_normal(X.shape), X.min(axis=0), X.max(axis=0)
+    ),
     "factors": lambda rng, X, scale: np.round(X * rng.normal(1.0, 0.3, X.shape)),
     "swapped": lambda rng, X, scale: rng.permuted(X, axis=0),
     "shuffled": lambda rng, X, scale: rng.permutation(X),
@@ -168,9 +227,17 @@ def test_no_value_is_said_to_be_kept_in_honest_copies(kind):
     """None of 40 columns each, nor in 6,000 of 29 kinds when it was last measured: a rate of 8 % would leave that with 0.04."""
     for seed in range(20):
         rng = RNG(seed)
-        X = np.column_stack([rng.gamma(9.0, 5.0, 1_500).round(), np.exp(rng.normal(8, 1.5, 1_500)).round(int(rng.integers(-2, 2)))])
+        X = np.column_stack(
+            [
+                rng.gamma(9.0, 5.0, 1_500).round(),
+                np.exp(rng.normal(8, 1.5, 1_500)).round(int(rng.integers(-2, 2))),
+            ]
+        )
         Y = HONEST[kind](rng, X, rng.choice([0.2, 1.0, 3.0]) * X.std(axis=0))
-        assert [kept(x, y, step) for x, y, step in zip(X.T, Y.T, [1.0, np.nan], strict=True)] == [0.0, 0.0]
+        assert [kept(x, y, step) for x, y, step in zip(X.T, Y.T, [1.0, np.nan], strict=True)] == [
+            0.0,
+            0.0,
+        ]
 
 
 def in_groups(X, rows):
@@ -182,7 +249,13 @@ def in_groups(X, rows):
 
 
 def test_odd_columns_have_nothing_kept_and_raise_nothing():
-    for x in (np.array([1.0]), np.full(50, 7.0), RNG(1).permutation(50) * 1e300, RNG(2).permutation(50) * 1e-300, 10.0**16 + np.arange(50.0)):
+    for x in (
+        np.array([1.0]),
+        np.full(50, 7.0),
+        RNG(1).permutation(50) * 1e300,
+        RNG(2).permutation(50) * 1e-300,
+        10.0**16 + np.arange(50.0),
+    ):
         for y in (x, x[::-1], -0.5 * x, np.zeros(len(x))):
             for step in (1.0, np.nan):
                 assert 0.0 <= kept(x, y, step) <= 1.0

@@ -16,7 +16,11 @@ from auditor.adversary.knowledge import KnownRecords
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.marginal_test import gap_of_chances
 from auditor.audit.categorical.marginal_test import test_of_chances as chi_square
-from auditor.audit.categorical.posterior_measures import growth_bound, largest_retention_for_growth, worst_growth
+from auditor.audit.categorical.posterior_measures import (
+    growth_bound,
+    largest_retention_for_growth,
+    worst_growth,
+)
 from auditor.audit.categorical.share_gap import share_gap
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.measures.empirical_epsilon import Trials
@@ -30,10 +34,20 @@ from auditor.schemes.replacement.base import BridgedCopies, FreshCopies
 from auditor.schemes.replacement.bridge import Bridge
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.uniform import UniformMultilevel
-from auditor_attacks.posterior import Bayes, Posterior, prior_by_inversion, prior_by_likelihood, prior_of_chances
+from auditor_attacks.posterior import (
+    Bayes,
+    Posterior,
+    prior_by_inversion,
+    prior_by_likelihood,
+    prior_of_chances,
+)
 from auditor_attacks.serial_posterior import likelihood
 
-PRIOR, PI, WITH_ZERO = np.array([0.5, 0.3, 0.15, 0.05]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.5, 0.0, 0.3, 0.2])
+PRIOR, PI, WITH_ZERO = (
+    np.array([0.5, 0.3, 0.15, 0.05]),
+    np.array([0.1, 0.2, 0.3, 0.4]),
+    np.array([0.5, 0.0, 0.3, 0.2]),
+)
 LEVELS = (0.3, 0.6, 0.15)
 
 
@@ -58,7 +72,8 @@ def drawn(x, size, levels, seed, scheme="uniform-multilevel", replacement="prior
     return plugin, [np.array(made.ask(level)) for level in levels]
 
 
-# -- exact Bayes -----------------------------------------------------------------------------------------------------------
+# -- exact Bayes
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("multilevel", [True, False])
@@ -69,21 +84,31 @@ def test_posterior_equals_bayes_over_the_whole_joint_law(multilevel, pi, levels)
     joint = law.joint(PRIOR).reshape(4, -1)
     possible = np.flatnonzero(joint.any(axis=0))
     copies = [np.asarray(part, np.uint8) for part in np.unravel_index(possible, (4,) * len(levels))]
-    np.testing.assert_allclose(Bayes(PRIOR, law).posterior(copies), (joint[:, possible] / joint[:, possible].sum(axis=0)).T, atol=1e-13)
+    np.testing.assert_allclose(
+        Bayes(PRIOR, law).posterior(copies),
+        (joint[:, possible] / joint[:, possible].sum(axis=0)).T,
+        atol=1e-13,
+    )
 
 
 def test_likelihoods_along_the_rows_are_those_of_the_law():
     y = np.arange(4, dtype=np.uint8)
     for pi in (PI, WITH_ZERO):
         T = transition_matrix(0.4, 4, pi)
-        np.testing.assert_allclose(likelihood(law_of((0.4,), pi), [y]), (T / T.max(axis=0)).T, atol=1e-15)
-        np.testing.assert_allclose(likelihood(law_of((0.4,), pi, False), [y]), (T / T.max(axis=0)).T, atol=1e-15)
+        np.testing.assert_allclose(
+            likelihood(law_of((0.4,), pi), [y]), (T / T.max(axis=0)).T, atol=1e-15
+        )
+        np.testing.assert_allclose(
+            likelihood(law_of((0.4,), pi, False), [y]), (T / T.max(axis=0)).T, atol=1e-15
+        )
 
 
 def test_thousands_of_fresh_copies_in_logarithms():
     y = np.array([0, 1, 3], np.uint8)
     for pi in (PI, WITH_ZERO):
-        np.testing.assert_allclose(Bayes(PRIOR, law_of((0.5,) * 1000, pi, False)).posterior([y] * 1000), np.eye(4)[y])
+        np.testing.assert_allclose(
+            Bayes(PRIOR, law_of((0.5,) * 1000, pi, False)).posterior([y] * 1000), np.eye(4)[y]
+        )
 
 
 @pytest.mark.parametrize("pi", [PI, WITH_ZERO])
@@ -91,10 +116,21 @@ def test_priors_are_estimated_through_the_replacements(pi):
     shown = transition_matrix(0.3, 4, pi).T @ PRIOR * 1000
     np.testing.assert_allclose(prior_by_inversion(shown, 0.3, pi), PRIOR, atol=1e-12)
     np.testing.assert_allclose(prior_by_likelihood(shown, 0.3, pi), PRIOR, atol=1e-12)
-    for seed in range(5):  # few records: some value is shown less often than replacements alone would, and its share is 0
-        counts = np.random.default_rng(seed).multinomial(20, transition_matrix(0.2, 4, pi).T @ PRIOR).astype(float)
-        found, by_steps = prior_by_likelihood(counts, 0.2, pi), prior_of_chances(counts, transition_matrix(0.2, 4, pi), True)
-        score = [counts[counts > 0] @ np.log((transition_matrix(0.2, 4, pi).T @ q)[counts > 0]) for q in (found, by_steps)]
+    # few records: some value is shown less often than replacements alone would, and its share is 0
+    for seed in range(5):
+        counts = (
+            np.random.default_rng(seed)
+            .multinomial(20, transition_matrix(0.2, 4, pi).T @ PRIOR)
+            .astype(float)
+        )
+        found, by_steps = (
+            prior_by_likelihood(counts, 0.2, pi),
+            prior_of_chances(counts, transition_matrix(0.2, 4, pi), True),
+        )
+        score = [
+            counts[counts > 0] @ np.log((transition_matrix(0.2, 4, pi).T @ q)[counts > 0])
+            for q in (found, by_steps)
+        ]
         assert found.sum() == pytest.approx(1.0)
         assert score[0] >= score[1] - 1e-9
 
@@ -113,13 +149,16 @@ def test_known_records_teach_retention_under_the_replacements_there_are():
 def test_growth_is_that_of_the_value_that_all_copies_show(multilevel):
     law = law_of((0.5, 0.2), PI, multilevel)
     joint = law.joint(PRIOR).reshape(4, -1)
-    assert worst_growth(PRIOR, law.odds_by_value()) == pytest.approx((joint / joint.sum(axis=0) - PRIOR[:, None]).max())
+    assert worst_growth(PRIOR, law.odds_by_value()) == pytest.approx(
+        (joint / joint.sum(axis=0) - PRIOR[:, None]).max()
+    )
     p = largest_retention_for_growth(0.5, law_of((0.5,), PI).rarity)
     assert growth_bound(law_of((p,), PI).odds()) == pytest.approx(0.5)
     assert largest_retention_for_growth(0.5, law_of((0.5,), WITH_ZERO).rarity) == 0.0
 
 
-# -- what was drawn against what is said -----------------------------------------------------------------------------------
+# -- what was drawn against what is said
+# -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [3, 6, 40, 200])
@@ -130,7 +169,10 @@ def test_uniform_replacements_said_to_be_the_table_s_own_are_found(size):
     _, copies = drawn(x, size, LEVELS, 1, replacement="uniform")
     law = plugin.channel(LEVELS, size)
     assert least(law_tests(x, law, copies)) <= 1e-6
-    assert chi_square(pair_counts(x, copies[0], size), transition_matrix(LEVELS[0], size, law.pi))[0] <= 1e-6
+    assert (
+        chi_square(pair_counts(x, copies[0], size), transition_matrix(LEVELS[0], size, law.pi))[0]
+        <= 1e-6
+    )
     _, own = drawn(x, size, LEVELS, 1)  # and the other way round
     assert least(law_tests(x, UniformLaw(LEVELS, size, True), own)) <= 1e-6
 
@@ -145,7 +187,10 @@ def test_honest_replacements_are_left_alone(scheme, size):
         plugin, copies = drawn(x, size, (0.5, 0.2, 0.5, 0.9, 0.0, 1.0), seed, scheme)
         law = plugin.channel((0.5, 0.2, 0.5, 0.9, 0.0, 1.0), size)
         assert least(law_tests(x, law, copies)) > 1e-4
-        assert chi_square(pair_counts(x, copies[1], size), transition_matrix(0.2, size, law.pi))[0] > 1e-4
+        assert (
+            chi_square(pair_counts(x, copies[1], size), transition_matrix(0.2, size, law.pi))[0]
+            > 1e-4
+        )
 
 
 def test_honest_copies_with_values_that_are_never_drawn_are_left_alone_and_others_found():
@@ -167,13 +212,20 @@ def test_p_values_are_no_smaller_than_they_say():
             p.setdefault(test.statistic, []).append(test.p)
     for statistic, values in p.items():
         for q in (0.05, 0.2, 0.5):
-            assert np.mean(np.array(values) <= q) <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (statistic, q)
+            assert np.mean(np.array(values) <= q) <= q + 4 * np.sqrt(q * (1 - q) / len(values)), (
+                statistic,
+                q,
+            )
 
 
 def test_the_share_kept_by_hand():
     """Retention 1/2, π = (3/4, 1/4); of 6 records 4 have the first value: kept by 4·7/8 + 2·5/8 = 19/4 of 6, on average."""
     x, y = np.array([0, 0, 0, 0, 1, 1]), np.array([0, 0, 0, 1, 1, 0])
-    test = next(test for test in law_tests(x, law_of((0.5,), np.array([0.75, 0.25])), [y]) if test.statistic == "retention")
+    test = next(
+        test
+        for test in law_tests(x, law_of((0.5,), np.array([0.75, 0.25])), [y])
+        if test.statistic == "retention"
+    )
     assert (test.observed, test.expected) == (pytest.approx(4 / 6), pytest.approx(19 / 24))
     assert test.p == pytest.approx(min(1.0, 2 * binom.cdf(4, 6, 19 / 24)))
 
@@ -181,12 +233,18 @@ def test_the_share_kept_by_hand():
 def test_distance_from_the_law_has_mean_0():
     x = column(5, 500)
     pi = np.bincount(x, minlength=5) / 500
-    made = [gap_of_chances(pair_counts(x, drawn(x, 5, (0.4,), seed)[1][0], 5), transition_matrix(0.4, 5, pi)) for seed in range(100)]
+    made = [
+        gap_of_chances(
+            pair_counts(x, drawn(x, 5, (0.4,), seed)[1][0], 5), transition_matrix(0.4, 5, pi)
+        )
+        for seed in range(100)
+    ]
     gaps, errors = np.array(made).T
     assert abs(gaps.mean()) < 4 * errors.mean() / 10
 
 
-# -- what pooling buys -----------------------------------------------------------------------------------------------------
+# -- what pooling buys
+# -----------------------------------------------------------------------------------------------------
 
 
 def test_patterns_of_honest_copies_gain_nothing_once_the_best_copy_s_value_is_beside_them():
@@ -196,7 +254,8 @@ def test_patterns_of_honest_copies_gain_nothing_once_the_best_copy_s_value_is_be
     bare, labelled = PatternCounts(2, 32), ValueCounts(x.size, 4, 2, 32, labelled=True)
     for counts in (bare, labelled):
         counts.take(x, [best, worse], groups)
-    assert bare.gain(4).gain > 5 * bare.gain(4).std_error  # a common value agrees by chance: the pattern tells which it is
+    # a common value agrees by chance: the pattern tells which it is
+    assert bare.gain(4).gain > 5 * bare.gain(4).std_error
     assert abs(labelled.gain().gain) < 4 * labelled.gain().std_error + 1e-4
     _, fresh = drawn(x, 4, (0.3, 0.5), 5, scheme="uniform")
     leaks = ValueCounts(x.size, 4, 2, 32, labelled=True)
@@ -204,7 +263,8 @@ def test_patterns_of_honest_copies_gain_nothing_once_the_best_copy_s_value_is_be
     joint = law_of((0.5, 0.3), PRIOR, False).joint(PRIOR)
     right = [(part**2 / part.sum(axis=0)).sum() for part in (joint, joint.sum(axis=2))]
     exact = (right[0] - right[1]) / (1 - right[1])
-    assert 0.5 * exact < leaks.gain().gain < exact + 4 * leaks.gain().std_error  # which other value it shows is not looked at
+    # which other value it shows is not looked at
+    assert 0.5 * exact < leaks.gain().gain < exact + 4 * leaks.gain().std_error
 
 
 def test_a_coalition_too_wide_is_judged_by_threes_with_the_best_copy_s_value():
@@ -226,12 +286,15 @@ def test_a_coalition_too_wide_is_judged_by_threes_with_the_best_copy_s_value():
 
 def test_trials_tell_the_rarest_replacements_apart():
     """ε = ln(1 + 0.5/(0.5·0.1)) = ln 11 by the rarest; by the commonest value it would be ln 3.5."""
-    plugin = make_plugin("scheme", "uniform-multilevel", {"replacement": PI.tolist()}).over(product([Attribute("a", (0, 1, 2, 3))], [np.arange(4)]))
+    plugin = make_plugin("scheme", "uniform-multilevel", {"replacement": PI.tolist()}).over(
+        product([Attribute("a", (0, 1, 2, 3))], [np.arange(4)])
+    )
     found = Trials(plugin, (0.5, 0.2), 4, 40_000, Key(1, "trials")).audit((1, 2))
     assert 0.95 * np.log(11) < found.epsilon < np.log(11)
 
 
-# -- in an audit -----------------------------------------------------------------------------------------------------------
+# -- in an audit
+# -----------------------------------------------------------------------------------------------------------
 
 
 class OtherReplacements(UniformMultilevel):
@@ -255,52 +318,107 @@ def test_an_audit_finds_other_replacements_and_leaves_honest_ones_alone():
     registry.discover()
     registry.register(OtherReplacements)
     try:
-        expect = [{"marginal-is-uniform": {"scheme": name}} for name in ("lie-other-replacements", "uniform-multilevel")]
-        result = auditor.run(document(expect=[*expect, "noise-follows-law", {"no-collusion-gain": {"scheme": "uniform-multilevel"}}]))
+        expect = [
+            {"marginal-is-uniform": {"scheme": name}}
+            for name in ("lie-other-replacements", "uniform-multilevel")
+        ]
+        result = auditor.run(
+            document(
+                expect=[
+                    *expect,
+                    "noise-follows-law",
+                    {"no-collusion-gain": {"scheme": "uniform-multilevel"}},
+                ]
+            )
+        )
     finally:
         del registry._plugins["scheme"]["lie-other-replacements"]
-    assert [r.status for r in result.expectations] == ["fails", "holds", "fails", "holds"], [r.why for r in result.expectations]
+    assert [r.status for r in result.expectations] == ["fails", "holds", "fails", "holds"], [
+        r.why for r in result.expectations
+    ]
     frame = result.frame().query("scheme == 'uniform-multilevel' and metric == 'epsilon'")
     share = 1 / (np.exp(frame.value.max()) - 1) * 0.6 / 0.4  # the rarest occupation's
     assert 0.01 < share < 0.02
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "replacement", "prior"), [("uniform-multilevel", "prior", "em"), ("uniform", [0.5, 0.5] + [0.0] * 25, "inversion")])
+@pytest.mark.parametrize(
+    ("name", "replacement", "prior"),
+    [("uniform-multilevel", "prior", "em"), ("uniform", [0.5, 0.5] + [0.0] * 25, "inversion")],
+)
 def test_values_that_nobody_has_or_none_is_replaced_by(name, replacement, prior):
     schemes = [{"name": name, "replacement": replacement, "levels": [0.3, 0.0, 1.0]}]
     knowledge = ["perfect", "uniform-prior", {"estimated": {"rows": 5}}, {"known-records": 5}]
-    measures = ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size", {"empirical-epsilon": {"trials": 2000}}]
+    measures = [
+        "rho-breach",
+        "delta-growth",
+        "belief-gap",
+        "marginal-gap",
+        "history-size",
+        {"empirical-epsilon": {"trials": 2000}},
+    ]
     with pytest.warns(AuditorWarning, match="of 27 values are never drawn"):
         result = auditor.run(document(data={"source": "occupation-like", "rows": 60}, schemes=schemes, knowledge=knowledge, measures=measures,
                                       attacks=[{"name": "posterior", "prior": prior}]))  # fmt: skip
     assert set(result.frame().status) == {"ok"}
-    assert [(one.coalition, one.value) for one in result.measurements if one.metric == "epsilon"] == [((2,), 0.0)]  # elsewhere infinite
+    # elsewhere infinite
+    assert [
+        (one.coalition, one.value) for one in result.measurements if one.metric == "epsilon"
+    ] == [((2,), 0.0)]
     assert "fails" not in {r.status for r in result.expectations}
 
 
 def test_several_columns_are_replaced_each_by_its_own_shares(tmp_path):
     rng = np.random.default_rng(1)
-    rows = [f"{a},{b}" for a, b in zip(rng.choice(["x", "y"], 6000, p=[0.8, 0.2]), rng.choice(["p", "q", "r"], 6000), strict=True)]
+    rows = [
+        f"{a},{b}"
+        for a, b in zip(
+            rng.choice(["x", "y"], 6000, p=[0.8, 0.2]),
+            rng.choice(["p", "q", "r"], 6000),
+            strict=True,
+        )
+    ]
     (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows]))
     for replacement in ("prior", {"a": [0.5, 0.5], "b": [0.25, 0.25, 0.5]}):
         schemes = [{"name": "uniform-multilevel", "replacement": replacement, "levels": [0.2, 0.5]}]
         data = {"source": str(tmp_path / "t.csv"), "categorical": ["a", "b"]}
-        result = auditor.run(document(data=data, schemes=schemes, expect=["noise-follows-law", "marginal-is-uniform", "matches-theory"]))
-        assert [r.status for r in result.expectations] == ["holds"] * 3, [r.why for r in result.expectations]
+        result = auditor.run(
+            document(
+                data=data,
+                schemes=schemes,
+                expect=["noise-follows-law", "marginal-is-uniform", "matches-theory"],
+            )
+        )
+        assert [r.status for r in result.expectations] == ["holds"] * 3, [
+            r.why for r in result.expectations
+        ]
 
 
 def test_counts_and_scored_rows_of_blocks_add_up():
     """Three blocks' counts are the table's, and runs of rows are kept in order."""
     x = column(6, 3000)
     _, copies = drawn(x, 6, LEVELS, 2)
-    job = CountJob(6, (1, 2, 3), (), {}, False, sources=[(2, 1)], scored=(1, 3), scored_rows=[(0, 600), (900, 1200), (2900, 3000)])
+    job = CountJob(
+        6,
+        (1, 2, 3),
+        (),
+        {},
+        False,
+        sources=[(2, 1)],
+        scored=(1, 3),
+        scored_rows=[(0, 600), (900, 1200), (2900, 3000)],
+    )
 
     def counted(*cuts):
         whole = job.begin()
         for index, (a, b) in enumerate(pairwise(cuts)):
             part = job.begin()
-            job.take(CodeBlock(index, a, x[a:b], lambda number, a=a, b=b: copies[number - 1][a:b], object()), part)
+            job.take(
+                CodeBlock(
+                    index, a, x[a:b], lambda number, a=a, b=b: copies[number - 1][a:b], object()
+                ),
+                part,
+            )
             whole.add(part)
         return whole
 
@@ -311,7 +429,10 @@ def test_counts_and_scored_rows_of_blocks_add_up():
     kept = np.r_[:600, 900:1200, 2900:3000]
     for found in (one, three):
         rows = [np.concatenate(parts) for parts in zip(*found.rows, strict=True)]
-        assert all((part == whole[kept]).all() for part, whole in zip(rows, (x, copies[0], copies[2]), strict=True))
+        assert all(
+            (part == whole[kept]).all()
+            for part, whole in zip(rows, (x, copies[0], copies[2]), strict=True)
+        )
 
 
 class UniformCoins(BridgedCopies):
@@ -345,14 +466,28 @@ def test_fresh_copies_said_to_be_one_process_are_found_by_both():
     registry.discover()
     registry.register(ForgetfulReplacements)
     try:
-        schemes = [{"name": "lie-forgetful-replacements", "replacement": "prior", "levels": [0.3, 0.6, 0.5]}]
-        result = auditor.run(document(schemes=schemes, expect=["no-collusion-gain", "noise-follows-law", "marginal-is-uniform"]))
+        schemes = [
+            {
+                "name": "lie-forgetful-replacements",
+                "replacement": "prior",
+                "levels": [0.3, 0.6, 0.5],
+            }
+        ]
+        result = auditor.run(
+            document(
+                schemes=schemes,
+                expect=["no-collusion-gain", "noise-follows-law", "marginal-is-uniform"],
+            )
+        )
     finally:
         del registry._plugins["scheme"]["lie-forgetful-replacements"]
-    assert [r.status for r in result.expectations] == ["fails", "fails", "holds"], [r.why for r in result.expectations]
+    assert [r.status for r in result.expectations] == ["fails", "fails", "holds"], [
+        r.why for r in result.expectations
+    ]
 
 
-# -- what it costs -----------------------------------------------------------------------------------------------------------
+# -- what it costs
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_shares_in_a_copy_by_matrices_and_by_draws():
@@ -363,7 +498,12 @@ def test_shares_in_a_copy_by_matrices_and_by_draws():
         T = transition_matrix(p, 4, pi)
         C = sum(q[v] * (np.diag(T[v]) - np.outer(T[v], T[v])) for v in range(4)) / x.size
         b = q @ T - q
-        gaps = [share_gap(pair_counts(x, drawn(x, 4, (p,), seed, replacement=pi.tolist())[1][0], 4), p, pi) for seed in range(400)]
+        gaps = [
+            share_gap(
+                pair_counts(x, drawn(x, 4, (p,), seed, replacement=pi.tolist())[1][0], 4), p, pi
+            )
+            for seed in range(400)
+        ]
         assert gaps[0].mean == pytest.approx(b @ b + np.trace(C))
         assert gaps[0].std_error == pytest.approx(np.sqrt(4 * b @ C @ b + 2 * np.trace(C @ C)))
         values = np.array([gap.value for gap in gaps])
@@ -380,15 +520,25 @@ def test_published_copies_may_be_said_to_have_other_replacements(tmp_path):
     frame.to_csv(tmp_path / "x.csv", index=False)
     for number, copy in enumerate(release.copies, start=1):
         copy.to_csv(tmp_path / f"{number}.csv", index=False)
-    law, files = {"scheme": "uniform-multilevel", "replacement": "prior"}, [str(tmp_path / f"{k}.csv") for k in (1, 2)]
+    law, files = (
+        {"scheme": "uniform-multilevel", "replacement": "prior"},
+        [str(tmp_path / f"{k}.csv") for k in (1, 2)],
+    )
     schemes = [{"name": "published", "id": name, "copies": files, "levels": [0.4, 0.7], "law": stated}
                for name, stated in (("right", law), ("wrong", {"scheme": "uniform-multilevel"}))]  # fmt: skip
     data = {"source": str(tmp_path / "x.csv"), "categorical": ["a"]}
     expect = [{"marginal-is-uniform": {"scheme": "right"}}, {"noise-follows-law": {"scheme": "right", "resolution": 0.15}},
               {"noise-follows-law": {"scheme": "wrong"}}]  # fmt: skip
     result = auditor.run(document(data=data, schemes=schemes, expect=expect))
-    assert [r.status for r in result.expectations] == ["holds", "holds", "fails"], [r.why for r in result.expectations]
-    for replacement, said in (([0.5, 0.2], "sum to 1"), ({"b": [1.0]}, "column 'b'"), ("others", "must be uniform, prior"), ([1.0], "must have 3 chances")):
+    assert [r.status for r in result.expectations] == ["holds", "holds", "fails"], [
+        r.why for r in result.expectations
+    ]
+    for replacement, said in (
+        ([0.5, 0.2], "sum to 1"),
+        ({"b": [1.0]}, "column 'b'"),
+        ("others", "must be uniform, prior"),
+        ([1.0], "must have 3 chances"),
+    ):
         wrong = [schemes[0] | {"law": law | {"replacement": replacement}}]
         with pytest.raises(ScenarioError, match=said):
             auditor.run(document(data=data, schemes=wrong))

@@ -68,7 +68,11 @@ def test_scores_of_honest_draws_are_uniform_and_uncorrelated(law, from_source):
 
 def test_a_chain_by_hand():
     steps = transitions(UniformLaw((0.25, 0.5, 0.125), 6, True))
-    assert [(each.copy, each.source, each.kept) for each in steps] == [(2, 0, 0.5), (1, 2, 0.5), (3, 1, 0.5)]
+    assert [(each.copy, each.source, each.kept) for each in steps] == [
+        (2, 0, 0.5),
+        (1, 2, 0.5),
+        (3, 1, 0.5),
+    ]
     assert sources(UniformLaw((0.25, 0.5, 0.125), 6, True), (7, 8, 9)) == [(8, 7), (7, 9)]
     fresh = transitions(UniformLaw((0.25, 0.5), 6, False))
     assert {each.copy: (each.source, each.kept) for each in fresh} == {2: (0, 0.5), 1: (0, 0.25)}
@@ -81,8 +85,12 @@ def test_scores_by_hand():
     v = np.random.default_rng(3).random(4)
     coins = replacement_scores(steps, [x, y], np.random.default_rng(3))[:, 0]
     values = replacement_scores(steps, [x, y], np.random.default_rng(3), False)[:, 0]
-    np.testing.assert_allclose(coins, [0.75 * v[0], 0.75 * v[1], 0.75 + 0.25 * v[2], 0.75 + 0.25 * v[3]])
-    np.testing.assert_allclose(values, [0.75 * v[0], 0.25 + 0.75 * v[1], 0.75 + 0.25 * v[2], 0.25 * v[3]])
+    np.testing.assert_allclose(
+        coins, [0.75 * v[0], 0.75 * v[1], 0.75 + 0.25 * v[2], 0.75 + 0.25 * v[3]]
+    )
+    np.testing.assert_allclose(
+        values, [0.75 * v[0], 0.25 + 0.75 * v[1], 0.75 + 0.25 * v[2], 0.25 * v[3]]
+    )
 
 
 def test_which_copies_and_rows_are_scored():
@@ -101,7 +109,12 @@ def test_counts_of_transitions_by_hand():
     counts, T = np.array([[8, 2], [0, 0]]), np.array([[0.6, 0.4], [0.4, 0.6]])
     kept, cells = transition_tests([Counted("copy 1", counts, T)], 10)
     p = 2 * binom.sf(7, 10, 0.6)
-    assert (kept.p, kept.observed, kept.expected, kept.tests) == (pytest.approx(p), 0.8, pytest.approx(0.6), 1)
+    assert (kept.p, kept.observed, kept.expected, kept.tests) == (
+        pytest.approx(p),
+        0.8,
+        pytest.approx(0.6),
+        1,
+    )
     assert (cells.p, cells.tests) == (pytest.approx(2 * p), 2)
     assert kept.telling == pytest.approx(np.sqrt(0.4 / 0.6))
 

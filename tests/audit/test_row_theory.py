@@ -20,12 +20,17 @@ SCENARIO = {
     "data": {"source": "components", "shapes": ["exponential", "uniform", "laplace"], "rows": 3000, "mean": 2, "ratio": 1.2},
     "schemes": ["rotation", {"name": "random-projection", "dimensions": 4}],
     "knowledge": [{"known-records": 30}, {"known-sample": 800}, {"unmatched-records": 800}],
-    "coalitions": ["all"], "attacks": ["ica", {"id": "guo-wu", "name": "ica", "components": "latent"}], "replicates": 5,  # so that nothing is drawn again for error bars
+    # so that nothing is drawn again for error bars
+    "coalitions": ["all"], "attacks": ["ica", {"id": "guo-wu", "name": "ica", "components": "latent"}], "replicates": 5,
 }  # fmt: skip
 
 
 def numbered(rows, width=2):
-    return Table(tuple(f"x{k}" for k in range(width)), np.arange(rows * width, dtype=float).reshape(rows, width), source="array")
+    return Table(
+        tuple(f"x{k}" for k in range(width)),
+        np.arange(rows * width, dtype=float).reshape(rows, width),
+        source="array",
+    )
 
 
 @pytest.mark.parametrize("without", [[], [0], [5, 6, 131_071, 131_072, 199_999]])
@@ -64,12 +69,19 @@ def test_nothing_is_read_for_attacks_without_row_theory():
             raise AssertionError("read")
 
     own = np.array([np.nan, 4.0])
-    assert with_row_theory(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(own, nan_ok=True)
+    assert with_row_theory(own, [Plain(), Plain()], Unread(), Unread()) == pytest.approx(
+        own, nan_ok=True
+    )
 
 
 def test_row_theory_is_summed_over_the_rows_judged_and_takes_the_place_of_what_is_expected_without():
     table, given = numbered(10, 1), np.array([0, 9])
-    found = with_row_theory(np.array([np.nan, 7.0]), [Remembering(), Plain()], Originals(table, NONE), Originals(table, given))
+    found = with_row_theory(
+        np.array([np.nan, 7.0]),
+        [Remembering(), Plain()],
+        Originals(table, NONE),
+        Originals(table, given),
+    )
     assert found.tolist() == [8 * 4.5, 7.0]
 
 
@@ -91,7 +103,11 @@ def test_an_adversary_with_a_sample_learnt_from_the_rows_it_is_judged_on_others_
             attack("ica", perturb(X, "rotation", [0], seed=1), knowledge=knowledge)
     assert isinstance(parse_knowledge({"known-sample": 40}), KnownSample)
     sizes = {label: tuple(sum(map(len, rows)) for rows in pair) for label, pair in asked.items()}
-    assert sizes == {"known-sample(40)": (260, 260), "known-records(40)": (300, 260), "unmatched-records(40)": (300, 260)}
+    assert sizes == {
+        "known-sample(40)": (260, 260),
+        "known-records(40)": (300, 260),
+        "unmatched-records(40)": (300, 260),
+    }
 
 
 def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
@@ -100,8 +116,14 @@ def test_the_original_is_shown_after_every_estimate_has_been_made(monkeypatch):
 
     calls = []
     rows, row_theory = ica.Unmixed.rows, ica.Unmixed.row_theory
-    monkeypatch.setattr(ica.Unmixed, "rows", lambda self, copies: calls.append("rows") or rows(self, copies))
-    monkeypatch.setattr(ica.Unmixed, "row_theory", lambda self, seen: calls.append("row_theory") or row_theory(self, seen))
+    monkeypatch.setattr(
+        ica.Unmixed, "rows", lambda self, copies: calls.append("rows") or rows(self, copies)
+    )
+    monkeypatch.setattr(
+        ica.Unmixed,
+        "row_theory",
+        lambda self, seen: calls.append("row_theory") or row_theory(self, seen),
+    )
     document = SCENARIO | {"data": SCENARIO["data"] | {"rows": 200_000}, "attacks": ["ica"], "knowledge": [{"known-records": 30}],
                            "schemes": ["rotation"], "replicates": 1}  # fmt: skip
     auditor.run(document)
@@ -113,7 +135,8 @@ def test_theory_in_an_audit_is_what_is_measured_for_any_number_of_workers():
     one, two = auditor.run(SCENARIO, workers=1), auditor.run(SCENARIO, workers=2)
     assert figures(one) == figures(two)
     cells = [m for m in one.measurements if m.metric == "distortion" and m.attribute == "*"]
-    assert len(cells) == 5 * 2 * (3 + 2) + 2 * 5  # Guo and Wu's variant does not apply to known records, and is listed
+    # Guo and Wu's variant does not apply to known records, and is listed
+    assert len(cells) == 5 * 2 * (3 + 2) + 2 * 5
     known = [m for m in cells if m.status == "ok"]
     assert [m.theory for m in known] == pytest.approx([m.value for m in known], rel=1e-8)
 
@@ -122,12 +145,27 @@ def test_theory_of_a_table_in_its_file_is_that_of_the_table_in_memory(monkeypatc
     rng = np.random.default_rng(1)
     import pandas as pd
 
-    frame = pd.DataFrame({"a": rng.exponential(size=100_000), "b": rng.uniform(size=100_000) + 2, "c": rng.laplace(size=100_000) + 1})
+    frame = pd.DataFrame(
+        {
+            "a": rng.exponential(size=100_000),
+            "b": rng.uniform(size=100_000) + 2,
+            "c": rng.laplace(size=100_000) + 1,
+        }
+    )
     file = write(frame, tmp_path, "groups.parquet")
-    document = SCENARIO | {"data": {"source": str(file)}, "replicates": 1, "schemes": ["rotation"], "attacks": ["ica"]}
+    document = SCENARIO | {
+        "data": {"source": str(file)},
+        "replicates": 1,
+        "schemes": ["rotation"],
+        "attacks": ["ica"],
+    }
     held = in_memory(monkeypatch, document)
     assert figures(held) == figures(auditor.run(document))
-    cells = [m for m in held.measurements if m.metric == "distortion" and m.attribute == "*" and m.knowledge == "known-records(30)"]
+    cells = [
+        m
+        for m in held.measurements
+        if m.metric == "distortion" and m.attribute == "*" and m.knowledge == "known-records(30)"
+    ]
     assert [m.theory for m in cells] == pytest.approx([m.value for m in cells], rel=1e-8)
 
 

@@ -14,17 +14,23 @@ from auditor.errors import AuditorError
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
-    X = pd.DataFrame(autoregression(np.random.default_rng(0).normal(size=(4000, 2)), 0.9), columns=["a", "b"])
+    X = pd.DataFrame(
+        autoregression(np.random.default_rng(0).normal(size=(4000, 2)), 0.9), columns=["a", "b"]
+    )
     X.to_csv(folder / "x.csv", index=False)
     for name, serial in (("follows", "data"), ("afresh", "none")):
-        auditor.perturb(X, "corner-wave", [0.5], seed=1, serial=serial).copies[0].to_csv(folder / f"{name}.csv", index=False)
+        auditor.perturb(X, "corner-wave", [0.5], seed=1, serial=serial).copies[0].to_csv(
+            folder / f"{name}.csv", index=False
+        )
     return folder
 
 
 @pytest.mark.parametrize(("copy", "serial", "status"), [
     ("follows", "data", "holds"), ("follows", "none", "fails"), ("afresh", "data", "fails"), ("follows", [0.3], "fails"),
 ])  # fmt: skip
-def test_copies_in_files_are_held_to_the_memory_that_is_stated_of_their_noise(files, copy, serial, status):
+def test_copies_in_files_are_held_to_the_memory_that_is_stated_of_their_noise(
+    files, copy, serial, status
+):
     law = {"scheme": "corner-wave", "serial": serial}
     result = auditor.run({
         "schema": 1, "seed": 1, "data": {"source": str(files / "x.csv")}, "attacks": ["llse"], "coalitions": ["singles"],
@@ -36,7 +42,10 @@ def test_copies_in_files_are_held_to_the_memory_that_is_stated_of_their_noise(fi
 
 def test_copies_that_lack_records_between_others_are_not_held_to_a_law_from_record_to_record(files):
     """What looks like the noise before a record is that of another: honest copies would be said to break their law."""
-    x, y = (pd.read_csv(files / f"{name}.csv").rename_axis("id").reset_index().astype({"id": str}) for name in ("x", "follows"))
+    x, y = (
+        pd.read_csv(files / f"{name}.csv").rename_axis("id").reset_index().astype({"id": str})
+        for name in ("x", "follows")
+    )
     x.to_csv(files / "x-id.csv", index=False)
 
     def audited(some):
@@ -61,8 +70,11 @@ def test_intervals_of_a_linear_attack_hold_its_theory():
             "schema": 1, "seed": seed, "data": {"source": "autoregressive", "attributes": 1, "rows": 600, "autocorrelation": 0.9},
             "schemes": [{"name": "corner-wave", "levels": [0.5], "serial": [0.9]}], "coalitions": ["singles"], "attacks": ["llse"],
         })  # fmt: skip
-        (one,) = [m for m in result.measurements if m.metric == "normalized_error" and m.attribute == "*"]
-        assert one.error_bar == "redraws"  # of whole releases, and not the closed form, which is a third as wide
+        (one,) = [
+            m for m in result.measurements if m.metric == "normalized_error" and m.attribute == "*"
+        ]
+        # of whole releases, and not the closed form, which is a third as wide
+        assert one.error_bar == "redraws"
         assert one.theory == pytest.approx(1 / 3)
         held.append(one.ci_low <= one.theory <= one.ci_high)
     assert sum(held) >= 9  # of 12 at 95 in 100: fewer once in 400 runs

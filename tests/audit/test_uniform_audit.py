@@ -28,7 +28,9 @@ def scenario(**changes):
     return {
         "data": {"source": "salary-like", "rows": 40_000},
         "seed": 4,
-        "schemes": [{"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")],
+        "schemes": [
+            {"name": name, "levels": [0.3, 0.1, 0.5]} for name in ("uniform", "uniform-multilevel")
+        ],
         "coalitions": ["subsets"],
         "attacks": ["posterior"],
     } | changes
@@ -46,7 +48,9 @@ def result():
 
 @pytest.mark.slow
 def test_every_expectation_holds(result):
-    assert [record.status for record in result.expectations] == ["holds"] * 6, [r.why for r in result.expectations]
+    assert [record.status for record in result.expectations] == ["holds"] * 6, [
+        r.why for r in result.expectations
+    ]
 
 
 def test_multilevel_gain_is_zero_and_fresh_gain_is_not(result):
@@ -69,18 +73,41 @@ def test_belief_gap_is_computed_and_measured(result):
 def test_largest_belief_gap_is_over_every_outcome_and_by_hand(result):
     gaps = result.frame().query("metric == 'largest_belief_gap' and knowledge == 'perfect'")
     assert gaps[gaps.scheme == "uniform-multilevel"].value.max() < 1e-13
-    small = auditor.run(scenario(data={"source": "uniform-values", "values": 3, "rows": 50}, measures=["belief-gap"], coalitions=["all"]))
-    found = small.frame().query("metric == 'largest_belief_gap' and scheme == 'uniform'").value.item()
-    q = load_table("uniform-values", parameters={"values": 3}, rows=50, rng=stream(4, "data")).categorical.prior
+    small = auditor.run(
+        scenario(
+            data={"source": "uniform-values", "values": 3, "rows": 50},
+            measures=["belief-gap"],
+            coalitions=["all"],
+        )
+    )
+    found = (
+        small.frame().query("metric == 'largest_belief_gap' and scheme == 'uniform'").value.item()
+    )
+    q = load_table(
+        "uniform-values", parameters={"values": 3}, rows=50, rng=stream(4, "data")
+    ).categorical.prior
     joint = UniformLaw((0.3, 0.1, 0.5), 3, False).joint(q)
     alone = joint.sum(axis=(1, 2), keepdims=True)
-    assert found == pytest.approx(np.sqrt(((joint / joint.sum(axis=0) - alone / alone.sum(axis=0)) ** 2).sum(axis=0)).max(), abs=1e-12)
+    assert found == pytest.approx(
+        np.sqrt(((joint / joint.sum(axis=0) - alone / alone.sum(axis=0)) ** 2).sum(axis=0)).max(),
+        abs=1e-12,
+    )
 
 
 @pytest.mark.parametrize("implementation", ["process", "bridge", "multi-pert"])
 def test_timing_requests_changes_no_copy(implementation):
-    schemes = [{"name": "uniform-multilevel", "implementation": implementation, "levels": [0.3, 0.1, 0.5, 0.3], "already-out": 2}]
-    plain, timed = (auditor.run(scenario(schemes=schemes, **more)).frame() for more in ({}, {"measures": ["seconds"]}))
+    schemes = [
+        {
+            "name": "uniform-multilevel",
+            "implementation": implementation,
+            "levels": [0.3, 0.1, 0.5, 0.3],
+            "already-out": 2,
+        }
+    ]
+    plain, timed = (
+        auditor.run(scenario(schemes=schemes, **more)).frame()
+        for more in ({}, {"measures": ["seconds"]})
+    )
     assert 0 < timed.query("metric == 'seconds'").value.item() < 60
     assert timed.query("metric != 'seconds'").value.tolist() == plain.value.tolist()
 
@@ -100,21 +127,31 @@ def test_results_do_not_depend_on_workers_or_on_other_attacks():
     two = auditor.run(scenario(attacks=["ndr", "posterior"]), workers=2)
     values = lambda r: r.frame().query("attack == 'posterior'").value.tolist()  # noqa: E731
     assert values(one) == values(two)
-    assert {m.reason for m in two.measurements if m.attack == "ndr"} == {"ndr attacks additive perturbation, not uniform"}
+    assert {m.reason for m in two.measurements if m.attack == "ndr"} == {
+        "ndr attacks additive perturbation, not uniform"
+    }
 
 
 @pytest.mark.slow
 def test_standard_errors_cover_as_they_say():
-    # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard normal
-    frame = auditor.run(scenario(data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"])).frame()
+    # 100 replicates at 5 coalition cells: z-scores of the measured values about theory are standard
+    # normal
+    frame = auditor.run(
+        scenario(
+            data={"source": "occupation-like", "rows": 500}, replicates=100, coalitions=["singles"]
+        )
+    ).frame()
     cells = frame[frame.metric.isin(["reconstruction_probability", "accuracy"])]
     # the closed-form error bar, against the spread over replicates
     for _, group in cells.groupby(["scheme", "metric", "levels"]):
         assert group.value.std() == pytest.approx(group.std_error.iloc[0], rel=0.3)
-        assert group.value.mean() == pytest.approx(group.theory.iloc[0], abs=5 * group.std_error.iloc[0] / 10)
+        assert group.value.mean() == pytest.approx(
+            group.theory.iloc[0], abs=5 * group.std_error.iloc[0] / 10
+        )
 
 
-# -- wrong schemes -----------------------------------------------------------------------------------------------------------
+# -- wrong schemes
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -127,7 +164,9 @@ def next_only():
             self._kept = []
 
         def _draw(self, level, key):
-            above = [(p, y) for p, y in zip(self.levels[:-1], self._kept, strict=True) if p >= level]
+            above = [
+                (p, y) for p, y in zip(self.levels[:-1], self._kept, strict=True) if p >= level
+            ]
             p, y = min(above, key=lambda pair: pair[0]) if above else (1.0, self.original)
             draws = Draws(self._rng(key), self.size)
             fresh = np.flatnonzero(draws.uniforms(y.size) >= level / p)
@@ -173,18 +212,23 @@ def test_marginal_test_has_uniform_p_values_and_rejects_another_level():
     p_values = []
     for seed in range(300):
         copies = get("scheme", "uniform")().copies(x, 6, Key(seed, "u"))
-        p_values.append(chi_square(pair_counts(x, copies.ask(0.4), 6), transition_matrix(0.4, 6))[0])
+        p_values.append(
+            chi_square(pair_counts(x, copies.ask(0.4), 6), transition_matrix(0.4, 6))[0]
+        )
     assert kstest(p_values, "uniform").pvalue > 1e-4
     assert chi_square(pair_counts(x, copies.copy(1), 6), transition_matrix(0.5, 6))[0] < 1e-6
     assert chi_square(pair_counts(x, x, 6), transition_matrix(1.0, 6))[0] == 1.0
     assert chi_square(pair_counts(x, (x + 1) % 6, 6), transition_matrix(1.0, 6))[0] == 0.0
 
 
-# -- data -------------------------------------------------------------------------------------------------------------------
+# -- data
+# -------------------------------------------------------------------------------------------------------------------
 
 
 def test_bins_declared_domains_and_product_domains(tmp_path):
-    frame = pd.DataFrame({"age": np.arange(60) % 30 + 0.5, "disease": ["flu", "HIV"] * 30, "note": ["secret"] * 60})
+    frame = pd.DataFrame(
+        {"age": np.arange(60) % 30 + 0.5, "disease": ["flu", "HIV"] * 30, "note": ["secret"] * 60}
+    )
     frame.to_csv(tmp_path / "people.csv", index=False)
     data = {
         "source": str(tmp_path / "people.csv"), "columns": ["age", "disease"],
@@ -197,17 +241,24 @@ def test_bins_declared_domains_and_product_domains(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "prior"), [("occupation-like", "inversion"), ("salary-like", "em")])
+@pytest.mark.parametrize(
+    ("source", "prior"), [("occupation-like", "inversion"), ("salary-like", "em")]
+)
 def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior, monkeypatch):
     monkeypatch.setattr(redraws, "REDRAWS", 5)  # the error bars of 59 are not looked at
-    # 60 records leave values of the domain unused: at retention 1 these are never shown, and an estimated prior may rule out what is shown
-    schemes = [{"name": name, "levels": [0.3, 0.0, 1.0, 0.3]} for name in ("uniform", "uniform-multilevel")]
+    # 60 records leave values of the domain unused: at retention 1 these are never shown, and an
+    # estimated prior may rule out what is shown
+    schemes = [
+        {"name": name, "levels": [0.3, 0.0, 1.0, 0.3]} for name in ("uniform", "uniform-multilevel")
+    ]
     knowledge = ["perfect", "uniform-prior", {"estimated": {"rows": 5}}, {"known-records": 5}]
     measures = ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size"]
     result = auditor.run(scenario(data={"source": source, "rows": 60}, schemes=schemes, knowledge=knowledge, measures=measures,
                                   attacks=[{"name": "posterior", "prior": prior}]))  # fmt: skip
     assert set(result.frame().status) == {"ok"}
-    frame = result.frame().query("knowledge == 'perfect' and metric in ['accuracy', 'reconstruction_probability']")
+    frame = result.frame().query(
+        "knowledge == 'perfect' and metric in ['accuracy', 'reconstruction_probability']"
+    )
     original = frame[frame.coalition.map(lambda copies: 3 in copies)]
     assert set(original.value) == {1.0}
     theory = original.theory.dropna()
@@ -217,18 +268,27 @@ def test_values_that_nobody_has_and_copies_that_say_all_or_nothing(source, prior
 
 def test_values_without_an_order_have_the_normalized_error_of_their_indicators(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"disease": rng.choice(["flu", "HIV", "none"], 3000, p=[0.6, 0.1, 0.3]), "sex": rng.choice(["f", "m"], 3000)})
+    frame = pd.DataFrame(
+        {
+            "disease": rng.choice(["flu", "HIV", "none"], 3000, p=[0.6, 0.1, 0.3]),
+            "sex": rng.choice(["f", "m"], 3000),
+        }
+    )
     frame.to_csv(tmp_path / "people.csv", index=False)
     document = scenario(data={"source": str(tmp_path / "people.csv"), "categorical": ["disease", "sex"]}, knowledge=["perfect", "uniform-prior"],
                         expect=["matches-theory"])  # fmt: skip
     result = auditor.run(document)
     assert result.expectations[0].status == "holds", result.expectations[0].why
-    cells = result.frame().query("metric in ['normalized_error', 'reconstruction_probability'] and attribute == '*'")
+    cells = result.frame().query(
+        "metric in ['normalized_error', 'reconstruction_probability'] and attribute == '*'"
+    )
     index = ["scheme", "knowledge", cells.coalition.map(tuple)]
     theory = cells.set_index([*index, "metric"]).theory.unstack().loc[:, "perfect", :].dropna()
     q = frame.value_counts(normalize=True).to_numpy()
     assert len(theory) >= 3 + 7
-    np.testing.assert_allclose(theory.normalized_error, (1 - theory.reconstruction_probability) / (1 - q @ q), atol=1e-12)
+    np.testing.assert_allclose(
+        theory.normalized_error, (1 - theory.reconstruction_probability) / (1 - q @ q), atol=1e-12
+    )
     # naive: one-hot originals, the posterior from Python, squared errors over variances
     release = auditor.perturb(frame.astype("category"), "uniform", [0.3, 0.5], seed=1)
     estimate = auditor.attack("posterior", release, coalition=[2])
@@ -236,12 +296,19 @@ def test_values_without_an_order_have_the_normalized_error_of_their_indicators(t
     domain = [(d, s) for d in estimate.domain[0] for s in estimate.domain[1]]
     hot = np.array([[label == value for value in domain] for label in labels], dtype=float)
     naive = ((estimate.posterior - hot) ** 2).sum() / 3000 / hot.var(axis=0).sum()
-    single = cells.query("scheme == 'uniform' and knowledge == 'perfect' and metric == 'normalized_error'")
+    single = cells.query(
+        "scheme == 'uniform' and knowledge == 'perfect' and metric == 'normalized_error'"
+    )
     measured = single[single.coalition.map(list).map(lambda copies: copies == [3])]
     assert naive == pytest.approx(measured.value.item(), abs=5 * 2**0.5 * measured.std_error.item())
-    pairs = result.frame().query("metric in ['normalized_error', 'distortion'] and attribute == '*'")
-    D = pairs.set_index(["scheme", "knowledge", pairs.coalition.map(tuple), "metric"]).value.unstack()
-    np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))  # N·D/Tr(K_X)
+    pairs = result.frame().query(
+        "metric in ['normalized_error', 'distortion'] and attribute == '*'"
+    )
+    D = pairs.set_index(
+        ["scheme", "knowledge", pairs.coalition.map(tuple), "metric"]
+    ).value.unstack()
+    # N·D/Tr(K_X)
+    np.testing.assert_allclose(D.normalized_error, len(domain) * D.distortion / (1 - q @ q))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
@@ -253,13 +320,24 @@ def test_other_columns_need_not_be_numbers_where_categories_are_named(tmp_path, 
     result = auditor.run(scenario(data={"source": str(path), "categorical": ["disease"]}))
     assert {a.name for a in result.data[0].attributes} == {"age", "disease"}
     assert "secret" not in result.to_json()
-    with pytest.raises(AuditorError, match="'name' holds text"):  # who asks for a column is told that it cannot be used
-        auditor.run(scenario(data={"source": str(path), "columns": ["disease", "name"], "categorical": ["disease"]}))
+    # who asks for a column is told that it cannot be used
+    with pytest.raises(AuditorError, match="'name' holds text"):
+        auditor.run(
+            scenario(
+                data={
+                    "source": str(path),
+                    "columns": ["disease", "name"],
+                    "categorical": ["disease"],
+                }
+            )
+        )
 
 
 @pytest.mark.parametrize("names", [["age", "disease"], ["disease", "age"]])
 def test_a_product_domain_has_its_attributes_in_the_order_given(tmp_path, names):
-    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "people.csv", index=False)
+    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
     data = {"source": str(tmp_path / "people.csv"), "categorical": names}
     value = {"age": 1, "disease": "flu"}
     attacks = [{"name": "posterior", "predicates": {"q": [[value[name] for name in names]]}}]
@@ -297,26 +375,42 @@ def test_a_uniform_scheme_needs_categories_and_an_additive_one_numbers(tmp_path)
 def test_random_levels_can_be_sorted():
     schemes = [{"name": "uniform", "id": order, "levels": {"uniform": [0.1, 0.5], "count": 3, "order": order, "out-of": 5}}
                for order in ("ascending", "descending")]  # fmt: skip
-    up, down = (release.levels for release in auditor.run(scenario(schemes=schemes, coalitions=["all"])).releases)
+    up, down = (
+        release.levels
+        for release in auditor.run(scenario(schemes=schemes, coalitions=["all"])).releases
+    )
     assert up == sorted(up)
     assert down == sorted(down, reverse=True)
     assert up[2] <= down[2] or set(up) & set(down)
 
 
-# -- both worlds ---------------------------------------------------------------------------------------------------------------
+# -- both worlds
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_additive_copies_of_a_binned_column_have_the_same_measures():
     document = scenario(
-        data={"source": "cps", "columns": ["salary"], "rows": 20_000, "bin": {"salary": {"quantile": 10}}},
+        data={
+            "source": "cps",
+            "columns": ["salary"],
+            "rows": 20_000,
+            "bin": {"salary": {"quantile": 10}},
+        },
         schemes=[{"name": name, "levels": [0.5, 1.0]} for name in ("correlated", "corner-wave")],
         coalitions=["subsets"],
-        expect=[{"matches-theory": {"metric": m}} for m in ("accuracy", "mutual_information", "normalized_error")],
+        expect=[
+            {"matches-theory": {"metric": m}}
+            for m in ("accuracy", "mutual_information", "normalized_error")
+        ],
     )
     result = auditor.run(document)
     assert [record.status for record in result.expectations] == ["holds"] * 3
     frame = result.frame()
-    gains = frame[(frame.metric == "collusion_gain") & (frame.coalition.map(len) == 2)].set_index("scheme").theory
+    gains = (
+        frame[(frame.metric == "collusion_gain") & (frame.coalition.map(len) == 2)]
+        .set_index("scheme")
+        .theory
+    )
     assert gains["corner-wave"] == pytest.approx(0.0, abs=1e-9)
     assert gains["correlated"] > 0.005
 
@@ -335,21 +429,39 @@ def test_posterior_of_a_bin_by_naive_bayes():
     P = np.stack([weights[:, codes == c].sum(axis=1) for c in range(4)], axis=1)
     P /= P.sum(axis=1, keepdims=True)
     law = KroneckerNoise(np.array([[0.25]]), np.eye(1))
-    sums, _ = infer(Binned(Table(("x",), x[:, None]), data, 0), lambda: [(0, x[:, None], [T[:, None]])], law, [(1,)])[1,]
-    assert sums.mean("reconstruction_probability") == pytest.approx(P[np.arange(400), codes].mean(), abs=2e-3)
+    sums, _ = infer(
+        Binned(Table(("x",), x[:, None]), data, 0),
+        lambda: [(0, x[:, None], [T[:, None]])],
+        law,
+        [(1,)],
+    )[1,]
+    assert sums.mean("reconstruction_probability") == pytest.approx(
+        P[np.arange(400), codes].mean(), abs=2e-3
+    )
 
 
 def test_command_line_perturbs_categories(tmp_path):
     from auditor.runs.copy_files import write_copies
 
-    pd.DataFrame({"disease": ["flu", "HIV"] * 30, "age": range(60)}).to_csv(tmp_path / "people.csv", index=False)
-    paths = write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "out", columns=["disease"])
+    pd.DataFrame({"disease": ["flu", "HIV"] * 30, "age": range(60)}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
+    paths = write_copies(
+        str(tmp_path / "people.csv"),
+        "uniform-multilevel",
+        [1.0, 0.5],
+        3,
+        tmp_path / "out",
+        columns=["disease"],
+    )
     first, second = (pd.read_csv(path) for path in paths[:2])
     assert first["disease"].tolist() == ["flu", "HIV"] * 30
     assert set(second["disease"]) == {"flu", "HIV"}
     assert list(second) == ["disease"]
     with pytest.raises(AuditorError, match="--columns"):
-        write_copies(str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "other")
+        write_copies(
+            str(tmp_path / "people.csv"), "uniform-multilevel", [1.0, 0.5], 3, tmp_path / "other"
+        )
 
 
 @pytest.mark.parametrize(
@@ -360,12 +472,21 @@ def test_command_line_perturbs_categories(tmp_path):
         ({"q": [["flu", 1]]}, "one of each of age, disease, in this order"),
     ],
 )
-def test_statements_about_values_that_do_not_exist_are_refused_before_anything_runs(tmp_path, predicates, message):
-    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(tmp_path / "people.csv", index=False)
+def test_statements_about_values_that_do_not_exist_are_refused_before_anything_runs(
+    tmp_path, predicates, message
+):
+    pd.DataFrame({"age": np.arange(60) % 3, "disease": ["flu", "HIV"] * 30}).to_csv(
+        tmp_path / "people.csv", index=False
+    )
     data = {"source": str(tmp_path / "people.csv"), "categorical": ["age", "disease"]}
     with pytest.raises(AuditorError, match=message):
         auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": predicates}]))
-    right = auditor.run(scenario(data=data, attacks=[{"name": "posterior", "predicates": {"q": [[1, "flu"], [2, "HIV"]]}}]))
+    right = auditor.run(
+        scenario(
+            data=data,
+            attacks=[{"name": "posterior", "predicates": {"q": [[1, "flu"], [2, "HIV"]]}}],
+        )
+    )
     assert "q" in set(right.frame().attribute)
 
 
@@ -375,14 +496,25 @@ def test_bounds_on_growth_of_belief_are_measured_and_reached_by_the_adversary_th
     frame = result.frame()
     for name, multilevel in (("uniform", False), ("uniform-multilevel", True)):
         for record in frame[(frame.scheme == name) & (frame.metric == "growth_bound")].itertuples():
-            # naive: every prior of a statement on a fine grid, every outcome of the coalition's law under two values
+            # naive: every prior of a statement on a fine grid, every outcome of the coalition's law
+            # under two values
             given = UniformLaw(tuple(record.levels), 4, multilevel).given_original()
             odds = (given[0] / given[1]).max()
             prior = np.linspace(1e-4, 1 - 1e-4, 9999)
-            assert record.value == pytest.approx((prior * odds / (prior * odds + 1 - prior) - prior).max(), abs=1e-6)
-    largest = frame[frame.metric.str.startswith("admissible_retention")].drop_duplicates("metric").set_index("metric").value
+            assert record.value == pytest.approx(
+                (prior * odds / (prior * odds + 1 - prior) - prior).max(), abs=1e-6
+            )
+    largest = (
+        frame[frame.metric.str.startswith("admissible_retention")]
+        .drop_duplicates("metric")
+        .set_index("metric")
+        .value
+    )
     R = lambda p: 1 + 4 * p / (1 - p)  # noqa: E731
-    delta, rho = largest["admissible_retention(delta 0.4)"], largest["admissible_retention(rho 0.2 0.6)"]
+    delta, rho = (
+        largest["admissible_retention(delta 0.4)"],
+        largest["admissible_retention(rho 0.2 0.6)"],
+    )
     assert (np.sqrt(R(delta)) - 1) / (np.sqrt(R(delta)) + 1) == pytest.approx(0.4)
     assert 0.2 * R(rho) / (0.2 * R(rho) + 0.8) == pytest.approx(0.6)
 
@@ -396,15 +528,39 @@ def test_bounds_that_are_no_probabilities_are_refused(options):
 def test_distance_of_a_copy_from_its_law_is_none_on_average_and_its_bar_is_right():
     rng = np.random.default_rng(1)
     x = rng.choice(5, 2000, p=[0.4, 0.3, 0.2, 0.0995, 0.0005]).astype(np.uint8)
-    made = [gap_of_chances(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5), transition_matrix(0.4, 5)) for seed in range(300)]
+    made = [
+        gap_of_chances(
+            pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(seed, "u")).ask(0.4), 5),
+            transition_matrix(0.4, 5),
+        )
+        for seed in range(300)
+    ]
     gaps, errors = np.array(made).T
     assert abs(gaps.mean()) < 4 * gaps.std() / np.sqrt(300)
-    # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed law: 5 of them
+    # the spread over 300 copies has a relative error of about 1/sqrt(600) = 4 %, more for a skewed
+    # law: 5 of them
     assert gaps.std() == pytest.approx(errors.mean(), rel=0.2)
-    assert gap_of_chances(pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5), transition_matrix(0.4, 5))[0] > 10 * errors.mean()
+    assert (
+        gap_of_chances(
+            pair_counts(x, get("scheme", "uniform")().copies(x, 5, Key(0, "u")).ask(0.5), 5),
+            transition_matrix(0.4, 5),
+        )[0]
+        > 10 * errors.mean()
+    )
 
 
-@pytest.mark.parametrize("knowledge", ["perfect", {"estimated": {"rows": 20}}, {"known-records": 20}], ids=str)
+@pytest.mark.parametrize(
+    "knowledge", ["perfect", {"estimated": {"rows": 20}}, {"known-records": 20}], ids=str
+)
 def test_of_one_copy_there_are_no_pairs_and_nothing_fails(knowledge):
-    result = auditor.run(scenario(schemes=[{"name": "uniform-multilevel", "levels": [0.5]}], coalitions="pairs", knowledge=[knowledge]))
-    assert (result.exit_status, {record.metric for record in result.measurements if record.coalition}) == (0, set())
+    result = auditor.run(
+        scenario(
+            schemes=[{"name": "uniform-multilevel", "levels": [0.5]}],
+            coalitions="pairs",
+            knowledge=[knowledge],
+        )
+    )
+    assert (
+        result.exit_status,
+        {record.metric for record in result.measurements if record.coalition},
+    ) == (0, set())

@@ -13,7 +13,11 @@ from auditor.errors import DataError, ScenarioError
 from auditor.expectations.equivalent import judge_differences
 from auditor.scenario.model import UtilityUse
 
-IRIS = {"data": "iris", "schemes": [{"name": "corner-wave", "levels": [0.1, 0.5]}], "attacks": ["ndr"]}
+IRIS = {
+    "data": "iris",
+    "schemes": [{"name": "corner-wave", "levels": [0.1, 0.5]}],
+    "attacks": ["ndr"],
+}
 
 
 def run(utility, **more):
@@ -35,11 +39,21 @@ def test_scores_are_scikit_learns_own():
     folds = folds_of(classes, UtilityUse("species", ("svm-rbf",), 5), seed=1, replicate=1)
     for name in ("svm-rbf", "logistic", "ridge"):
         found = cross_validate(name, X, classes, X, classes, folds)
-        np.testing.assert_allclose(found, cross_val_score(make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds))
+        np.testing.assert_allclose(
+            found,
+            cross_val_score(
+                make_pipeline(StandardScaler(), model(name, True)), X, classes, cv=folds
+            ),
+        )
     width = X[:, 3]
     folds = folds_of(width, UtilityUse("petal_width", ("ridge",), 5), seed=1, replicate=1)
     found = cross_validate("ridge", X[:, :3], width, X[:, :3], width, folds)
-    np.testing.assert_allclose(found, cross_val_score(make_pipeline(StandardScaler(), model("ridge", False)), X[:, :3], width, cv=folds))
+    np.testing.assert_allclose(
+        found,
+        cross_val_score(
+            make_pipeline(StandardScaler(), model("ridge", False)), X[:, :3], width, cv=folds
+        ),
+    )
 
 
 def test_a_copy_without_noise_loses_nothing():
@@ -59,12 +73,16 @@ def test_statistics_kept_by_hand():
     """Attributes of variance 1 uncorrelated; the copy is twice the first, moved by 1."""
     X = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
     kept = statistics_kept(X, X * [2.0, 1.0] + [1.0, 0.0])
-    assert kept == pytest.approx({"mean_error": np.sqrt(0.5), "covariance_error": 3 / np.sqrt(2), "correlation_error": 0.0})
+    assert kept == pytest.approx(
+        {"mean_error": np.sqrt(0.5), "covariance_error": 3 / np.sqrt(2), "correlation_error": 0.0}
+    )
     assert "correlation_error" not in statistics_kept(X[:, :1], X[:, :1])
 
 
 def test_a_target_among_the_attributes_is_perturbed_too():
-    result = run({"target": "petal_width", "models": ["ridge", "decision-tree", "svm-rbf"], "folds": 5})
+    result = run(
+        {"target": "petal_width", "models": ["ridge", "decision-tree", "svm-rbf"], "folds": 5}
+    )
     ridge = scores(result, "utility_ridge")
     assert 0.6 < ridge[1,] < 0.95
     assert ridge[2,] < ridge[1,]
@@ -74,14 +92,24 @@ def test_labels_follow_the_records_that_missing_values_leave():
     rng = np.random.default_rng(0)
     label = load_target("wisconsin", "diagnosis", missing="drop", rng=rng)
     assert len(label) == 683
-    assert dict(zip(*np.unique(label, return_counts=True), strict=True)) == {"benign": 444, "malignant": 239}
+    assert dict(zip(*np.unique(label, return_counts=True), strict=True)) == {
+        "benign": 444,
+        "malignant": 239,
+    }
     assert len(load_target("wisconsin", "diagnosis", missing="mean", rng=rng)) == 699
 
 
 def test_labels_of_a_file(tmp_path):
-    frame = pd.DataFrame({"a": [1.0, 2.0, None, 4.0], "b": [1.0, 3.0, 2.0, 5.0], "kind": ["x", "y", "x", "y"]})
+    frame = pd.DataFrame(
+        {"a": [1.0, 2.0, None, 4.0], "b": [1.0, 3.0, 2.0, 5.0], "kind": ["x", "y", "x", "y"]}
+    )
     frame.to_csv(tmp_path / "t.csv", index=False)
-    options = {"columns": ["a", "b"], "missing": "drop", "rng": np.random.default_rng(0), "base": tmp_path}
+    options = {
+        "columns": ["a", "b"],
+        "missing": "drop",
+        "rng": np.random.default_rng(0),
+        "base": tmp_path,
+    }
     assert load_target("t.csv", "kind", **options).tolist() == ["x", "y", "y"]
     assert load_target("t.csv", "b", **options).tolist() == [1.0, 3.0, 5.0]
     frame.loc[0, "kind"] = None
@@ -112,11 +140,18 @@ def test_the_spec_reads_back_as_the_same_audit():
 
 
 def test_a_scenario_may_measure_utility_alone():
-    result = auditor.run({"data": "iris", "schemes": [{"name": "correlated", "levels": [0.5]}], "utility": None})
-    assert {r.metric for r in result.measurements} == {"utility_mean_error", "utility_covariance_error", "utility_correlation_error"}
+    result = auditor.run(
+        {"data": "iris", "schemes": [{"name": "correlated", "levels": [0.5]}], "utility": None}
+    )
+    assert {r.metric for r in result.measurements} == {
+        "utility_mean_error",
+        "utility_covariance_error",
+        "utility_correlation_error",
+    }
 
 
-# -- equivalence -------------------------------------------------------------------------------------------------------
+# -- equivalence
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("difference", "error", "status"), [
@@ -138,7 +173,11 @@ def test_equivalence_is_claimed_wrongly_five_times_in_a_hundred_at_most():
     """At a true difference of exactly the margin; 4,000 tests of 10 replicates, three standard errors are 1 point."""
     rng = np.random.default_rng(0)
     draws = 0.1 + rng.normal(size=(4000, 10)) * 0.1
-    claims = [judge_differences([(d.mean(), d.std(ddof=1) / np.sqrt(10), 9.0)], ["1"], 0.1, "m").status == "holds" for d in draws]
+    claims = [
+        judge_differences([(d.mean(), d.std(ddof=1) / np.sqrt(10), 9.0)], ["1"], 0.1, "m").status
+        == "holds"
+        for d in draws
+    ]
     assert np.mean(claims) <= 0.06
 
 
@@ -147,17 +186,39 @@ def test_copies_of_one_level_are_equally_useful_and_of_much_louder_noise_are_not
     schemes = [{"name": "correlated", "levels": [0.2]}, {"name": "corner-wave", "levels": [0.2]},
                {"name": "correlated", "id": "worse", "levels": [0.2], "noise": {"variance": 40.0}}]  # fmt: skip
     same = {"schemes": ["correlated", "corner-wave"], "metric": "utility_ridge", "margin": 0.06}
-    expect = [{"equivalent": where} for where in (same, same | {"together": True}, same | {"schemes": ["correlated", "worse"]})]
-    result = run({"target": "species", "models": ["ridge"], "folds": 5}, schemes=schemes, replicates=16, expect=expect)
+    expect = [
+        {"equivalent": where}
+        for where in (same, same | {"together": True}, same | {"schemes": ["correlated", "worse"]})
+    ]
+    result = run(
+        {"target": "species", "models": ["ridge"], "folds": 5},
+        schemes=schemes,
+        replicates=16,
+        expect=expect,
+    )
     assert [e.status for e in result.expectations] == ["holds", "holds", "fails"]
 
 
 def test_equivalence_needs_what_it_compares():
     with pytest.raises(ScenarioError, match="needs utility"):
-        auditor.run(IRIS | {"expect": [{"equivalent": {"schemes": ["corner-wave", "ndr"], "metric": "utility_ridge", "margin": 0.1}}]})
+        auditor.run(
+            IRIS
+            | {
+                "expect": [
+                    {
+                        "equivalent": {
+                            "schemes": ["corner-wave", "ndr"],
+                            "metric": "utility_ridge",
+                            "margin": 0.1,
+                        }
+                    }
+                ]
+            }
+        )
 
 
-# -- the label of a source ---------------------------------------------------------------------------------------------
+# -- the label of a source
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_sources_own_label_is_predicted_whatever_the_source():
@@ -167,24 +228,43 @@ def test_a_sources_own_label_is_predicted_whatever_the_source():
         data = {"source": source, "missing": "drop"}
         by_name, by_label = (run(one | {"target": target}, data=data) for target in (name, "label"))
         assert scores(by_label, "utility_ridge") == scores(by_name, "utility_ridge")
-    swept = run(one | {"target": "label"}, data={"source": "iris", "missing": "drop"}, sweep={"data.source": ["iris", "wisconsin"]})
-    assert {r.sweep["data.source"] for r in swept.measurements if r.metric == "utility_ridge"} == {"iris", "wisconsin"}
+    swept = run(
+        one | {"target": "label"},
+        data={"source": "iris", "missing": "drop"},
+        sweep={"data.source": ["iris", "wisconsin"]},
+    )
+    assert {r.sweep["data.source"] for r in swept.measurements if r.metric == "utility_ridge"} == {
+        "iris",
+        "wisconsin",
+    }
 
 
 def test_a_label_that_is_a_column_of_its_own_or_that_no_source_has(tmp_path):
     frame = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "label": ["x", "y"] * 20})
     frame.to_csv(tmp_path / "t.csv", index=False)
-    found = run({"target": "label", "models": ["ridge"], "folds": 2}, data={"source": str(tmp_path / "t.csv"), "columns": ["a", "b"]})
-    assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(scores(found, "utility_ridge"))
+    found = run(
+        {"target": "label", "models": ["ridge"], "folds": 2},
+        data={"source": str(tmp_path / "t.csv"), "columns": ["a", "b"]},
+    )
+    assert [r.status for r in found.measurements if r.metric == "utility_ridge"] == ["ok"] * len(
+        scores(found, "utility_ridge")
+    )
     with pytest.raises(ScenarioError, match="label"):
-        run({"target": "label"}, data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]})
+        run(
+            {"target": "label"},
+            data={"source": "gaussian", "rows": 60, "covariance": [[1.0, 0.0], [0.0, 1.0]]},
+        )
 
 
 def scores_of(path, data, **use):
     document = {
         "data": {"source": str(path), **data}, "schemes": [{"name": "correlated", "levels": [1e-9]}], "utility": {"models": ["ridge"]} | use,
     }  # fmt: skip
-    return {r.metric: r.value for r in auditor.run(document).measurements if r.metric.startswith("utility")}
+    return {
+        r.metric: r.value
+        for r in auditor.run(document).measurements
+        if r.metric.startswith("utility")
+    }
 
 
 @pytest.fixture
@@ -192,7 +272,9 @@ def people(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = 1000.0 + 50.0 * (X @ [1.0, 2.0] + 0.3 * rng.normal(size=200))
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y, "group": np.where(y > 1000.0, "high", "low")})
+    frame = pd.DataFrame(
+        {"a": X[:, 0], "b": X[:, 1], "y": y, "group": np.where(y > 1000.0, "high", "low")}
+    )
     frame.to_csv(tmp_path / "people.csv", index=False)
     return tmp_path / "people.csv"
 
@@ -205,11 +287,22 @@ def test_a_standardised_target_is_scored_in_the_units_it_was_released_in(people)
 
 
 def test_categories_among_the_data_do_not_keep_a_class_from_being_predicted(people):
-    binned = scores_of(people, {"columns": ["a", "b"], "bin": {"a": {"quantile": 4}}}, target="group")
-    assert binned["utility_ridge"] == scores_of(people, {"columns": ["a", "b"]}, target="group")["utility_ridge"]
+    binned = scores_of(
+        people, {"columns": ["a", "b"], "bin": {"a": {"quantile": 4}}}, target="group"
+    )
+    assert (
+        binned["utility_ridge"]
+        == scores_of(people, {"columns": ["a", "b"]}, target="group")["utility_ridge"]
+    )
 
 
 def test_r_squared_of_single_records_is_refused(people):
-    assert np.isfinite(scores_of(people, {"columns": ["a", "b", "y"], "rows": 20}, target="y", folds=10)["utility_ridge"])
-    with pytest.raises(auditor.ScenarioError, match=r"utility.folds must be at most half the records.*, 10; got 11"):
+    assert np.isfinite(
+        scores_of(people, {"columns": ["a", "b", "y"], "rows": 20}, target="y", folds=10)[
+            "utility_ridge"
+        ]
+    )
+    with pytest.raises(
+        auditor.ScenarioError, match=r"utility.folds must be at most half the records.*, 10; got 11"
+    ):
         scores_of(people, {"columns": ["a", "b", "y"], "rows": 20}, target="y", folds=11)

@@ -14,7 +14,17 @@ from auditor.catalogue import kept, pages
 from auditor.cli.inspect import LISTS
 from tests.programs import ROOT, environment, python
 
-HEAVY = {"numpy", "pandas", "pydantic", "scipy", "sklearn", "pyarrow", "yaml", "auditor.registry", "auditor.scenario"}
+HEAVY = {
+    "numpy",
+    "pandas",
+    "pydantic",
+    "scipy",
+    "sklearn",
+    "pyarrow",
+    "yaml",
+    "auditor.registry",
+    "auditor.scenario",
+}
 ALL_ANSWERS = """
 import json, sys
 from auditor.catalogue import kept
@@ -50,7 +60,12 @@ def test_what_is_kept_is_what_is_found_and_nothing_is_imported_for_it(tmp_path):
     found, truth, loaded = json.loads(python("-c", ALL_ANSWERS, env=private, check=True).stdout)
     assert found == truth
     assert found["list"] + "\n" == made
-    assert {"show llse", "show rmse", "show quickstart", *(f"list {kinds}" for kinds in LISTS)} <= found.keys()
+    assert {
+        "show llse",
+        "show rmse",
+        "show quickstart",
+        *(f"list {kinds}" for kinds in LISTS),
+    } <= found.keys()
     assert not HEAVY & set(loaded)
 
 
@@ -78,7 +93,9 @@ def test_every_change_is_noticed(theirs, tmp_path, monkeypatch):
         lambda: (theirs / "more.py").touch(),
         lambda: (theirs / "folder").mkdir() or (theirs / "folder" / "__init__.py").touch(),
         lambda: (scenarios / "new.yaml").touch(),
-        lambda: (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n"),
+        lambda: (metadata / "METADATA").write_text(
+            "Metadata-Version: 2.1\nName: theirs\nVersion: 1.1\n"
+        ),
         lambda: (metadata / "entry_points.txt").write_text(""),
     ):
         change()
@@ -108,7 +125,18 @@ def test_a_package_shows_as_soon_as_it_is_installed_or_changed(tmp_path):
     assert "ZeroDivisionError" in listed()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"state": 1, "files": 2}', b'{"state": "", "files": [], "answers": {}}', None])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"state": 1, "files": 2}',
+        b'{"state": "", "files": [], "answers": {}}',
+        None,
+    ],
+)
 def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path, monkeypatch, content):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delitem(sys.modules, "auditor.registry")
@@ -121,11 +149,14 @@ def test_a_file_that_is_none_of_ours_is_passed_over(tmp_path, monkeypatch, conte
 
 def nobody_elses(place):
     place.parent.mkdir(mode=0o700)
-    place.write_text(json.dumps({"state": kept._state([]), "files": [], "answers": {"list": "kept"}}))
+    place.write_text(
+        json.dumps({"state": kept._state([]), "files": [], "answers": {"list": "kept"}})
+    )
     place.chmod(0o600)
 
 
-# What is asked is who owns a file and who may write to it, by Unix's numbers: Windows has none, and nothing is kept there on their word.
+# What is asked is who owns a file and who may write to it, by Unix's numbers: Windows has none, and
+# nothing is kept there on their word.
 @pytest.mark.skipif(os.name == "nt", reason="owners and modes are Unix's")
 @pytest.mark.parametrize(
     "spoil",
@@ -172,12 +203,18 @@ def test_a_process_with_plugins_of_its_own_asks_the_registry(monkeypatch):
     assert kept.answer("list", lambda: "made") == "made"
 
 
-def test_nothing_is_kept_of_a_file_that_changed_meanwhile_or_with_a_plugin_that_is_broken(tmp_path, monkeypatch):
+def test_nothing_is_kept_of_a_file_that_changed_meanwhile_or_with_a_plugin_that_is_broken(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(pages, "answers", lambda: {"list": "made"})
     kept._keep(before=0)
     with monkeypatch.context() as broken:
-        broken.setattr(registry, "failures", [registry.ImportFailure("theirs", "theirs.source", "ZeroDivisionError")])
+        broken.setattr(
+            registry,
+            "failures",
+            [registry.ImportFailure("theirs", "theirs.source", "ZeroDivisionError")],
+        )
         kept._keep(before=2**63)
     assert not kept._place().exists()
     kept._keep(before=2**63)

@@ -16,7 +16,9 @@ from auditor.runs.advice import audits
 @pytest.fixture
 def folder(here):
     rng = np.random.default_rng(0)
-    pd.DataFrame({"id": range(1, 61), "age": rng.normal(45, 12, 60).round(1)}).to_csv("staff.csv", index=False)
+    pd.DataFrame({"id": range(1, 61), "age": rng.normal(45, 12, 60).round(1)}).to_csv(
+        "staff.csv", index=False
+    )
     return here
 
 
@@ -35,17 +37,58 @@ def test_a_wrong_request_is_one_line_and_status_2(folder, command):
 
 
 def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
-    taken = Tried("corner-wave", (1.0,), 0.5, Exposed(0.52, 0.01, "llse", "age", (1,)), "holds", True, 0.0, (0.4,))
+    taken = Tried(
+        "corner-wave",
+        (1.0,),
+        0.5,
+        Exposed(0.52, 0.01, "llse", "age", (1,)),
+        "holds",
+        True,
+        0.0,
+        (0.4,),
+    )
     asked = []
 
     def stub(request, listener):
         asked.append(request)
         listener("on paper first")
-        return Advice("staff.csv", 60, 60, 10, 0.5, 1e-5, "mean", "use", "grid", (taken,), taken, None, 0, {"title": "t"}, "auditor perturb 'a\nb'", ())
+        return Advice(
+            "staff.csv",
+            60,
+            60,
+            10,
+            0.5,
+            1e-5,
+            "mean",
+            "use",
+            "grid",
+            (taken,),
+            taken,
+            None,
+            0,
+            {"title": "t"},
+            "auditor perturb 'a\nb'",
+            (),
+        )
 
     monkeypatch.setattr("auditor.runs.advice.advise.advise", stub)
-    monkeypatch.setattr("auditor.runs.advice.files.rendered_advice", lambda form, advice: f"{form} of {advice.target}")  # a page takes seconds
-    status, out, err = command("advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "--columns", "age,id", "--output", "out")
+    # a page takes seconds
+    monkeypatch.setattr(
+        "auditor.runs.advice.files.rendered_advice",
+        lambda form, advice: f"{form} of {advice.target}",
+    )
+    status, out, err = command(
+        "advise",
+        "staff.csv",
+        "--copies",
+        "1",
+        "--unknown",
+        "0.5",
+        "--columns",
+        "age,id",
+        "--output",
+        "out",
+    )
     assert status == 0
     assert "corner-wave at 1 leaves 50 % or more unknown" in out
     assert "advise: on paper first" in err
@@ -54,7 +97,12 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
     assert head[1] == "#   auditor perturb 'a\\nb'"  # a comment ends with its line
     assert head[2:] == ["title: t"]
     assert Path("out/advice.html").read_text(encoding="utf-8") == "html of 0.5"
-    assert "on paper" not in command("advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "-q", "-o", "quiet")[2]
+    assert (
+        "on paper"
+        not in command(
+            "advise", "staff.csv", "--copies", "1", "--unknown", "0.5", "-q", "-o", "quiet"
+        )[2]
+    )
     assert Path("quiet/advice.html").exists()
 
 
@@ -62,12 +110,33 @@ def test_what_is_advised_is_printed_and_written(folder, command, monkeypatch):
 def test_advice_is_run_and_made_without_an_edit(folder, command, monkeypatch):
     monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
     every = audits.Asked.scenario  # three attacks, one of each kind
-    monkeypatch.setattr(audits.Asked, "scenario", lambda *asked: every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]})
-    status, out, _ = command("advise", "staff.csv", "--copies", "2", "--unknown", "0.4", "--scheme", "corner-wave", "--output", "out")
+    monkeypatch.setattr(
+        audits.Asked,
+        "scenario",
+        lambda *asked: (
+            every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
+        ),
+    )
+    status, out, _ = command(
+        "advise",
+        "staff.csv",
+        "--copies",
+        "2",
+        "--unknown",
+        "0.4",
+        "--scheme",
+        "corner-wave",
+        "--output",
+        "out",
+    )
     assert status == 0
     assert "'id' left out" in out
     assert command("run", "out/advice.yaml", "--quiet")[0] == 0
     (line,) = [line for line in out.splitlines() if line.startswith("auditor perturb")]
     assert command(*shlex.split(line)[1:])[0] == 0
-    assert sorted(path.name for path in Path("copies").iterdir()) == ["copy-1.csv", "copy-2.csv", "release.json"]
+    assert sorted(path.name for path in Path("copies").iterdir()) == [
+        "copy-1.csv",
+        "copy-2.csv",
+        "release.json",
+    ]
     assert list(pd.read_csv("copies/copy-1.csv")) == ["age"]

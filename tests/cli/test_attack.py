@@ -28,7 +28,9 @@ def people() -> pd.DataFrame:
 def files(here: Path, people: pd.DataFrame) -> auditor.Release:
     """The original with a column that no copy has, and two copies with a name kept in one of them."""
     release = auditor.perturb(people, "corner-wave", [0.25, 1.0], seed=3)
-    people.assign(name=[f"n{row}" for row in range(ROWS)], shoe=np.arange(ROWS) % 7).to_csv("people.csv", index=False)
+    people.assign(name=[f"n{row}" for row in range(ROWS)], shoe=np.arange(ROWS) % 7).to_csv(
+        "people.csv", index=False
+    )
     for number, copy in enumerate(release.copies, start=1):
         copy.assign(name="x").to_csv(f"copy-{number}.csv", index=False)
     return release
@@ -43,7 +45,9 @@ def figure(out: str, name: str) -> float:
     return float(found[1])
 
 
-def test_it_prints_the_error_and_the_closed_form_that_python_has(files: auditor.Release, people: pd.DataFrame, command) -> None:  # type: ignore[no-untyped-def]
+def test_it_prints_the_error_and_the_closed_form_that_python_has(
+    files: auditor.Release, people: pd.DataFrame, command
+) -> None:  # type: ignore[no-untyped-def]
     status, out, err = command("attack", "llse", "copy-1.csv", "copy-2.csv", *STATED)
     assert (status, err) == (0, "")
     wanted = auditor.attack("llse", files)
@@ -51,19 +55,34 @@ def test_it_prints_the_error_and_the_closed_form_that_python_has(files: auditor.
     assert figure(out, "mean squared error") == pytest.approx(wanted.distortion, rel=ROUNDED)
     assert figure(out, "closed form") == pytest.approx(wanted.theory, rel=ROUNDED)
     assert out.startswith(f"llse, knows means and correlations exactly, 2 copies, {ROWS} records\n")
-    assert sorted(path.name for path in Path().iterdir()) == ["copy-1.csv", "copy-2.csv", "people.csv"]
+    assert sorted(path.name for path in Path().iterdir()) == [
+        "copy-1.csv",
+        "copy-2.csv",
+        "people.csv",
+    ]
 
 
-def test_without_a_law_it_is_estimated_and_there_is_no_closed_form(files: auditor.Release, command) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = command("attack", "llse", "copy-1.csv", "copy-2.csv", "--original", "people.csv")
+def test_without_a_law_it_is_estimated_and_there_is_no_closed_form(
+    files: auditor.Release, command
+) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = command(
+        "attack", "llse", "copy-1.csv", "copy-2.csv", "--original", "people.csv"
+    )
     assert status == 0
     assert "closed form: none; no law of the noise was stated, so it was estimated" in out
-    # The estimated law is off by some √(2/300) = 8 % of the noise, and the error of the best weights changes by the square of that.
-    assert figure(out, "normalized error") == pytest.approx(auditor.attack("llse", files).normalized_error, rel=0.05)
+    # The estimated law is off by some √(2/300) = 8 % of the noise, and the error of the best
+    # weights changes by the square of that.
+    assert figure(out, "normalized error") == pytest.approx(
+        auditor.attack("llse", files).normalized_error, rel=0.05
+    )
 
 
-def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_alone(files: auditor.Release, command) -> None:  # type: ignore[no-untyped-def]
-    status, out, err = command("attack", "llse", "copy-1.csv", "copy-2.csv", *STATED, "--output", "rebuilt.csv")
+def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_alone(
+    files: auditor.Release, command
+) -> None:  # type: ignore[no-untyped-def]
+    status, out, err = command(
+        "attack", "llse", "copy-1.csv", "copy-2.csv", *STATED, "--output", "rebuilt.csv"
+    )
     assert (status, err) == (0, "written: rebuilt.csv\n")
     wanted = auditor.attack("llse", files).values
     pd.testing.assert_frame_equal(pd.read_csv("rebuilt.csv"), wanted, check_exact=False, rtol=1e-9)
@@ -76,12 +95,38 @@ def test_the_reconstruction_is_written_where_it_is_asked_for_and_is_its_owner_s_
         assert Path(taken).read_bytes() == before
 
 
-def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Release, command) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = command("attack", "llse", "copy-1.csv", *STATED[:4], "--levels", 0.25, "--knowledge", "{estimated: {rows: 100}}", "--seed", 4)
+def test_knowledge_parameters_and_columns_are_as_in_a_scenario(
+    files: auditor.Release, command
+) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = command(
+        "attack",
+        "llse",
+        "copy-1.csv",
+        *STATED[:4],
+        "--levels",
+        0.25,
+        "--knowledge",
+        "{estimated: {rows: 100}}",
+        "--seed",
+        4,
+    )
     assert status == 0
-    wanted = auditor.attack("llse", files, coalition=[1], knowledge={"estimated": {"rows": 100}}, seed=4)
+    wanted = auditor.attack(
+        "llse", files, coalition=[1], knowledge={"estimated": {"rows": 100}}, seed=4
+    )
     assert figure(out, "normalized error") == pytest.approx(wanted.normalized_error, rel=ROUNDED)
-    status, out, _ = command("attack", "pca-filter", "copy-1.csv", *STATED[:4], "--levels", "0.25", "--param", "components=1", "--columns", "pay,age")
+    status, out, _ = command(
+        "attack",
+        "pca-filter",
+        "copy-1.csv",
+        *STATED[:4],
+        "--levels",
+        "0.25",
+        "--param",
+        "components=1",
+        "--columns",
+        "pay,age",
+    )
     assert (status, "over 2 attributes" in out) == (0, True)
 
 
@@ -90,8 +135,14 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Re
     [
         (("lsse", "copy-1.csv"), "did you mean 'llse'"),
         (("llse", "nothere.csv"), "nothere.csv: no such file"),
-        (("llse", "copy-1.csv", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
-        (("llse", "copy-1.csv", "--scheme", "corner-wave"), "a scheme needs the level of each of 1 copies; got 0"),
+        (
+            ("llse", "copy-1.csv", "--scheme", "corner-wav", "--levels", "1"),
+            "did you mean 'corner-wave'",
+        ),
+        (
+            ("llse", "copy-1.csv", "--scheme", "corner-wave"),
+            "a scheme needs the level of each of 1 copies; got 0",
+        ),
         (("llse", "copy-1.csv", "--levels", "x"), "--levels must be numbers"),
         (("llse", "copy-1.csv", "--knowledge", "perfekt"), "knowledge"),
         (("llse", "copy-1.csv", "--columns", "agee"), "did you mean 'age'"),
@@ -100,13 +151,24 @@ def test_knowledge_parameters_and_columns_are_as_in_a_scenario(files: auditor.Re
         (("llse", "blank.csv"), "blank.csv: has missing cells"),
         (("llse", "copy-1.csv", "-o", "x.xml"), "a reconstruction is written as"),
         (("llse", "copy-1.csv", "-o", "x.xlsx"), "a reconstruction is written as .csv or .parquet"),
-        (("llse", "copy-1.csv", "-o", "nofolder/x.csv"), "cannot be written (No such file or directory)"),
+        (
+            ("llse", "copy-1.csv", "-o", "nofolder/x.csv"),
+            "cannot be written (No such file or directory)",
+        ),
         (("llse", "other.csv"), "none of the original's columns"),
-        (("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"), "attacked from Python, or by a scenario"),
-        (("posterior", "copy-1.csv", "--columns", "name"), "posterior attacks uniform perturbation"),
+        (
+            ("known-io-rotation", "copy-1.csv", "--scheme", "rotation", "--levels", "0"),
+            "attacked from Python, or by a scenario",
+        ),
+        (
+            ("posterior", "copy-1.csv", "--columns", "name"),
+            "posterior attacks uniform perturbation",
+        ),
     ],
 )
-def test_what_cannot_be_is_one_message(files: auditor.Release, command, arguments: tuple[str, ...], shown: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_cannot_be_is_one_message(
+    files: auditor.Release, command, arguments: tuple[str, ...], shown: str
+) -> None:  # type: ignore[no-untyped-def]
     copy = files.copies[0]
     copy.sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
     copy.head(100).to_csv("short.csv", index=False)
@@ -119,8 +181,12 @@ def test_what_cannot_be_is_one_message(files: auditor.Release, command, argument
 
 
 @pytest.mark.parametrize("output", ["x.xlsx", "copy-1.csv"])
-def test_a_file_that_is_not_to_be_written_is_refused_before_anything_is_computed(files: auditor.Release, command, output: str) -> None:  # type: ignore[no-untyped-def]
-    status, out, _ = command("attack", "llse", "copy-1.csv", "--original", "people.csv", "-o", output)
+def test_a_file_that_is_not_to_be_written_is_refused_before_anything_is_computed(
+    files: auditor.Release, command, output: str
+) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = command(
+        "attack", "llse", "copy-1.csv", "--original", "people.csv", "-o", output
+    )
     assert (status, out) == (2, "")
 
 
@@ -135,18 +201,27 @@ def test_no_figure_is_told_of_a_few_private_records(here: Path, command) -> None
 
 def test_categories_are_guessed_with_the_law_that_is_stated(here: Path, command) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(2)
-    X = pd.DataFrame({"job": pd.Categorical(rng.choice(["cook", "nurse", "smith"], ROWS, p=[0.6, 0.3, 0.1]))})
+    X = pd.DataFrame(
+        {"job": pd.Categorical(rng.choice(["cook", "nurse", "smith"], ROWS, p=[0.6, 0.3, 0.1]))}
+    )
     release = auditor.perturb(X, "uniform", [0.3, 0.6], seed=1)
     X.to_csv("jobs.csv", index=False)
     for number, copy in enumerate(release.copies, start=1):
         copy.to_csv(f"copy-{number}.csv", index=False)
     law = ("--original", "jobs.csv", "--scheme", "uniform", "--levels", "0.3,0.6")
-    status, out, _ = command("attack", "posterior", "copy-1.csv", "copy-2.csv", *law, "-o", "guessed.csv")
+    status, out, _ = command(
+        "attack", "posterior", "copy-1.csv", "copy-2.csv", *law, "-o", "guessed.csv"
+    )
     wanted = auditor.attack("posterior", release)
     assert status == 0
     assert figure(out, "guessed right") == pytest.approx(100 * wanted.accuracy, rel=ROUNDED)
-    assert figure(out, "probability of the true value") == pytest.approx(wanted.reconstruction_probability, rel=ROUNDED)
+    assert figure(out, "probability of the true value") == pytest.approx(
+        wanted.reconstruction_probability, rel=ROUNDED
+    )
     assert list(pd.read_csv("guessed.csv").job) == list(wanted.values.job)
     Path("copy-2.csv").write_text(Path("copy-2.csv").read_text().replace("smith", "baker"))
     status, _, err = command("attack", "posterior", "copy-1.csv", "copy-2.csv", *law)
-    assert (status, err) == (2, "error: copy-2.csv: has values that the original has not, or missing cells\n")
+    assert (status, err) == (
+        2,
+        "error: copy-2.csv: has values that the original has not, or missing cells\n",
+    )

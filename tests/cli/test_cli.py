@@ -1,6 +1,5 @@
 """The command line as its users and their scripts meet it: exit statuses, streams, files, and one message for each mistake."""
 
-
 from __future__ import annotations
 
 import json
@@ -49,7 +48,8 @@ def shell(*arguments, folder):
     return python("-m", "auditor", *arguments, cwd=folder)
 
 
-# -- run ---------------------------------------------------------------------------------------------------------------
+# -- run
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(folder):
@@ -61,7 +61,10 @@ def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(f
     assert sorted(path.name for path in (folder / "audit" / "holds").iterdir()) == [
         "journal.jsonl", "report.html", "results.json", "results.parquet",
     ]  # fmt: skip
-    assert json.loads((folder / "audit/holds/results.json").read_text())["provenance"]["command"] == "auditor run holds.yaml"
+    assert (
+        json.loads((folder / "audit/holds/results.json").read_text())["provenance"]["command"]
+        == "auditor run holds.yaml"
+    )
 
 
 @pytest.mark.slow
@@ -74,7 +77,16 @@ def test_a_wrong_request_from_the_shell_is_one_message_on_standard_error(folder)
 
 def test_an_expectation_that_does_not_hold_exits_1(folder, auditor):
     assert auditor("run", "fails.yaml", "--quiet")[0] == 1
-    assert auditor("run", "holds.yaml", "--set", "expect=[no-collusion-gain: {scheme: correlated}]", "--quiet")[0] == 1
+    assert (
+        auditor(
+            "run",
+            "holds.yaml",
+            "--set",
+            "expect=[no-collusion-gain: {scheme: correlated}]",
+            "--quiet",
+        )[0]
+        == 1
+    )
     assert (folder / "audit/fails/report.html").exists()
 
 
@@ -128,15 +140,26 @@ def test_a_misspelt_name_of_a_scenario_is_told_with_the_nearest(auditor):
     assert "did you mean 'quickstart'" in auditor("run", "quickstrat")[2]
 
 
-def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(folder, auditor, monkeypatch):
+def test_several_scenarios_are_reported_together_before_the_last_page_and_the_worst_decides(
+    folder, auditor, monkeypatch
+):
     done = []
     for name in ("print_results", "deposit_page"):
         real = getattr(output, name)
-        monkeypatch.setattr(output, name, lambda *given, name=name, real=real, **more: done.append(name) or real(*given, **more))
+        monkeypatch.setattr(
+            output,
+            name,
+            lambda *given, name=name, real=real, **more: done.append(name) or real(*given, **more),
+        )
     status, out, _ = auditor("run", "holds.yaml", "fails.yaml", "--output", "out", "--quiet")
     assert status == 1
     assert done == ["deposit_page", "print_results", "deposit_page"]
-    assert [line.split(": ")[0] for line in out.splitlines()] == ["holds", "holds", "fails", "fails"]
+    assert [line.split(": ")[0] for line in out.splitlines()] == [
+        "holds",
+        "holds",
+        "fails",
+        "fails",
+    ]
     assert (folder / "out/holds/results.json").exists()
     assert (folder / "out/fails/results.json").exists()
 
@@ -170,7 +193,17 @@ def test_a_folder_that_cannot_be_written_is_told_before_the_run(folder, auditor)
 
 
 def test_seed_and_set_change_the_scenario_and_are_kept_in_the_results(folder, auditor):
-    auditor("run", "holds.yaml", "--quiet", "--seed", 9, "--set", "data.rows=300", "--set", "schemes[corner-wave].levels=[0.5, 2]")
+    auditor(
+        "run",
+        "holds.yaml",
+        "--quiet",
+        "--seed",
+        9,
+        "--set",
+        "data.rows=300",
+        "--set",
+        "schemes[corner-wave].levels=[0.5, 2]",
+    )
     results = json.loads(Path("audit/holds/results.json").read_text())
     assert results["scenario"]["seed"] == results["provenance"]["seed"] == 9
     assert results["scenario"]["data"]["rows"] == results["data"][0]["rows"] == 300
@@ -186,11 +219,21 @@ def test_quiet_says_the_verdict_and_nothing_else(folder, auditor):
 
 
 def test_junit_is_written_beside_the_report_and_short_options_are_the_long_ones(folder, auditor):
-    status, out, err = auditor("run", "holds.yaml", "fails.yaml", "-o", "out", "-j", 1, "-q", "--junit-xml", "found.xml")
+    status, out, err = auditor(
+        "run", "holds.yaml", "fails.yaml", "-o", "out", "-j", 1, "-q", "--junit-xml", "found.xml"
+    )
     assert (status, err) == (1, "")
-    assert [line.split(": ")[1] for line in out.splitlines()] == ["holds", "holds", "fails", "holds"]
+    assert [line.split(": ")[1] for line in out.splitlines()] == [
+        "holds",
+        "holds",
+        "fails",
+        "holds",
+    ]
     suites = ElementTree.parse("found.xml").getroot()
-    assert [(suite.get("failures"), suite.get("tests")) for suite in suites] == [("0", "3"), ("1", "3")]
+    assert [(suite.get("failures"), suite.get("tests")) for suite in suites] == [
+        ("0", "3"),
+        ("1", "3"),
+    ]
     assert all(float(suite.find("testcase").get("time")) > 0 for suite in suites)
     assert auditor("report", "out/holds", "--format", "json", "-o", "again.json")[0] == 0
     assert auditor("-V")[1] == auditor("--version")[1] != ""
@@ -222,7 +265,9 @@ def test_every_format_of_a_run_goes_to_standard_output_alone(folder, auditor, fo
 
 
 def test_a_shipped_scenario_is_run_by_its_bare_name(folder, auditor):
-    status, _, err = auditor("run", "li2012-example", "--set", "replicates=2", "--set", "expect=[]", "--quiet")
+    status, _, err = auditor(
+        "run", "li2012-example", "--set", "replicates=2", "--set", "expect=[]", "--quiet"
+    )
     assert (status, err) == (0, "")
     assert Path("audit/li2012-example/report.html").exists()
 
@@ -230,15 +275,31 @@ def test_a_shipped_scenario_is_run_by_its_bare_name(folder, auditor):
 @pytest.mark.slow
 def test_the_same_results_for_one_and_two_workers(folder, auditor):
     for workers in (1, 2):
-        auditor("run", "holds.yaml", "--quiet", "--workers", workers, "--output", f"w{workers}", "--set", "replicates=3")
-    first, second = (json.loads(Path(f"w{workers}/holds/results.json").read_text()) for workers in (1, 2))
+        auditor(
+            "run",
+            "holds.yaml",
+            "--quiet",
+            "--workers",
+            workers,
+            "--output",
+            f"w{workers}",
+            "--set",
+            "replicates=3",
+        )
+    first, second = (
+        json.loads(Path(f"w{workers}/holds/results.json").read_text()) for workers in (1, 2)
+    )
     for results in (first, second):
         del results["provenance"]["start"], results["provenance"]["duration"]
     assert first == second
-    assert Path("w1/holds/results.parquet").read_bytes() == Path("w2/holds/results.parquet").read_bytes()
+    assert (
+        Path("w1/holds/results.parquet").read_bytes()
+        == Path("w2/holds/results.parquet").read_bytes()
+    )
 
 
-# -- check, list, show, new, schema ------------------------------------------------------------------------------------
+# -- check, list, show, new, schema
+# ------------------------------------------------------------------------------------
 
 
 def test_check_prints_the_plan_and_runs_nothing(folder, auditor):
@@ -259,7 +320,9 @@ def test_check_tells_what_the_data_cannot_give_of_every_scenario(folder, auditor
     assert "absent.yaml:3:36: data.columns[1]" in err
 
 
-@pytest.mark.parametrize("what", ["attacks", "schemes", "sources", "expectations", "scenarios", "cases"])
+@pytest.mark.parametrize(
+    "what", ["attacks", "schemes", "sources", "expectations", "scenarios", "cases"]
+)
 def test_list_gives_one_line_for_each(auditor, what):
     status, out, _ = auditor("list", what)
     assert status == 0
@@ -286,7 +349,16 @@ def test_show_explains_every_plugin(auditor, kind):
 
 def test_show_says_what_an_attack_assumes_needs_and_stands_on(auditor):
     out = auditor("show", "llse")[1]
-    for part in ("Kind:", "linear", "Assumes:", "Needs to know:", "perfect or estimated", "Reference:", "li2012, eq. 6. Y. Li", "Applies to:"):
+    for part in (
+        "Kind:",
+        "linear",
+        "Assumes:",
+        "Needs to know:",
+        "perfect or estimated",
+        "Reference:",
+        "li2012, eq. 6. Y. Li",
+        "Applies to:",
+    ):
         assert part in out
     assert "algorithm" in auditor("show", "corner-wave")[1]
     assert "bridge | parallel | sequential | on-demand" in auditor("show", "corner-wave")[1]
@@ -339,7 +411,8 @@ def test_the_schema_takes_what_a_run_resolves(folder, auditor):
     jsonschema.validate(resolved, json.loads(auditor("schema")[1]))
 
 
-# -- report and compare ------------------------------------------------------------------------------------------------
+# -- report and compare
+# ------------------------------------------------------------------------------------------------
 
 
 def test_reports_are_made_again_without_the_data(folder, auditor):
@@ -357,14 +430,20 @@ def test_reports_are_made_again_without_the_data(folder, auditor):
     assert auditor("report", "holds.yaml")[0] == 2
 
 
-@pytest.mark.parametrize("output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"])
+@pytest.mark.parametrize(
+    "output", ["audit/holds/results.json", "audit/../audit/holds/results.json", "link.json"]
+)
 @pytest.mark.slow_after_first
 def test_a_document_is_not_written_over_the_results_it_is_made_of(folder, auditor, output):
     auditor("run", "holds.yaml", "fails.yaml", "--quiet")
     results = Path("audit/holds/results.json")
     Path("link.json").symlink_to(results)
     before = results.read_bytes()
-    for command in (("report", "audit/holds"), ("report", "audit/fails", "audit/holds/results.json"), ("compare", "audit/fails", "audit/holds")):
+    for command in (
+        ("report", "audit/holds"),
+        ("report", "audit/fails", "audit/holds/results.json"),
+        ("compare", "audit/fails", "audit/holds"),
+    ):
         status, _, err = auditor(*command, "--format", "markdown", "--output", output)
         assert (status, "holds the results themselves" in err) == (2, True), err
     assert results.read_bytes() == before
@@ -387,7 +466,15 @@ def test_compare_tells_worse_from_better_from_the_same(folder, auditor):
 
 
 def test_compare_counts_an_expectation_that_no_longer_holds_as_worse(folder, auditor):
-    auditor("run", "holds.yaml", "--quiet", "--output", "old", "--set", "expect=[{distortion: {at-least: 1}}]")
+    auditor(
+        "run",
+        "holds.yaml",
+        "--quiet",
+        "--output",
+        "old",
+        "--set",
+        "expect=[{distortion: {at-least: 1}}]",
+    )
     results = json.loads(Path("old/holds/results.json").read_text())
     results["expectations"][0]["status"] = "fails"
     Path("new.json").write_text(json.dumps(results))
@@ -396,7 +483,8 @@ def test_compare_counts_an_expectation_that_no_longer_holds_as_worse(folder, aud
     assert "holds → fails" in out
 
 
-# -- perturb and published copies --------------------------------------------------------------------------------------
+# -- perturb and published copies
+# --------------------------------------------------------------------------------------
 
 
 def table(rows=3000):
@@ -409,17 +497,38 @@ def table(rows=3000):
 def test_copies_written_are_copies_audited(folder, auditor, form):
     original = table()
     original.to_csv("people.csv", index=False)
-    arguments = ("people.csv", "--scheme", "corner-wave", "--levels", "0.25,1.0", "--seed", 3, "--output", "out", "--format", form)
+    arguments = (
+        "people.csv",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.25,1.0",
+        "--seed",
+        3,
+        "--output",
+        "out",
+        "--format",
+        form,
+    )
     status, out, _ = auditor("perturb", *arguments)
     assert status == 0
-    assert out.splitlines() == [f"written: out/copy-1.{form}", f"written: out/copy-2.{form}", "written: out/release.json"]
+    assert out.splitlines() == [
+        f"written: out/copy-1.{form}",
+        f"written: out/copy-2.{form}",
+        "written: out/release.json",
+    ]
     manifest = json.loads(Path("out/release.json").read_text())
-    assert (manifest["scheme"], manifest["levels"], manifest["rows"]) == ("corner-wave", [0.25, 1.0], 3000)
+    assert (manifest["scheme"], manifest["levels"], manifest["rows"]) == (
+        "corner-wave",
+        [0.25, 1.0],
+        3000,
+    )
     assert "seed" not in manifest
     read = pd.read_csv if form == "csv" else pd.read_parquet
     copies = [read(f"out/copy-{k}.{form}") for k in (1, 2)]
     noise = [(copy - original).var() / original.var() for copy in copies]
-    # The relative variance of n draws has standard deviation sqrt(2/n): 2.6 %; false alarm of 5 sigma below 1e-5 for the four.
+    # The relative variance of n draws has standard deviation sqrt(2/n): 2.6 %; false alarm of 5
+    # sigma below 1e-5 for the four.
     assert np.allclose(noise, [[0.25] * 2, [1.0] * 2], rtol=5 * np.sqrt(2 / 3000))
 
     Path("audit.yaml").write_text(
@@ -430,8 +539,15 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
     )
     status, out, err = auditor("run", "audit.yaml", "--quiet")
     assert (status, err) == (0, ""), out
-    frame = pd.read_parquet("audit/audit/results.parquet").query("attribute == '*' and metric == 'distortion'")
-    unknown, stated = (frame[frame.scheme == name].assign(coalition=lambda f: f.coalition.map(tuple)).set_index(["attack", "coalition"]) for name in ("unknown", "stated"))
+    frame = pd.read_parquet("audit/audit/results.parquet").query(
+        "attribute == '*' and metric == 'distortion'"
+    )
+    unknown, stated = (
+        frame[frame.scheme == name]
+        .assign(coalition=lambda f: f.coalition.map(tuple))
+        .set_index(["attack", "coalition"])
+        for name in ("unknown", "stated")
+    )
     assert set(unknown.status) == {"ok"}, "a law that nobody states is estimated"
     np.testing.assert_allclose(unknown.loc["llse"].value, stated.loc["llse"].value, rtol=0.02)
     assert unknown.theory.isna().all()
@@ -443,7 +559,18 @@ def test_copies_written_are_copies_audited(folder, auditor, form):
 
 def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
     table().to_csv("people.csv", index=False)
-    auditor("perturb", "people.csv", "--scheme", "correlated", "--levels", "0.5,1", "--seed", 3, "--output", "out")
+    auditor(
+        "perturb",
+        "people.csv",
+        "--scheme",
+        "correlated",
+        "--levels",
+        "0.5,1",
+        "--seed",
+        3,
+        "--output",
+        "out",
+    )
     Path("audit.yaml").write_text(
         "data: people.csv\ncoalitions: subsets\nattacks: [ndr]\nexpect: [matches-theory, no-collusion-gain]\n"
         "schemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv], levels: [0.5, 1], law: {scheme: corner-wave}}\n"
@@ -455,7 +582,18 @@ def test_a_false_law_of_published_copies_is_found_out(folder, auditor):
 
 def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor):
     table().to_csv("people.csv", index=False)
-    auditor("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5,1", "--seed", 3, "--output", "out")
+    auditor(
+        "perturb",
+        "people.csv",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5,1",
+        "--seed",
+        3,
+        "--output",
+        "out",
+    )
     K_X = np.cov(table().to_numpy(), rowvar=False, bias=True)
     np.savetxt("law.csv", np.kron([[0.5, 0.5], [0.5, 1.0]], K_X), delimiter=",")
     Path("audit.yaml").write_text(
@@ -472,13 +610,31 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
 @pytest.mark.parametrize(
     ("change", "shown"),
     [
-        ("schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]", "copies: no such file: 'out/copy-9.csv'"),
-        ("schemes[0].copies=[short.csv]", "short.csv: has 5 rows where the original has 300; rows must match one to one"),
-        ("schemes[0].copies=[long.csv]", "long.csv: has 301 rows where the original has 300; rows must match one to one"),
-        ("schemes[0].copies=[other.csv]", "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'"),
+        (
+            "schemes[0].copies=[out/copy-1.csv, out/copy-9.csv]",
+            "copies: no such file: 'out/copy-9.csv'",
+        ),
+        (
+            "schemes[0].copies=[short.csv]",
+            "short.csv: has 5 rows where the original has 300; rows must match one to one",
+        ),
+        (
+            "schemes[0].copies=[long.csv]",
+            "long.csv: has 301 rows where the original has 300; rows must match one to one",
+        ),
+        (
+            "schemes[0].copies=[other.csv]",
+            "other.csv: has none of the original's columns, 'age', 'pay'; it has 'height'",
+        ),
         ("schemes[0].levels=[1]", "2 copies need as many levels; got 1"),
-        ("schemes[0].law={scheme: corner-wav}", "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?"),
-        ("schemes[0].law={scheme: corner-wave, algoritm: x}", "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?"),
+        (
+            "schemes[0].law={scheme: corner-wav}",
+            "schemes[0].law names an unknown scheme 'corner-wav'; did you mean 'corner-wave'?",
+        ),
+        (
+            "schemes[0].law={scheme: corner-wave, algoritm: x}",
+            "schemes[0].law is wrong: algoritm is not a known field; did you mean 'algorithm'?",
+        ),
         ("schemes[0].law={scheme: corner-wave}", "a law by scheme needs the copies' levels"),
         ("schemes[0].law={covariance: law.csv}", "law.covariance: there is no file 'law.csv'"),
         ("schemes[0].law={}", "schemes[0].law must have `scheme` or `covariance`, and not both"),
@@ -486,13 +642,28 @@ def test_a_law_of_published_copies_may_be_a_covariance_in_a_file(folder, auditor
     ],
 )
 @pytest.mark.slow
-def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, auditor, change, shown):
+def test_published_copies_that_do_not_match_are_refused_before_the_run(
+    folder, auditor, change, shown
+):
     table(300).to_csv("people.csv", index=False)
     table(301).to_csv("long.csv", index=False)
     table(5).to_csv("short.csv", index=False)
     table(300)[["age"]].set_axis(["height"], axis=1).to_csv("other.csv", index=False)
-    auditor("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5,1", "--seed", 3, "--output", "out")
-    Path("audit.yaml").write_text("data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n")
+    auditor(
+        "perturb",
+        "people.csv",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5,1",
+        "--seed",
+        3,
+        "--output",
+        "out",
+    )
+    Path("audit.yaml").write_text(
+        "data: {source: people.csv}\nattacks: [ndr]\nschemes: {name: published, copies: [out/copy-1.csv, out/copy-2.csv]}\n"
+    )
     status, out, err = auditor("run", "audit.yaml", "--set", change)
     assert (status, out) == (2, "")
     assert shown in err
@@ -500,25 +671,55 @@ def test_published_copies_that_do_not_match_are_refused_before_the_run(folder, a
 
 
 def test_perturb_makes_copies_that_keep_an_epsilon_within_stated_bounds(folder, auditor):
-    pd.DataFrame({"age": [20, 35, 61, 80], "size": [1, 4, 2, 3], "name": list("abcd")}).to_csv("homes.csv", index=False)
+    pd.DataFrame({"age": [20, 35, 61, 80], "size": [1, 4, 2, 3], "name": list("abcd")}).to_csv(
+        "homes.csv", index=False
+    )
     within = ("--bounds", "age=0:100", "--bounds", "size=1:11", "--seed", 3)
-    status, _, err = auditor("perturb", "homes.csv", "--scheme", "laplace-multilevel", "--epsilon", "2,1", *within, "--output", "out")
+    status, _, err = auditor(
+        "perturb",
+        "homes.csv",
+        "--scheme",
+        "laplace-multilevel",
+        "--epsilon",
+        "2,1",
+        *within,
+        "--output",
+        "out",
+    )
     assert status == 0, err
     manifest = json.loads(Path("out/release.json").read_text())
     assert manifest["levels"] == pytest.approx([2.0, 8.0])  # 2 N²/ε²
     assert manifest["parameters"]["noise"] == {"variances": [10_000.0, 100.0]}
     assert len(pd.read_csv("out/copy-2.csv")) == 4
-    more = ("perturb", "homes.csv", "--scheme", "corner-wave", "--gaussian-dp", "1", *within, "--output", "more")
+    more = (
+        "perturb",
+        "homes.csv",
+        "--scheme",
+        "corner-wave",
+        "--gaussian-dp",
+        "1",
+        *within,
+        "--output",
+        "more",
+    )
     assert auditor(*more)[0] == 0
     for arguments, told in (
-        (("--epsilon", "1", "--bounds", "age=0:50", "--bounds", "size=1:11"), "2 records outside the stated bounds"),
+        (
+            ("--epsilon", "1", "--bounds", "age=0:50", "--bounds", "size=1:11"),
+            "2 records outside the stated bounds",
+        ),
         (("--epsilon", "1"), "give --levels, or one of --epsilon and --gaussian-dp with --bounds"),
-        (("--epsilon", "1", "--bounds", "age=9:1"), "--bounds must be COLUMN=LOW:HIGH with low < high"),
+        (
+            ("--epsilon", "1", "--bounds", "age=9:1"),
+            "--bounds must be COLUMN=LOW:HIGH with low < high",
+        ),
         (("--epsilon", "x", *within[:4]), "--epsilon must be numbers separated by commas"),
         (("--gaussian-dp", "0", *within[:4]), "--gaussian-dp must be numbers above 0"),
         (("--epsilon", "1", *within[:4], "--param", "noise=white"), "leave `noise` out"),
     ):
-        status, _, err = auditor("perturb", "homes.csv", "--scheme", "laplace", *arguments, "--output", "none")
+        status, _, err = auditor(
+            "perturb", "homes.csv", "--scheme", "laplace", *arguments, "--output", "none"
+        )
         assert status == 2
         assert told in " ".join(err.split())
 
@@ -527,20 +728,36 @@ def test_perturb_keeps_every_level_of_a_repeated_option(folder, auditor):
     """The last one alone used to count, without a word."""
     arguments = ("--levels", "0.5,1", "--levels", "0.25", "--seed", 3, "--output", "out")
     assert auditor("perturb", "iris", "--scheme", "corner-wave", *arguments)[0] == 0
-    assert sorted(path.name for path in (folder / "out").glob("copy-*")) == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
+    assert sorted(path.name for path in (folder / "out").glob("copy-*")) == [
+        "copy-1.csv",
+        "copy-2.csv",
+        "copy-3.csv",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("scheme", "levels", "warned"), [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)]
+    ("scheme", "levels", "warned"),
+    [("correlated", "1,0", True), ("correlated", "1,0.1", False), ("rotation", "0,0", False)],
 )
 def test_perturb_warns_of_a_copy_that_is_the_data(folder, auditor, scheme, levels, warned):
-    status, _, err = auditor("perturb", "iris", "--scheme", scheme, "--levels", levels, "--seed", 1, "--output", "out")
+    status, _, err = auditor(
+        "perturb", "iris", "--scheme", scheme, "--levels", levels, "--seed", 1, "--output", "out"
+    )
     assert status == 0
     assert ("level 0 perturbs nothing: copy 2 is the data as they are" in err) == warned
 
 
 def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder, auditor):
-    arguments = ("perturb", "iris", "--scheme", "corner-wave", "--levels", "1,0.5", "--output", "out")
+    arguments = (
+        "perturb",
+        "iris",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "1,0.5",
+        "--output",
+        "out",
+    )
     status, out, err = auditor(*arguments, "--seed", 12_345)
     assert (status, len(out.splitlines())) == (0, 3)
     assert "FOR STUDY ONLY" in err
@@ -554,28 +771,69 @@ def test_a_seed_is_said_to_be_for_study_only_and_two_runs_to_average_out(folder,
     first = Path("out/copy-1.csv").read_bytes()
     auditor(*arguments, "--force")
     assert Path("out/copy-1.csv").read_bytes() != first
-    status, _, err = auditor("perturb", "iris", "--scheme", "rotation", "--output", "turned")  # levels it has none
+    # levels it has none
+    status, _, err = auditor("perturb", "iris", "--scheme", "rotation", "--output", "turned")
     assert (status, "average out" in err) == (0, False)
 
 
 def test_perturb_appends_records_and_says_which_options_belong_to_which(folder, auditor):
     for month, first in (("january", 0), ("february", 100)):
-        pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(f"{month}.csv", index=False)
-    common = ("january.csv", "--scheme", "corner-wave", "--levels", "1,0.5", "--columns", "a", "--output", "out")
+        pd.DataFrame({"id": np.arange(first, first + 9), "a": np.arange(9.0) ** 2}).to_csv(
+            f"{month}.csv", index=False
+        )
+    common = (
+        "january.csv",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "1,0.5",
+        "--columns",
+        "a",
+        "--output",
+        "out",
+    )
     assert auditor("perturb", *common)[0] == 0
-    batch = ("perturb", "february.csv", "--append", "out", "--earlier", "january.csv", "--key", "id")
+    batch = (
+        "perturb",
+        "february.csv",
+        "--append",
+        "out",
+        "--earlier",
+        "january.csv",
+        "--key",
+        "id",
+    )
     status, _, err = auditor(*batch, "--levels", "1")
     assert (status, "--levels is that of the release that --append names" in err) == (2, True)
     status, out, err = auditor(*batch)
     assert (status, "copy-2-batch-2.csv" in out) == (0, True)
     assert "9 of 9 records of the batch equal one that is out already" in err
-    assert "name the originals of each batch that is out, in order, each by --earlier FILE: 2; got 1" in auditor(*batch)[2]
+    assert (
+        "name the originals of each batch that is out, in order, each by --earlier FILE: 2; got 1"
+        in auditor(*batch)[2]
+    )
     assert "--earlier goes with --append" in auditor("perturb", *common, "--earlier", "x.csv")[2]
-    assert "missing option --levels" in auditor("perturb", "january.csv", "--scheme", "corner-wave")[2]
+    assert (
+        "missing option --levels" in auditor("perturb", "january.csv", "--scheme", "corner-wave")[2]
+    )
 
 
 def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
-    common = ("--levels", "1,0.5", "--output", "out", "--columns", "age,salary", "--rows", 50, "--format", "csv", "--seed", 1, "--force")
+    common = (
+        "--levels",
+        "1,0.5",
+        "--output",
+        "out",
+        "--columns",
+        "age,salary",
+        "--rows",
+        50,
+        "--format",
+        "csv",
+        "--seed",
+        1,
+        "--force",
+    )
     assert auditor("perturb", "cps", "--scheme", "independent", *common)[0] == 0
     copy = pd.read_csv("out/copy-1.csv")
     assert (list(copy.columns), len(copy)) == (["age", "salary"], 50)
@@ -593,14 +851,32 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
     ("arguments", "shown"),
     [
         (("cps", "--scheme", "corner-wav", "--levels", "1"), "did you mean 'corner-wave'"),
-        (("cps", "--scheme", "corner-wave", "--levels", "1,x"), "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'"),
+        (
+            ("cps", "--scheme", "corner-wave", "--levels", "1,x"),
+            "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'",
+        ),
         (("cps", "--scheme", "corner-wave", "--levels", "-1"), "level 1 must be"),
         (("cps", "--scheme", "corner-wave", "--levels", "nan"), "level 1 is nan"),
-        (("cps", "--scheme", "corner-wave", "--levels", "1", "--columns", "agee"), "did you mean 'age'"),
-        (("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"), "did you mean 'algorithm'"),
-        (("nothere.csv", "--scheme", "corner-wave", "--levels", "1"), "there is no file 'nothere.csv'"),
-        (("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"), "there is nothing to perturb"),
-        (("blank.csv", "--scheme", "corner-wave", "--levels", "1"), "set `--missing drop` to leave those records out, or `--missing mean`"),
+        (
+            ("cps", "--scheme", "corner-wave", "--levels", "1", "--columns", "agee"),
+            "did you mean 'age'",
+        ),
+        (
+            ("cps", "--scheme", "corner-wave", "--levels", "1", "--param", "algoritm=bridge"),
+            "did you mean 'algorithm'",
+        ),
+        (
+            ("nothere.csv", "--scheme", "corner-wave", "--levels", "1"),
+            "there is no file 'nothere.csv'",
+        ),
+        (
+            ("cps", "--scheme", "published", "--levels", "1", "--param", "copies=[x.csv]"),
+            "there is nothing to perturb",
+        ),
+        (
+            ("blank.csv", "--scheme", "corner-wave", "--levels", "1"),
+            "set `--missing drop` to leave those records out, or `--missing mean`",
+        ),
     ],
 )
 def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
@@ -612,6 +888,17 @@ def test_perturb_refuses_what_it_cannot_do(folder, auditor, arguments, shown):
 
 
 def test_perturb_into_a_place_that_is_none(folder, auditor):
-    status, _, err = auditor("perturb", "cps", "--scheme", "corner-wave", "--levels", "1", "--rows", 9, "--output", "holds.yaml/x")
+    status, _, err = auditor(
+        "perturb",
+        "cps",
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "1",
+        "--rows",
+        9,
+        "--output",
+        "holds.yaml/x",
+    )
     assert status == 2
     assert "cannot be written (Not a directory)" in err

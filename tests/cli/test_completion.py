@@ -21,7 +21,9 @@ def home(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(("shell", "place"), [
     ("bash", ".local/share/bash-completion/completions/auditor"), ("zsh", ".zfunc/_auditor"), ("fish", ".config/fish/completions/auditor.fish"),
 ])  # fmt: skip
-def test_a_script_is_written_where_the_shell_looks_for_it(home: Path, monkeypatch: pytest.MonkeyPatch, command, shell: str, place: str) -> None:  # type: ignore[no-untyped-def]
+def test_a_script_is_written_where_the_shell_looks_for_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, command, shell: str, place: str
+) -> None:  # type: ignore[no-untyped-def]
     status, out, err = command("--install-completion", shell)
     assert (status, err) == (0, "")
     assert f"written: {home / place}" in out
@@ -33,10 +35,16 @@ def test_a_script_is_written_where_the_shell_looks_for_it(home: Path, monkeypatc
     assert (home / place).read_text() == script
 
 
-def test_a_shell_that_is_not_known_is_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch, command) -> None:  # type: ignore[no-untyped-def]
+def test_a_shell_that_is_not_known_is_asked_for(
+    home: Path, monkeypatch: pytest.MonkeyPatch, command
+) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("SHELL", "/bin/dash")
     status, out, err = command("--install-completion")
-    assert (status, out, err) == (2, "", "error: completion is there for bash, zsh, fish: say which, as --install-completion bash\n")
+    assert (status, out, err) == (
+        2,
+        "",
+        "error: completion is there for bash, zsh, fish: say which, as --install-completion bash\n",
+    )
     assert list(home.iterdir()) == []
 
 

@@ -20,16 +20,23 @@ TITLE = "A title that alone would fill most of a terminal of eighty characters, 
 SCENARIO = {
     "seed": 1,
     "data": {"source": "gaussian", "covariance": [[1.0]], "rows": 50},
-    "schemes": [{"name": "corner-wave", "id": "first", "levels": [1.0]}, {"name": "correlated", "id": "second", "levels": [1.0]}],
+    "schemes": [
+        {"name": "corner-wave", "id": "first", "levels": [1.0]},
+        {"name": "correlated", "id": "second", "levels": [1.0]},
+    ],
     "attacks": ["ndr"],
     "sweep": {"data.rows": [50, 60]},
 }
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_names(width: int) -> None:
+def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_names(
+    width: int,
+) -> None:
     file = io.StringIO()
-    with bar(TITLE, Console(file=file, width=width, force_terminal=True, color_system=None)) as listen:
+    with bar(
+        TITLE, Console(file=file, width=width, force_terminal=True, color_system=None)
+    ) as listen:
         listen(Progress(3, 40, "corner-wave at a.very.long.path.of.a.sweep=12345, replicate 7"))
     shown = re.split(r"[\r\n]+", re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", file.getvalue()))
     moved = [line for line in shown if "3/40" in line]
@@ -40,7 +47,9 @@ def test_a_terminal_shows_figures_time_left_and_the_cell_under_way_whatever_the_
 
 def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     file = io.StringIO()
-    with bar("\x1b]0;title\x07", Console(file=file, width=80, force_terminal=True, color_system=None)) as listen:
+    with bar(
+        "\x1b]0;title\x07", Console(file=file, width=80, force_terminal=True, color_system=None)
+    ) as listen:
         listen(Progress(1, 2, "\u202eevil\x1b[2J\x9b31m"))
     calm("\x1b[2J")(Progress(1, 2, "\u202e\x9b"))
     printed = file.getvalue() + capsys.readouterr().err
@@ -49,7 +58,9 @@ def test_names_steer_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b]" not in printed
 
 
-def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_log_file_hears_at_the_start_at_the_end_and_seldom_between(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     seconds = iter(range(1000))
     listen = calm("Audit", lambda: float(next(seconds)))
     for done in range(101):
@@ -66,7 +77,9 @@ def test_the_time_left_is_by_the_pace_of_this_run_alone(capsys: pytest.CaptureFi
     listen = calm("Audit", lambda: next(times))
     listen(Progress(50, 100, "taken from an earlier run"))
     listen(Progress(60, 100, "cell 61"))
-    assert capsys.readouterr().err.splitlines()[1] == "Audit: 60 of 100 done, about 40 s left; cell 61"
+    assert (
+        capsys.readouterr().err.splitlines()[1] == "Audit: 60 of 100 done, about 40 s left; cell 61"
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,6 +1,5 @@
 """The pytest plugin: what is collected, what fails and why, and that it costs nothing until a scenario is met."""
 
-
 from __future__ import annotations
 
 import pytest
@@ -51,7 +50,11 @@ def test_each_expectation_is_an_item_and_its_reason_is_the_failure(folder):
 
 
 def test_what_is_timed_is_judged_unless_the_settings_say_otherwise(folder):
-    write(folder, timed=SCENARIO.partition("expect:")[0] + "measures: [seconds]\nexpect:\n  - seconds: {at-most: 1000}\n  - matches-theory\n")
+    write(
+        folder,
+        timed=SCENARIO.partition("expect:")[0]
+        + "measures: [seconds]\nexpect:\n  - seconds: {at-most: 1000}\n  - matches-theory\n",
+    )
     folder.runpytest_inprocess().assert_outcomes(passed=3)
     done = folder.runpytest_inprocess("-o", "auditor_timed=false", "-rs")
     done.assert_outcomes(passed=2, skipped=1)
@@ -70,7 +73,13 @@ def test_a_scenario_is_run_once_for_all_its_items(folder, monkeypatch):
     write(folder, mine=SCENARIO, other=SCENARIO)
     ran = []
     run = engine.run_scenario
-    monkeypatch.setattr(engine, "run_scenario", lambda scenario, **options: ran.append((scenario.name, options)) or run(scenario, **options))
+    monkeypatch.setattr(
+        engine,
+        "run_scenario",
+        lambda scenario, **options: (
+            ran.append((scenario.name, options)) or run(scenario, **options)
+        ),
+    )
     folder.runpytest_inprocess().assert_outcomes(passed=6, failed=2)
     assert ran == [("mine", {"workers": 1}), ("other", {"workers": 1})]
     ran.clear()
@@ -101,8 +110,11 @@ def test_other_yaml_files_are_left_alone(folder, text):
 
 
 def test_items_can_be_skipped(folder):
-    # The skip is the case: a project of its own, made here, that skips every expectation; none of this project's tests is left out.
-    folder.makeconftest("import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip('no time'))")
+    # The skip is the case: a project of its own, made here, that skips every expectation; none of
+    # this project's tests is left out.
+    folder.makeconftest(
+        "import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.skip('no time'))"
+    )
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-rs")
     done.assert_outcomes(skipped=4)
@@ -118,10 +130,19 @@ def test_other_files_are_left_alone(folder):
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (SCENARIO.replace("[llse]", "[lsse]"), "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?"),
-        (SCENARIO.replace("expect:", "expext:"), "*mine.yaml:4:1: expext is not a known field; did you mean 'expect'?"),
+        (
+            SCENARIO.replace("[llse]", "[lsse]"),
+            "*mine.yaml:3:11: attacks[[]0[]] names an unknown attack 'lsse'; did you mean 'llse'?",
+        ),
+        (
+            SCENARIO.replace("expect:", "expext:"),
+            "*mine.yaml:4:1: expext is not a known field; did you mean 'expect'?",
+        ),
         (SCENARIO.replace("[llse]", "[llse"), "*mine.yaml:4:7: not valid YAML*"),
-        ('{"data": "cps", "schemes": [], "attacks": ["llse"]}', "*mine.yaml:1:28: schemes must name at least one"),
+        (
+            '{"data": "cps", "schemes": [], "attacks": ["llse"]}',
+            "*mine.yaml:1:28: schemes must name at least one",
+        ),
     ],
 )
 def test_an_invalid_scenario_is_a_collection_error_with_its_place(folder, text, shown):
@@ -136,7 +157,9 @@ def test_data_that_cannot_be_audited_fail_every_item_with_the_place(folder):
     write(folder, mine=SCENARIO.replace("rows: 300", "rows: 300, columns: [x1, x9]"))
     done = folder.runpytest_inprocess()
     done.assert_outcomes(failed=4)
-    done.stdout.fnmatch_lines(["*mine.yaml:1:89: data.columns[[]1[]] cannot be used: there is no column 'x9'*"])
+    done.stdout.fnmatch_lines(
+        ["*mine.yaml:1:89: data.columns[[]1[]] cannot be used: there is no column 'x9'*"]
+    )
 
 
 def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch):
@@ -148,7 +171,13 @@ def test_a_cell_that_fails_fails_the_item_that_says_it_runs(folder, monkeypatch)
     monkeypatch.setattr(JointLLSE, "affine_draws", broken)
     write(folder, mine=SCENARIO)
     done = folder.runpytest_inprocess("-v")
-    done.stdout.fnmatch_lines(["mine.yaml::runs FAILED*", "*cells failed", "correlated, llse, perfect: ValueError at test_pytest_plugin.py*"])
+    done.stdout.fnmatch_lines(
+        [
+            "mine.yaml::runs FAILED*",
+            "*cells failed",
+            "correlated, llse, perfect: ValueError at test_pytest_plugin.py*",
+        ]
+    )
     done.stdout.no_fnmatch_line("*secret*")
 
 
@@ -177,7 +206,9 @@ def test_a_wrong_number_of_workers_is_told(folder, workers):
 def test_the_number_of_workers_may_stand_in_the_ini_file(folder):
     folder.makeini("[pytest]\naddopts = -p auditor.pytest_plugin\nauditor_workers = many")
     write(folder, mine=SCENARIO)
-    folder.runpytest_inprocess("-k", "runs").stdout.fnmatch_lines(["*auditor-workers must be an integer of at least 1*"])
+    folder.runpytest_inprocess("-k", "runs").stdout.fnmatch_lines(
+        ["*auditor-workers must be an integer of at least 1*"]
+    )
 
 
 def test_a_session_without_scenarios_pays_nothing(tmp_path):
@@ -187,7 +218,8 @@ def test_a_session_without_scenarios_pays_nothing(tmp_path):
         "    assert 'auditor.pytest_plugin' in sys.modules\n"
         "    assert not {'numpy', 'pandas', 'pydantic', 'yaml', 'auditor.runs.run_scenario'} & set(sys.modules)\n"
     )
-    # Only this plugin is loaded, and not those of other packages, some of which import numpy themselves.
+    # Only this plugin is loaded, and not those of other packages, some of which import numpy
+    # themselves.
     command = ["-m", "pytest", "-p", "auditor.pytest_plugin", "-p", "no:cacheprovider", tmp_path]
     done = python(*command, cwd=tmp_path, env=environment(PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
     assert done.returncode == 0, done.stdout

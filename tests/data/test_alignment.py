@@ -29,12 +29,27 @@ def lost(X):
 DISORDER = {
     "shuffled": (lambda rng, X: rng.permutation(X), "hold the original's values in another order"),
     "shuffled and noisy": (lambda rng, X: rng.permutation(noisy(rng, X)), "another order"),
-    "sorted by another column": (lambda rng, X: (Y := noisy(rng, X))[Y[:, 2].argsort()], "another order"),
-    "one row down": (lambda rng, X: np.roll(noisy(rng, X), 1, axis=0), "are moved: row 2 of the copy is row 1 of the original"),
-    "three rows up": (lambda rng, X: np.roll(noisy(rng, X), -3, axis=0), "are moved: row 1 of the copy is row 4 of the original"),
+    "sorted by another column": (
+        lambda rng, X: (Y := noisy(rng, X))[Y[:, 2].argsort()],
+        "another order",
+    ),
+    "one row down": (
+        lambda rng, X: np.roll(noisy(rng, X), 1, axis=0),
+        "are moved: row 2 of the copy is row 1 of the original",
+    ),
+    "three rows up": (
+        lambda rng, X: np.roll(noisy(rng, X), -3, axis=0),
+        "are moved: row 1 of the copy is row 4 of the original",
+    ),
     "columns swapped": (lambda rng, X: noisy(rng, X)[:, [1, 0, 2]], "'a' holds 'b', 'b' holds 'a'"),
-    "another table": (lambda rng, X: rng.normal(size=X.shape) * 40 + 7, "are not the original's records"),
-    "other records of the same kind": (lambda rng, X: table(rng), "another order than the original's, or are other records"),
+    "another table": (
+        lambda rng, X: rng.normal(size=X.shape) * 40 + 7,
+        "are not the original's records",
+    ),
+    "other records of the same kind": (
+        lambda rng, X: table(rng),
+        "another order than the original's, or are other records",
+    ),
     "one record lost": (lambda rng, X: noisy(rng, lost(X)), "of the table on they differ"),
 }
 
@@ -64,9 +79,15 @@ HONEST = {
     "other units": lambda rng, X: X * 7 + 3,
     "rotated": lambda rng, X: X @ np.linalg.qr(rng.normal(size=(3, 3)))[0],
     "a third retained": lambda rng, X: np.where(rng.random(X.shape) < 0.3, X, rng.permutation(X)),
-    "one column swapped among records": lambda rng, X: np.column_stack([X[:, :2], rng.permutation(X[:, 2])]),
+    "one column swapped among records": lambda rng, X: np.column_stack(
+        [X[:, :2], rng.permutation(X[:, 2])]
+    ),
 }
-ORDERS = {"any": lambda X: X, "sorted": lambda X: X[X[:, 0].argsort()], "drifting": lambda X: np.cumsum(X - X.mean(axis=0), axis=0)}
+ORDERS = {
+    "any": lambda X: X,
+    "sorted": lambda X: X[X[:, 0].argsort()],
+    "drifting": lambda X: np.cumsum(X - X.mean(axis=0), axis=0),
+}
 
 
 @pytest.mark.parametrize("order", ["any", "sorted"])

@@ -20,7 +20,9 @@ BASE = {"schemes": [{"name": "corner-wave", "levels": [0.5]}], "attacks": ["llse
 
 @pytest.fixture
 def ages(tmp_path):
-    pd.DataFrame({"age": [20.0, 31.0, 99.0, 40.0], "income": [1.5, 2.5, 7.25, -3.0]}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"age": [20.0, 31.0, 99.0, 40.0], "income": [1.5, 2.5, 7.25, -3.0]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     return tmp_path / "t.csv"
 
 
@@ -41,7 +43,10 @@ def test_bounds_become_spans_and_are_read_again_as_they_were_written(ages):
     jsonschema.validate(asked(ages, bounds), scenario_schema())
     _, moments = table_of(scenario)
     assert moments.spans.tolist() == [120.0, 15.5]
-    assert rebuild(json.loads(json.dumps(scenario.spec())), None, "x").data.bounds == scenario.data.bounds
+    assert (
+        rebuild(json.loads(json.dumps(scenario.spec())), None, "x").data.bounds
+        == scenario.data.bounds
+    )
 
 
 def test_nothing_is_said_of_spans_where_no_bounds_are_stated(ages):
@@ -67,7 +72,9 @@ def test_bounds_that_are_none_are_told_where_they_stand(ages, bounds, told):
 def test_an_unknown_column_is_told_with_the_nearest_name(ages):
     told = "data.bounds.agee cannot be used: there is no audited column of numbers 'agee'; did you mean 'age'?"
     assert told in the_problem(asked(ages, {"agee": [0, 120], "income": [-5, 10]}))
-    assert "names a column that is not audited; did you mean 'age'?" in the_problem(asked(ages, {"agee": [0, 9]}, columns=["age"]))
+    assert "names a column that is not audited; did you mean 'age'?" in the_problem(
+        asked(ages, {"agee": [0, 9]}, columns=["age"])
+    )
 
 
 def test_every_column_needs_them_as_a_guarantee_is_of_whole_records(ages):
@@ -81,9 +88,13 @@ def test_records_outside_are_counted_and_no_value_is_told(ages):
 
 
 def test_standardized_data_have_no_units_to_state_them_in(ages):
-    assert "are stated in the data's own units" in the_problem(asked(ages, {"age": [0, 120], "income": [-5, 10]}, standardize=True))
+    assert "are stated in the data's own units" in the_problem(
+        asked(ages, {"age": [0, 120], "income": [-5, 10]}, standardize=True)
+    )
 
 
 def test_a_bound_that_a_record_lies_on_holds(ages):
     assert check_data(read_scenario(asked(ages, {"age": [20, 99], "income": [-3, 7.25]})))
-    assert np.isfinite(table_of(read_scenario(asked(ages, {"age": [20, 99], "income": [-3, 7.25]})))[1].spans).all()
+    assert np.isfinite(
+        table_of(read_scenario(asked(ages, {"age": [20, 99], "income": [-3, 7.25]})))[1].spans
+    ).all()

@@ -30,7 +30,9 @@ CSV_ROWS = 70_500
 """Two blocks: a text takes ten times as long to read."""
 
 
-def both(monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object) -> tuple[Table, Table]:
+def both(
+    monkeypatch: pytest.MonkeyPatch, source: Path | str, **request: object
+) -> tuple[Table, Table]:
     """The table left in its file, and the same read whole."""
     monkeypatch.setattr(pieces, "CSV_BYTES", 2**18)
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
@@ -45,7 +47,9 @@ def same(large: Table, held: Table) -> None:
     a, b = large.categorical, held.categorical
     assert a is not None
     assert b is not None
-    assert [(x.name, x.labels, list(map(type, x.labels))) for x in a.attributes] == [(x.name, x.labels, list(map(type, x.labels))) for x in b.attributes]
+    assert [(x.name, x.labels, list(map(type, x.labels))) for x in a.attributes] == [
+        (x.name, x.labels, list(map(type, x.labels))) for x in b.attributes
+    ]
     for x, y in zip(a.attributes, b.attributes, strict=True):
         assert (x.scores is None) == (y.scores is None)
         assert x.scores is None or np.array_equal(x.scores, y.scores)
@@ -81,12 +85,24 @@ ASKED = {
     "text alone": ({"columns": ["disease"]}, Categories({}, {"disease": None})),
     "whatever is there": ({}, Categories({}, {"disease": None})),
     "numbers that stay numbers": ({"columns": ["ward", "age"]}, Categories({}, {"ward": None})),
-    "declared": ({"columns": ["ward", "disease"]}, Categories({}, {"disease": ["none", "flu", "cölera", "HIV", "?"], "ward": [5, 4, 3, 2, 1]})),
-    "booleans": ({"columns": ["insured", "disease"]}, Categories({}, {"insured": None, "disease": None})),
+    "declared": (
+        {"columns": ["ward", "disease"]},
+        Categories({}, {"disease": ["none", "flu", "cölera", "HIV", "?"], "ward": [5, 4, 3, 2, 1]}),
+    ),
+    "booleans": (
+        {"columns": ["insured", "disease"]},
+        Categories({}, {"insured": None, "disease": None}),
+    ),
     "quantiles": ({"columns": ["age"]}, Categories({"age": {"quantile": 50}}, {})),
-    "equal width, standardized": ({"columns": ["age", "ward"], "standardize": True}, Categories({"age": {"equal-width": 7}}, {})),
+    "equal width, standardized": (
+        {"columns": ["age", "ward"], "standardize": True},
+        Categories({"age": {"equal-width": 7}}, {}),
+    ),
     "edges": ({"columns": ["age"]}, Categories({"age": {"edges": [30.0, 40.0, 50.0]}}, {})),
-    "a product": ({"columns": ["disease", "age", "ward"], "rows": 70_001}, Categories({"age": {"quantile": 4}}, {"ward": None, "disease": None})),
+    "a product": (
+        {"columns": ["disease", "age", "ward"], "rows": 70_001},
+        Categories({"age": {"quantile": 4}}, {"ward": None, "disease": None}),
+    ),
 }
 
 
@@ -113,7 +129,14 @@ def test_the_same_as_in_memory(written, monkeypatch, form, asked):
 @pytest.mark.parametrize(
     ("asked", "form"),
     every_pair(
-        ["text", "whatever is there", "quantiles", "equal width, standardized", "a product", "numbers that stay numbers"],
+        [
+            "text",
+            "whatever is there",
+            "quantiles",
+            "equal width, standardized",
+            "a product",
+            "numbers that stay numbers",
+        ],
         ["groups.parquet", "table.csv", "parts-csv/"],
     ),
 )
@@ -146,13 +169,31 @@ def test_other_types_of_values(tmp_path, monkeypatch):
     frame.to_parquet(path, row_group_size=700)
     for name in frame:
         missing = "drop" if name == "size" else "refuse"
-        same(*both(monkeypatch, path, categories=Categories({}, {name: None}), columns=[name], missing=missing))
+        same(
+            *both(
+                monkeypatch,
+                path,
+                categories=Categories({}, {name: None}),
+                columns=[name],
+                missing=missing,
+            )
+        )
     frame.assign(level=[1, 2, 1, "x", "y"] * 1_000).to_csv(tmp_path / "t.csv", index=False)
-    same(*both(monkeypatch, tmp_path / "t.csv", categories=Categories({}, {"level": None}), columns=["level"]))
+    same(
+        *both(
+            monkeypatch,
+            tmp_path / "t.csv",
+            categories=Categories({}, {"level": None}),
+            columns=["level"],
+        )
+    )
 
 
 def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
-    parts = [pa.table({"c": pa.array(values).dictionary_encode()}) for values in (["b", "c"] * 50, ["a", "b"] * 50, ["d"] * 100)]
+    parts = [
+        pa.table({"c": pa.array(values).dictionary_encode()})
+        for values in (["b", "c"] * 50, ["a", "b"] * 50, ["d"] * 100)
+    ]
     with pq.ParquetWriter(tmp_path / "t.parquet", parts[0].schema) as file:
         for part in parts:
             file.write_table(part)
@@ -171,7 +212,9 @@ def test_row_groups_with_dictionaries_of_their_own(tmp_path, monkeypatch):
         ({"columns": ["disease"], "rows": 200_000}, Categories({}, {"disease": None})),
     ],
 )
-def test_what_cannot_be_audited_is_refused_with_the_same_words(written, monkeypatch, request_, categories):
+def test_what_cannot_be_audited_is_refused_with_the_same_words(
+    written, monkeypatch, request_, categories
+):
     path = written("groups.parquet")
     told = []
     for size in (0, 2**40):
@@ -186,15 +229,27 @@ def test_what_cannot_be_audited_is_refused_with_the_same_words(written, monkeypa
 def test_a_column_of_many_values_is_refused_without_holding_them(written, monkeypatch):
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
     with pytest.raises(DataError, match=r"'note' has more than 10,000 values") as error:
-        load(written("groups.parquet", 30_000), columns=["note"], categories=Categories({}, {"note": None}))
+        load(
+            written("groups.parquet", 30_000),
+            columns=["note"],
+            categories=Categories({}, {"note": None}),
+        )
     assert "secret" not in str(error.value)
 
 
 def test_nothing_but_places_travels(written, monkeypatch):
-    large, _ = both(monkeypatch, written("groups.parquet"), categories=Categories({"age": {"quantile": 5}}, {}), columns=["age"])
+    large, _ = both(
+        monkeypatch,
+        written("groups.parquet"),
+        categories=Categories({"age": {"quantile": 5}}, {}),
+        columns=["age"],
+    )
     large.fingerprint()
     assert len(pickle.dumps(large)) < 10_000
-    assert np.array_equal(pickle.loads(pickle.dumps(large)).categorical.read(70_000, 70_010), large.categorical.read(70_000, 70_010))
+    assert np.array_equal(
+        pickle.loads(pickle.dumps(large)).categorical.read(70_000, 70_010),
+        large.categorical.read(70_000, 70_010),
+    )
 
 
 def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
@@ -225,4 +280,6 @@ def test_quantiles_are_those_of_the_whole_column(monkeypatch, held):
     for x in columns:
         for count in (1, 2, 3, 50, 999):
             p = np.linspace(0, 1, count + 1)
-            assert np.array_equal(quantiles.quantiles(lambda x=x: np.array_split(x, 7), x.size, p), np.quantile(x, p))
+            assert np.array_equal(
+                quantiles.quantiles(lambda x=x: np.array_split(x, 7), x.size, p), np.quantile(x, p)
+            )

@@ -16,7 +16,12 @@ from auditor.data.unperturbed_columns import Kept
 from auditor.errors import DataError
 
 HELD, PIECE = 2**26, 2**22
-WAYS = {"in memory": (HELD, PIECE), "from its file": (0, PIECE), "in pieces of a few bytes": (0, 4), "in pieces of a line": (HELD, 1)}
+WAYS = {
+    "in memory": (HELD, PIECE),
+    "from its file": (0, PIECE),
+    "in pieces of a few bytes": (0, 4),
+    "in pieces of a line": (HELD, 1),
+}
 MEAN = 8 / 3
 
 
@@ -28,9 +33,13 @@ def load(request, monkeypatch, tmp_path):
     monkeypatch.setattr(pieces, "CSV_BYTES", piece)
 
     def read(content: str | bytes, **request):
-        (tmp_path / "table.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / "table.csv").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
         try:
-            return load_table("table.csv", base=tmp_path, rng=np.random.default_rng(0), **request).values.tolist()
+            return load_table(
+                "table.csv", base=tmp_path, rng=np.random.default_rng(0), **request
+            ).values.tolist()
         except DataError as error:
             return str(error)
 
@@ -38,11 +47,18 @@ def load(request, monkeypatch, tmp_path):
 
 
 def missing(*rows: int) -> str:
-    count, first = ("1 missing value, in", rows[0]) if len(rows) == 1 else (f"{len(rows)} missing values, the first in", rows[0])
+    count, first = (
+        ("1 missing value, in", rows[0])
+        if len(rows) == 1
+        else (f"{len(rows)} missing values, the first in", rows[0])
+    )
     return f"column 'a' has {count} data row {first}; set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
 
 
-OTHERS = (pytest.param("\n", id="Unix", marks=pytest.mark.slow), pytest.param("\r", id="old Mac", marks=pytest.mark.slow))
+OTHERS = (
+    pytest.param("\n", id="Unix", marks=pytest.mark.slow),
+    pytest.param("\r", id="old Mac", marks=pytest.mark.slow),
+)
 ENDINGS = pytest.mark.parametrize("ending", [pytest.param("\r\n", id="Windows"), *OTHERS])
 
 BLANK = {
@@ -74,11 +90,19 @@ def test_a_blank_line_in_a_file_of_one_column_is_a_missing_value(load, content, 
 
 @ENDINGS
 @pytest.mark.parametrize("last", ["", "\n"], ids=["no line break at the end", "one"])
-@pytest.mark.parametrize("start", ["", "\ufeff", "\n\n", "\ufeff\n"], ids=["", "mark", "blank lines", "mark and blank line"])
+@pytest.mark.parametrize(
+    "start",
+    ["", "\ufeff", "\n\n", "\ufeff\n"],
+    ids=["", "mark", "blank lines", "mark and blank line"],
+)
 @pytest.mark.slow_after_first
 def test_what_ends_the_last_record_is_no_record(load, ending, last, start):
     assert load(f"{start}a\n1\n2\n5{last}".replace("\n", ending)) == [[1], [2], [5]]
-    assert load(f"{start}a,b\n1,2\n2,3\n5,4{last}".replace("\n", ending)) == [[1, 2], [2, 3], [5, 4]]
+    assert load(f"{start}a,b\n1,2\n2,3\n5,4{last}".replace("\n", ending)) == [
+        [1, 2],
+        [2, 3],
+        [5, 4],
+    ]
 
 
 def test_in_a_file_of_several_columns_a_blank_line_is_no_record(load):
@@ -91,7 +115,10 @@ def test_the_first_so_many_records_count_blank_ones_where_they_are_records(load)
     assert load("a\n1\n\n2\n5\n", rows=3, missing="drop") == [[1], [2]]
     assert load("a\n1\n\n2\n5\n", rows=2) == missing(2)
     assert load("a,b\n1,2\n\n2,3\n5,9\n", rows=2) == [[1, 2], [2, 3]]
-    assert load("a\n1\n2\n\n", rows=4) == "rows: 4 asks for more than there are; the table has 3 records"
+    assert (
+        load("a\n1\n2\n\n", rows=4)
+        == "rows: 4 asks for more than there are; the table has 3 records"
+    )
 
 
 def test_line_breaks_in_quoted_cells_and_names_end_no_record(load):
@@ -154,7 +181,9 @@ def test_blank_categories_are_missing_too(load, tmp_path):
     chosen = Categories({}, {"ill": None})
     with pytest.raises(DataError, match="missing"):
         load_table("ill.csv", base=tmp_path, rng=np.random.default_rng(0), categories=chosen)
-    table = load_table("ill.csv", base=tmp_path, rng=np.random.default_rng(0), categories=chosen, missing="drop")
+    table = load_table(
+        "ill.csv", base=tmp_path, rng=np.random.default_rng(0), categories=chosen, missing="drop"
+    )
     assert table.categorical is not None
     assert len(table.categorical.codes) == 3
 
@@ -172,7 +201,8 @@ def test_records_are_the_same_for_columns_that_are_kept_as_they_are(tmp_path):
 
 def test_what_was_written_of_one_column_with_gaps_comes_back(load, tmp_path):
     column = pd.Series([1.5, None, 2.5, None], name="a")
-    for written in (column.to_csv(index=False), column.to_csv(index=False).replace('""', "")):  # as pandas writes it, and as others do
+    # as pandas writes it, and as others do
+    for written in (column.to_csv(index=False), column.to_csv(index=False).replace('""', "")):
         assert load(written) == missing(2, 4)
         assert load(written, missing="drop") == [[1.5], [2.5]]
 
@@ -180,6 +210,12 @@ def test_what_was_written_of_one_column_with_gaps_comes_back(load, tmp_path):
 def test_an_audit_says_which_record_is_blank(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a\n1\n\n2\n5\n")
-    document = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "t.csv"}, "schemes": [{"name": "correlated", "levels": [1.0]}]}
+    document = {
+        "schema": 1,
+        "title": "t",
+        "seed": 1,
+        "data": {"source": "t.csv"},
+        "schemes": [{"name": "correlated", "levels": [1.0]}],
+    }
     with pytest.raises(auditor.errors.AuditorError, match="1 missing value, in data row 2"):
         auditor.run(document | {"attacks": ["llse"]})

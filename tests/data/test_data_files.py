@@ -61,7 +61,8 @@ def refusal(path: Path, **request: object) -> str:
     return str(caught.value)
 
 
-# -- what is read ------------------------------------------------------------------------------------------------------
+# -- what is read
+# ------------------------------------------------------------------------------------------------------
 
 
 def test_columns_keep_the_order_asked_for(tmp_path):
@@ -81,9 +82,14 @@ def test_values_are_contiguous_float64_and_read_only(tmp_path):
 def test_rows_takes_the_first(tmp_path, suffix):
     frame = pd.DataFrame({"a": np.arange(100.0), "b": np.arange(100.0) ** 2})
     path = tmp_path / f"table{suffix}"
-    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path, row_group_size=7)
+    frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(
+        path, row_group_size=7
+    )
     np.testing.assert_array_equal(load(path, rows=10).values, frame.head(10).to_numpy())
-    assert refusal(path, rows=101) == "rows: 101 asks for more than there are; the table has 100 records"
+    assert (
+        refusal(path, rows=101)
+        == "rows: 101 asks for more than there are; the table has 100 records"
+    )
 
 
 def test_rows_stops_reading_csv(tmp_path):
@@ -91,10 +97,15 @@ def test_rows_stops_reading_csv(tmp_path):
 
 
 def test_rows_stops_reading_parquet_at_a_row_group(tmp_path):
-    path = parquet(tmp_path, pa.table({"a": np.random.default_rng(0).normal(size=50_000)}), row_group_size=10_000)
+    path = parquet(
+        tmp_path,
+        pa.table({"a": np.random.default_rng(0).normal(size=50_000)}),
+        row_group_size=10_000,
+    )
     content = path.read_bytes()
     damaged = bytearray(content)
-    damaged[len(content) // 2 : len(content) // 2 + 30_000] = b"\xff" * 30_000  # pages of later groups
+    # pages of later groups
+    damaged[len(content) // 2 : len(content) // 2 + 30_000] = b"\xff" * 30_000
     path.write_bytes(damaged)
     assert load(path, rows=10_000).rows == 10_000
 
@@ -126,7 +137,8 @@ def test_the_scenarios_folder_comes_before_the_current_one(tmp_path, monkeypatch
     ("cells", "expected"),
     [
         (["9007199254740993", "3"], [9007199254740992.0, 3.0]),  # 2^53 + 1
-        (["12345678901234567890", "-3"], [12345678901234567890.0, -3.0]),  # in no 64-bit integer together
+        # in no 64-bit integer together
+        (["12345678901234567890", "-3"], [12345678901234567890.0, -3.0]),
         (["1" + "0" * 30, "3"], [1e30, 3.0]),
         (["1e-5", '"2"'], [1e-5, 2.0]),
         (["0.1", "0.30000000000000004"], [0.1, 0.1 + 0.2]),
@@ -145,13 +157,18 @@ def test_numbers_of_any_size_in_csv(tmp_path, cells, expected):
     ],
 )
 def test_decimals_and_nullable_numbers_in_parquet(tmp_path, column):
-    assert load(parquet(tmp_path, pa.table({"a": column})), missing="drop").values[:, 0].tolist() == [1.5, 2.5]
+    assert load(parquet(tmp_path, pa.table({"a": column})), missing="drop").values[
+        :, 0
+    ].tolist() == [1.5, 2.5]
 
 
 def test_booleans_are_numbers_only_when_asked_for(tmp_path):
     path = csv(tmp_path, "a,sick\n1,True\n2,\n3,False\n")
     message = refusal(path, missing="drop")
-    assert message == "column 'sick' holds booleans, not numbers; choose columns of numbers with `columns:`, here 'a'"
+    assert (
+        message
+        == "column 'sick' holds booleans, not numbers; choose columns of numbers with `columns:`, here 'a'"
+    )
     assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
     path = parquet(tmp_path, pa.table({"sick": [True, None, False]}))
     assert load(path, columns=["sick"], missing="drop").values[:, 0].tolist() == [1, 0]
@@ -159,7 +176,9 @@ def test_booleans_are_numbers_only_when_asked_for(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_odd_names_pass_through_unchanged(tmp_path, suffix):
-    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(3, len(ODD_NAMES))), columns=ODD_NAMES)
+    frame = pd.DataFrame(
+        np.random.default_rng(1).normal(size=(3, len(ODD_NAMES))), columns=ODD_NAMES
+    )
     path = tmp_path / f"table{suffix}"
     frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
     assert load(path).attributes == tuple(ODD_NAMES)
@@ -185,7 +204,9 @@ names = st.lists(
 numbers = st.floats(-1e34, 1e34) | st.integers(-(2**53), 2**53).map(float)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(names, st.integers(2, 6), st.data())
 @pytest.mark.slow_after_first
 def test_round_trip_through_files(tmp_path, names, rows, data):
@@ -200,25 +221,50 @@ def test_round_trip_through_files(tmp_path, names, rows, data):
         np.testing.assert_array_equal(table.values, frame.to_numpy(dtype=float))
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- what is refused
+# ---------------------------------------------------------------------------------------------------
 
 SHAPES = {
     "empty": ("", "table.csv: the file is empty"),
     "blank": ("\n \n", "table.csv: the file is empty"),
     "header only": ("a,b\n", "table.csv: has a header but no records"),
     "one record": ("a,b\n1,2\n", "an audit needs at least 2 records; the table has 1 record"),
-    "names twice": ("a,b,a\n1,2,3\n2,3,4\n", "table.csv: columns 1 and 3 have a name that another column has as well; give every column a name of its own"),
+    "names twice": (
+        "a,b,a\n1,2,3\n2,3,4\n",
+        "table.csv: columns 1 and 3 have a name that another column has as well; give every column a name of its own",
+    ),
     "no header": (
         "4711,31\n1,2\n3,4\n",
         "table.csv: the first line holds numbers where the column names should be; add a header",
     ),
-    "every record too long": ("a,b\n1,2,3\n4,5,6\n", "table.csv: data row 1 has 3 cells under 2 column names"),
-    "one record too long": (f"a,b\n1,2\n4,5,{CANARY}\n", "table.csv: line 3 has 3 cells under 2 column names"),
-    "open quote": (f'a,b\n1,"{CANARY}\n4,5\n', "table.csv: cannot be read as CSV; is a quotation mark left open?"),
-    "two marks": (f"a;b,c;d\n1;{CANARY},2;3\n", "table.csv: cells may be separated by commas or semicolons; put names and cells that hold either in quotation marks"),
-    "two encodings": (f"a,b\n1,{CANARY}é".encode() + b"\xe9\n", "table.csv: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8"),
-    "utf-32": ("a\n1\n2\n".encode("utf-32"), "table.csv: is not CSV but UTF-32 text; save it as UTF-8"),
-    "Excel": (b"PK\x03\x04" + CANARY.encode(), "table.csv: is not CSV but a ZIP archive or an Excel workbook"),
+    "every record too long": (
+        "a,b\n1,2,3\n4,5,6\n",
+        "table.csv: data row 1 has 3 cells under 2 column names",
+    ),
+    "one record too long": (
+        f"a,b\n1,2\n4,5,{CANARY}\n",
+        "table.csv: line 3 has 3 cells under 2 column names",
+    ),
+    "open quote": (
+        f'a,b\n1,"{CANARY}\n4,5\n',
+        "table.csv: cannot be read as CSV; is a quotation mark left open?",
+    ),
+    "two marks": (
+        f"a;b,c;d\n1;{CANARY},2;3\n",
+        "table.csv: cells may be separated by commas or semicolons; put names and cells that hold either in quotation marks",
+    ),
+    "two encodings": (
+        f"a,b\n1,{CANARY}é".encode() + b"\xe9\n",
+        "table.csv: is not UTF-8 text, nor UTF-16 or Latin-1; save it as UTF-8",
+    ),
+    "utf-32": (
+        "a\n1\n2\n".encode("utf-32"),
+        "table.csv: is not CSV but UTF-32 text; save it as UTF-8",
+    ),
+    "Excel": (
+        b"PK\x03\x04" + CANARY.encode(),
+        "table.csv: is not CSV but a ZIP archive or an Excel workbook",
+    ),
     "gzip": (b"\x1f\x8b\x08", "table.csv: is not CSV but compressed with gzip"),
     "binary": (b"a\n\0\1\n", "table.csv: is not text"),
     "pandas index": (
@@ -267,14 +313,25 @@ def test_shape_of_parquet(tmp_path):
     empty = pa.table({"a": pa.array([], pa.int64())})
     assert refusal(parquet(tmp_path, empty)) == "table.parquet: has 1 column but no records"
     twice = pa.table([[1, 2], [3, 4]], names=["a", "a"])
-    assert refusal(parquet(tmp_path, twice)) == "table.parquet: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    assert (
+        refusal(parquet(tmp_path, twice))
+        == "table.parquet: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    )
 
 
 @pytest.mark.parametrize("missing", ["refuse", "drop"])
-@pytest.mark.parametrize("numbers", [range(7, 1207), np.random.default_rng(0).permutation(1200), np.arange(1200) ** 2 + 10**9], ids=["even", "mixed", "named"])
+@pytest.mark.parametrize(
+    "numbers",
+    [range(7, 1207), np.random.default_rng(0).permutation(1200), np.arange(1200) ** 2 + 10**9],
+    ids=["even", "mixed", "named"],
+)
 def test_what_identifies_records_is_never_suggested(tmp_path, monkeypatch, numbers, missing):
     ages = np.random.default_rng(1).integers(20, 66, 1200)
-    path = csv(tmp_path, "person_id,age,name\n" + "".join(f"{no},{age},{CANARY}\n" for no, age in zip(numbers, ages, strict=True)))
+    path = csv(
+        tmp_path,
+        "person_id,age,name\n"
+        + "".join(f"{no},{age},{CANARY}\n" for no, age in zip(numbers, ages, strict=True)),
+    )
     said = "column 'name' holds text, not numbers (1,200 such cells, the first in data row 1); choose columns of numbers with `columns:`, here 'age'"
     assert refusal(path, missing=missing) == said
     monkeypatch.setattr(streamed, "HELD_BYTES", 1)
@@ -307,26 +364,37 @@ def test_text_cells_are_counted_and_placed_but_not_shown(tmp_path, columns):
 def test_what_is_no_number_in_parquet(tmp_path, cells, what):
     path = parquet(tmp_path, pa.table({"ok": [1, 2], "bad": cells}))
     message = refusal(path)
-    assert message == f"column 'bad' holds {what}; choose columns of numbers with `columns:`, here 'ok'"
+    assert (
+        message
+        == f"column 'bad' holds {what}; choose columns of numbers with `columns:`, here 'ok'"
+    )
     assert load(path, columns=["ok"]).width == 1
 
 
 def test_many_bad_columns_are_counted(tmp_path):
-    message = refusal(csv(tmp_path, ",".join("abcdefgh") + "\n" + ",".join("x" * 8) + "\n" + ",".join("y" * 8)))
+    message = refusal(
+        csv(tmp_path, ",".join("abcdefgh") + "\n" + ",".join("x" * 8) + "\n" + ",".join("y" * 8))
+    )
     assert message.count("holds text") == 5
     assert message.endswith("; and so with 3 other columns")
 
 
-# -- where it is -------------------------------------------------------------------------------------------------------
+# -- where it is
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_file_not_found(tmp_path):
     rng = np.random.default_rng(0)
-    with pytest.raises(DataError, match=r"^there is no file 'x\.csv' in the scenario's folder or the current one$"):
+    with pytest.raises(
+        DataError, match=r"^there is no file 'x\.csv' in the scenario's folder or the current one$"
+    ):
         load_table("x.csv", base=tmp_path, rng=rng)
     with pytest.raises(DataError, match=r"^there is no file 'x\.parquet' in the current folder$"):
         load_table("x.parquet", rng=rng)
-    with pytest.raises(DataError, match=r"^source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file"):
+    with pytest.raises(
+        DataError,
+        match=r"^source 'x\.rds' is neither a registered source nor a \.csv, \.tsv or \.tab file",
+    ):
         load_table("x.rds", rng=rng)
     (tmp_path / "f.csv").mkdir()
     with pytest.raises(DataError, match=r"^source 'f\.csv' is a folder"):
@@ -342,7 +410,9 @@ def test_a_file_has_no_parameters(tmp_path):
 
 def test_a_file_that_nobody_reads_on_adds_nothing_to_what_a_program_says_as_it_ends(tmp_path):
     """Python collects the reader, here with the ring that holds it, when nothing can be imported any more; 200,000 records are several batches."""
-    pd.DataFrame({"x": np.arange(200_000.0)}).to_parquet(tmp_path / "t.parquet", row_group_size=200_000)
+    pd.DataFrame({"x": np.arange(200_000.0)}).to_parquet(
+        tmp_path / "t.parquet", row_group_size=200_000
+    )
     ended = python("-c", """
 import builtins, gc, sys
 from pathlib import Path

@@ -15,7 +15,9 @@ from auditor.text.column_names import nearest, quoted
 
 
 def inline(values: dict[str, list[float | None]], **request: object) -> Table:
-    return load_table("inline", parameters={"values": values}, rng=np.random.default_rng(0), **request)  # type: ignore[arg-type]
+    return load_table(
+        "inline", parameters={"values": values}, rng=np.random.default_rng(0), **request
+    )  # type: ignore[arg-type]
 
 
 def refusal(values: dict[str, list[float | None]], **request: object) -> str:
@@ -33,7 +35,9 @@ def test_selection():
     assert refusal({"age": [1, 2]}, columns=["agee", "x"]) == (
         "there is no column 'agee'; did you mean 'age'?; there is no column 'x'; valid are 'age'"
     )
-    assert refusal({"age": [1, 2]}, columns=["AGE"]) == "there is no column 'AGE'; did you mean 'age'?"
+    assert (
+        refusal({"age": [1, 2]}, columns=["AGE"]) == "there is no column 'AGE'; did you mean 'age'?"
+    )
     assert "list of at least one column name" in refusal(AB, columns=[])
     assert "list of at least one column name" in refusal(AB, columns="a")
     assert "quotation marks" in refusal(AB, columns=[2020])
@@ -57,10 +61,21 @@ def test_missing():
         "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
     )
     np.testing.assert_array_equal(inline(gaps, missing="drop").values, [[4, 2], [5, 5]])
-    np.testing.assert_allclose(inline(gaps, missing="mean").values, [[1, 3], [10 / 3, 2], [4, 2], [5, 5]])
-    assert refusal(gaps, missing="drop", rows=3) == "an audit needs at least 2 records; `missing: drop` leaves 1 record"
-    assert refusal({"a": [1, 2], "b": [None, None]}, missing="mean") == "column 'b' has no values at all"
-    assert refusal(gaps, missing="median") == "missing must be one of 'refuse', 'drop', 'mean'; got 'median'"
+    np.testing.assert_allclose(
+        inline(gaps, missing="mean").values, [[1, 3], [10 / 3, 2], [4, 2], [5, 5]]
+    )
+    assert (
+        refusal(gaps, missing="drop", rows=3)
+        == "an audit needs at least 2 records; `missing: drop` leaves 1 record"
+    )
+    assert (
+        refusal({"a": [1, 2], "b": [None, None]}, missing="mean")
+        == "column 'b' has no values at all"
+    )
+    assert (
+        refusal(gaps, missing="median")
+        == "missing must be one of 'refuse', 'drop', 'mean'; got 'median'"
+    )
 
 
 def test_constant():
@@ -71,15 +86,24 @@ def test_constant():
     assert refusal({"a": [7, 7, None]}, missing="mean").startswith("column 'a' is constant")
 
 
-@pytest.mark.parametrize("cells", [[1e200, -1e200], [1e-200, 2e-200], [1e40, -1e40], [1e-40, 2e-40]])
+@pytest.mark.parametrize(
+    "cells", [[1e200, -1e200], [1e-200, 2e-200], [1e40, -1e40], [1e-40, 2e-40]]
+)
 def test_variance_out_of_range(cells):
-    assert refusal({"a": cells}) == "column 'a' has a variance outside the range of double precision; change its unit"
+    assert (
+        refusal({"a": cells})
+        == "column 'a' has a variance outside the range of double precision; change its unit"
+    )
 
 
-@pytest.mark.parametrize("cells", [[2**53, 2**53 + 1, 2**53 + 2], [2**63 - 1, 2**63 - 2], [1e15, 1e15 + 1, 1e15 + 2]])
+@pytest.mark.parametrize(
+    "cells", [[2**53, 2**53 + 1, 2**53 + 2], [2**63 - 1, 2**63 - 2], [1e15, 1e15 + 1, 1e15 + 2]]
+)
 def test_a_spread_that_doubles_round_away_is_refused(cells):
     """Whole numbers above 2^53 lose their last digits as doubles: the variance of the first column would be 17 % off."""
-    assert refusal({"a": cells}).startswith("column 'a' varies by less than double precision can tell at its size")
+    assert refusal({"a": cells}).startswith(
+        "column 'a' varies by less than double precision can tell at its size"
+    )
 
 
 def test_large_numbers_with_a_spread_to_match_are_taken():
@@ -91,7 +115,9 @@ def test_no_column_is_called_as_all_of_them():
 
 
 def test_infinite():
-    with pytest.raises(DataError, match=r"^column 'b' has 2 infinite values, the first in data row 2$"):
+    with pytest.raises(
+        DataError, match=r"^column 'b' has 2 infinite values, the first in data row 2$"
+    ):
         checks.check_finite(("a", "b"), np.array([[1, 2], [3, np.inf], [5, -np.inf]]))
 
 
@@ -111,7 +137,8 @@ def test_unknown_source():
 def test_unknown_parameter_names_the_nearest():
     rng = np.random.default_rng(0)
     with pytest.raises(
-        DataError, match=r"^source 'census-like': there is no parameter 'corelation'; did you mean 'corr"
+        DataError,
+        match=r"^source 'census-like': there is no parameter 'corelation'; did you mean 'corr",
     ):
         load_table("census-like", parameters={"corelation": 0.2}, rng=rng)
     with pytest.raises(DataError, match=r"there is no parameter 'row'; did you mean 'rows'\?$"):
@@ -143,9 +170,9 @@ def test_integers_beyond_floats_count_as_infinite():
 
 
 def test_names_and_paths():
-    assert [is_file(x) for x in ("cps", "census-like", "x.csv", "data/x", "..\\x.csv", "x.xlsx")] == [False] * 2 + [
-        True
-    ] * 4
+    assert [
+        is_file(x) for x in ("cps", "census-like", "x.csv", "data/x", "..\\x.csv", "x.xlsx")
+    ] == [False] * 2 + [True] * 4
     assert len(quoted("x" * 100)) == 60
     assert quoted("a\nb\u202e") == r"'a\nb\u202e'"
     assert nearest("q", [f"column{i}" for i in range(20)]).endswith("'column7' and 12 more")

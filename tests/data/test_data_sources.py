@@ -17,7 +17,10 @@ from auditor.data.sources._shipped import ShippedNumbers, shipped
 from auditor.data.table import Table
 from auditor.errors import DataError, PluginError
 
-REQUIRED = {"gaussian": {"spectrum": [4.0, 1.0, 0.5]}, "inline": {"values": {"a": [1, 2], "b": [5, 3]}}}
+REQUIRED = {
+    "gaussian": {"spectrum": [4.0, 1.0, 0.5]},
+    "inline": {"values": {"a": [1, 2], "b": [5, 3]}},
+}
 SOURCES = registry.names("source")
 
 
@@ -31,7 +34,9 @@ def test_the_sources_of_the_design_are_registered():
 
 @pytest.mark.parametrize("name", sorted(REQUIRED.keys() | {"cps", "iris", "census-like"}))
 def test_same_seed_same_table(name):
-    first, again, other = (load(name, seed, parameters=REQUIRED.get(name, {})) for seed in (1, 1, 2))
+    first, again, other = (
+        load(name, seed, parameters=REQUIRED.get(name, {})) for seed in (1, 1, 2)
+    )
     assert first.fingerprint() == again.fingerprint()
     assert (first.fingerprint() == other.fingerprint()) == (name in {"cps", "iris", "inline"})
 
@@ -45,7 +50,9 @@ def test_cps():
     age, salary = table.values[:, 0], table.values[:, 1]
     assert (age.min(), age.max()) == (18, 80)
     assert np.corrcoef(age, salary)[0, 1] == pytest.approx(0.17, abs=0.005)
-    np.testing.assert_array_equal(load("cps", rows=10, columns=["salary", "age"]).values, table.values[:10, [1, 0]])
+    np.testing.assert_array_equal(
+        load("cps", rows=10, columns=["salary", "age"]).values, table.values[:10, [1, 0]]
+    )
 
 
 def test_the_outline_of_cps_is_what_its_file_holds():
@@ -54,7 +61,13 @@ def test_the_outline_of_cps_is_what_its_file_holds():
     n, sums, products = len(values), values.sum(axis=0), values.T @ values
     assert (n, np.abs(values).max() ** 2 * n < 2**63) == (cps.ROWS, True)
     mean = [float(Fraction(int(total), n)) for total in sums]
-    covariance = [[float(Fraction(n * int(products[i, j]) - int(sums[i]) * int(sums[j]), n * n)) for j in range(6)] for i in range(6)]
+    covariance = [
+        [
+            float(Fraction(n * int(products[i, j]) - int(sums[i]) * int(sums[j]), n * n))
+            for j in range(6)
+        ]
+        for i in range(6)
+    ]
     known = cps.Cps().outline(None)
     assert (known.columns, known.rows) == (load("cps").attributes, n)
     np.testing.assert_array_equal(known.mean, mean)
@@ -62,12 +75,33 @@ def test_the_outline_of_cps_is_what_its_file_holds():
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"columns": ("state_tax", "age")}, {"rows": 193_682}, {"standardize": True}, {"missing": "drop"}], ids=str
+    "asked",
+    [
+        {},
+        {"columns": ("state_tax", "age")},
+        {"rows": 193_682},
+        {"standardize": True},
+        {"missing": "drop"},
+    ],
+    ids=str,
 )
 def test_cps_is_promised_as_it_is(asked):
     table, whole = outlined_table(DataUse("cps", **asked), NotImplemented), load("cps", **asked)
-    described = ("attributes", "rows", "width", "source", "description", "licence", "standardized", "dropped", "streamed", "categorical")
-    assert [getattr(table, name) for name in described] == [getattr(whole, name) for name in described]
+    described = (
+        "attributes",
+        "rows",
+        "width",
+        "source",
+        "description",
+        "licence",
+        "standardized",
+        "dropped",
+        "streamed",
+        "categorical",
+    )
+    assert [getattr(table, name) for name in described] == [
+        getattr(whole, name) for name in described
+    ]
     for known, found in zip(table.moments(), whole.moments(), strict=True):
         np.testing.assert_allclose(known, found, rtol=1e-12, atol=1e-12)
 
@@ -77,7 +111,14 @@ def test_of_fewer_records_of_cps_nothing_is_promised():
 
 
 @pytest.mark.parametrize(
-    "asked", [{"rows": 10**6}, {"columns": ("age", "wage")}, {"columns": ("age", "age")}, {"parameters": {"row": 2}}], ids=str
+    "asked",
+    [
+        {"rows": 10**6},
+        {"columns": ("age", "wage")},
+        {"columns": ("age", "age")},
+        {"parameters": {"row": 2}},
+    ],
+    ids=str,
 )
 def test_what_cps_does_not_have_is_refused_without_being_read(asked):
     with pytest.raises(DataError) as ahead:
@@ -89,7 +130,9 @@ def test_what_cps_does_not_have_is_refused_without_being_read(asked):
 
 
 def test_wisconsin():
-    with pytest.raises(DataError, match=r"^column 'bare_nuclei' has 16 missing values, the first in data row 24; "):
+    with pytest.raises(
+        DataError, match=r"^column 'bare_nuclei' has 16 missing values, the first in data row 24; "
+    ):
         load("wisconsin")
     table = load("wisconsin", missing="drop")
     assert table.values.shape == (683, 9)
@@ -99,7 +142,10 @@ def test_wisconsin():
     assert "Wolberg" in table.description
     assert load("wisconsin", missing="mean").rows == 699
     assert load("wisconsin", columns=["mitoses"]).rows == 699
-    with pytest.raises(DataError, match=r"^column 'diagnosis' holds text, not numbers \(699 such cells, the first in"):
+    with pytest.raises(
+        DataError,
+        match=r"^column 'diagnosis' holds text, not numbers \(699 such cells, the first in",
+    ):
         load("wisconsin", columns=["diagnosis"])
 
 
@@ -108,7 +154,9 @@ def test_iris():
     assert table.values.shape == (150, 4)
     assert table.attributes == ("sepal_length", "sepal_width", "petal_length", "petal_width")
     np.testing.assert_array_equal(table.values[0], [5.1, 3.5, 1.4, 0.2])
-    with pytest.raises(DataError, match=r"^rows: 151 asks for more than there are; the table has 150 records$"):
+    with pytest.raises(
+        DataError, match=r"^rows: 151 asks for more than there are; the table has 150 records$"
+    ):
         load("iris", rows=151)
 
 
@@ -125,7 +173,10 @@ def test_inline_two_row_example():
         ({"a": [4711.5, "x"]}, "parameter 'values.a.1': Input should be a valid number"),
         ({"a": [4711.5, True]}, "parameter 'values.a.1': Input should be a valid number"),
         ({}, "parameter 'values': Dictionary should have at least 1 item"),
-        ({"a": [4711.0] * 10_001}, "parameter 'values': at most 10,000 cells; put a larger table in a .csv"),
+        (
+            {"a": [4711.0] * 10_001},
+            "parameter 'values': at most 10,000 cells; put a larger table in a .csv",
+        ),
     ],
 )
 def test_inline_refuses(values, message):
@@ -145,14 +196,25 @@ def test_a_source_that_breaks_its_contract_is_told(monkeypatch):
 def by_frame(source: str, monkeypatch: pytest.MonkeyPatch, **request: object) -> Table:
     """The table of a source of numbers as it was made before ``numbers``: through a DataFrame."""
     with monkeypatch.context() as patched:
-        patched.setattr(registry.get("source", source), "frame", lambda self, rows, rng: Source.frame(self, rows, rng), raising=False)
+        patched.setattr(
+            registry.get("source", source),
+            "frame",
+            lambda self, rows, rng: Source.frame(self, rows, rng),
+            raising=False,
+        )
         return load(source, **request)
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if registry.get("source", name).frame is Source.frame])
+@pytest.mark.parametrize(
+    "name", [name for name in SOURCES if registry.get("source", name).frame is Source.frame]
+)
 @pytest.mark.parametrize("standardize", [False, True])
 def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatch):
-    request = {"rows": 500, "standardize": standardize, "parameters": dict(registry.get("source", name).trial)}
+    request = {
+        "rows": 500,
+        "standardize": standardize,
+        "parameters": dict(registry.get("source", name).trial),
+    }
     direct, framed = load(name, **request), by_frame(name, monkeypatch, **request)
     assert direct.attributes == framed.attributes
     assert direct.values.tobytes() == framed.values.tobytes()
@@ -165,7 +227,11 @@ def test_numbers_are_the_same_table_as_their_frame(name, standardize, monkeypatc
 @pytest.mark.parametrize("odd", [np.nan, np.inf])
 def test_numbers_that_are_missing_or_infinite_are_met_as_in_a_frame(missing, odd, monkeypatch):
     column = np.array([1.0, 2.0, odd, 4.0])
-    monkeypatch.setattr(registry.get("source", "cps"), "numbers", lambda self, rows, rng: {"a": column, "b": np.arange(4)})
+    monkeypatch.setattr(
+        registry.get("source", "cps"),
+        "numbers",
+        lambda self, rows, rng: {"a": column, "b": np.arange(4)},
+    )
 
     def outcome(table):
         try:
@@ -186,7 +252,15 @@ def test_the_shipped_parquet_file_has_the_same_columns_either_way():
         assert (direct[name] == framed[name].to_numpy()).all()
 
 
-@pytest.mark.parametrize("numbers", [{}, {"a": np.zeros((3, 2))}, {"a": np.zeros(3), "b": np.zeros(2)}, {"a": np.array(["x", "y"])}])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {},
+        {"a": np.zeros((3, 2))},
+        {"a": np.zeros(3), "b": np.zeros(2)},
+        {"a": np.array(["x", "y"])},
+    ],
+)
 def test_a_source_whose_numbers_break_its_contract_is_told(numbers, monkeypatch):
     monkeypatch.setattr(registry.get("source", "cps"), "numbers", lambda self, rows, rng: numbers)
     with pytest.raises(PluginError, match="source 'cps' broke its contract: `numbers`"):

@@ -30,7 +30,8 @@ def refusal(source: str, **request: object) -> str:
     return str(caught.value)
 
 
-# -- census-like -------------------------------------------------------------------------------------------------------
+# -- census-like
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_table_3_of_the_paper():
@@ -53,15 +54,27 @@ def test_moments_are_exact_at_any_size_and_correlation(rows, rho, seed):
 
 
 def test_its_records_are_made_when_one_is_asked_for():
-    whole, made = load_table("census-like", columns=["income"], rows=50, rng=np.random.default_rng(0)), []
-    table = outlined_table(DataUse("census-like", columns=("income",), rows=50), lambda: made.append(whole) or whole)
-    assert (table.attributes, table.rows, table.width, table.streamed) == (("income",), 50, 1, False)
+    whole, made = (
+        load_table("census-like", columns=["income"], rows=50, rng=np.random.default_rng(0)),
+        [],
+    )
+    table = outlined_table(
+        DataUse("census-like", columns=("income",), rows=50), lambda: made.append(whole) or whole
+    )
+    assert (table.attributes, table.rows, table.width, table.streamed) == (
+        ("income",),
+        50,
+        1,
+        False,
+    )
     for known, found in zip(table.moments(), whole.moments(), strict=True):
         np.testing.assert_allclose(known, found, rtol=1e-12)
     assert not made
     assert table.fingerprint() == whole.fingerprint()
     np.testing.assert_array_equal(table.values, whole.values)
-    np.testing.assert_array_equal(table.part(np.array([1, 3]), np.array([0])).values, whole.values[[1, 3]])
+    np.testing.assert_array_equal(
+        table.part(np.array([1, 3]), np.array([0])).values, whole.values[[1, 3]]
+    )
     assert len(made) == 1
 
 
@@ -78,7 +91,14 @@ def test_a_promised_table_is_standardised_as_one_that_was_made():
 
 
 @pytest.mark.parametrize(
-    "asked", [{"rows": 2}, {"rows": 10**12}, {"columns": ("age", "wage")}, {"parameters": {"correlation": 2.0}}], ids=["rows", "room", "column", "parameter"]
+    "asked",
+    [
+        {"rows": 2},
+        {"rows": 10**12},
+        {"columns": ("age", "wage")},
+        {"parameters": {"correlation": 2.0}},
+    ],
+    ids=["rows", "room", "column", "parameter"],
 )
 def test_what_cannot_be_drawn_is_refused_without_being_drawn(asked):
     with pytest.raises(DataError) as ahead:
@@ -88,7 +108,9 @@ def test_what_cannot_be_drawn_is_refused_without_being_drawn(asked):
     assert str(ahead.value) == str(drawn.value)
 
 
-@pytest.mark.parametrize("covariance", [np.eye(3), np.full((2, 2), np.nan)], ids=["shape", "finite"])
+@pytest.mark.parametrize(
+    "covariance", [np.eye(3), np.full((2, 2), np.nan)], ids=["shape", "finite"]
+)
 def test_an_outline_that_is_none_is_refused(covariance, monkeypatch):
     wrong = Outline(("age", "income"), 50, np.zeros(2), covariance)
     monkeypatch.setattr(census_like.CensusLike, "outline", lambda self, rows: wrong)
@@ -98,7 +120,10 @@ def test_an_outline_that_is_none_is_refused(covariance, monkeypatch):
         check_source(census_like.CensusLike)
 
 
-@pytest.mark.parametrize("changed", [{"bounds": {"age": (0.0, 120.0)}}, {"order": "age"}, {"first_batch": 9}, {"source": "iris"}])
+@pytest.mark.parametrize(
+    "changed",
+    [{"bounds": {"age": (0.0, 120.0)}}, {"order": "age"}, {"first_batch": 9}, {"source": "iris"}],
+)
 def test_a_table_that_must_be_looked_at_has_no_outline(changed):
     assert outlined_table(DataUse(**{"source": "census-like"} | changed), NotImplemented) is None
 
@@ -130,7 +155,8 @@ def test_laws_have_the_moments_of_table_3():
 def test_copula_gives_the_correlation_before_anything_is_exact(rho):
     n = 200_000
     age, income = census_like.draw(n, rho, np.random.default_rng(5))
-    # Five standard errors of a correlation, (1 − rho²)/√n for Gaussian data; three times that allows for the skewness.
+    # Five standard errors of a correlation, (1 − rho²)/√n for Gaussian data; three times that
+    # allows for the skewness.
     assert np.corrcoef(age, income)[0, 1] == pytest.approx(rho, abs=15 * (1 - rho**2) / np.sqrt(n))
 
 
@@ -153,7 +179,8 @@ def test_two_rows_cannot_have_a_correlation():
     )
 
 
-# -- gaussian ----------------------------------------------------------------------------------------------------------
+# -- gaussian
+# ----------------------------------------------------------------------------------------------------------
 
 K = [[4.0, 1.0, 0.0], [1.0, 2.0, -0.5], [0.0, -0.5, 1.0]]
 SINGULAR = [[1.0, 1.0], [1.0, 1.0]]
@@ -173,14 +200,20 @@ def test_exact_singular_covariance():
 
 
 def test_exact_spectrum():
-    values = load("gaussian", spectrum={"large": 400, "count": 5, "small": 10, "attributes": 100}, exact=True).values
+    values = load(
+        "gaussian", spectrum={"large": 400, "count": 5, "small": 10, "attributes": 100}, exact=True
+    ).values
     assert values.shape == (1000, 100)
     lam = np.linalg.eigvalsh(np.cov(values.T, bias=True))
     np.testing.assert_allclose(lam, [10] * 95 + [400] * 5, rtol=1e-10)
 
 
 def test_a_spectrum_by_its_mean_variance():
-    values = load("gaussian", spectrum={"mean-variance": 100, "count": 5, "small": 10, "attributes": 20}, exact=True).values
+    values = load(
+        "gaussian",
+        spectrum={"mean-variance": 100, "count": 5, "small": 10, "attributes": 20},
+        exact=True,
+    ).values
     lam = np.linalg.eigvalsh(np.cov(values.T, bias=True))
     np.testing.assert_allclose(lam, [10] * 15 + [370] * 5, rtol=1e-10)  # (100·20 − 10·15)/5
 
@@ -189,7 +222,8 @@ def test_inexact_moments_follow_the_law():
     n = 20_000
     values = load("gaussian", 3, n, mean=5, covariance=K).values
     assert not np.allclose(values.mean(axis=0), 5, atol=1e-6)
-    # Var of a sample covariance is (K_ii K_jj + K_ij²)/n; 5 standard deviations, 9 entries: false alarm below 1e-5.
+    # Var of a sample covariance is (K_ii K_jj + K_ij²)/n; 5 standard deviations, 9 entries: false
+    # alarm below 1e-5.
     K_X = np.array(K)
     spread = np.sqrt((np.outer(np.diag(K_X), np.diag(K_X)) + K_X**2) / n)
     assert (np.abs(np.cov(values.T, bias=True) - K_X) < 5 * spread).all()
@@ -198,18 +232,25 @@ def test_inexact_moments_follow_the_law():
 
 @pytest.mark.parametrize("law", [{"covariance": K}, {"spectrum": [3.0, 2.0, 1.0]}])
 def test_more_rows_only_add(law):
-    np.testing.assert_allclose(load("gaussian", rows=10, **law).values, load("gaussian", rows=30, **law).values[:10])
+    np.testing.assert_allclose(
+        load("gaussian", rows=10, **law).values, load("gaussian", rows=30, **law).values[:10]
+    )
 
 
 def test_haar():
     N, draws = 4, 4000
     rng = np.random.default_rng(11)
     V = np.array([gaussian.haar(N, rng) for _ in range(draws)])
-    np.testing.assert_allclose(V @ V.transpose(0, 2, 1), np.broadcast_to(np.eye(N), V.shape), atol=1e-12)
-    # Each entry v of a Haar matrix has (v + 1)/2 ~ Beta((N−1)/2, (N−1)/2): without the sign correction it has not.
-    # 16 tests at 1e-5: false alarm below 2e-4, and the seed is fixed.
+    np.testing.assert_allclose(
+        V @ V.transpose(0, 2, 1), np.broadcast_to(np.eye(N), V.shape), atol=1e-12
+    )
+    # Each entry v of a Haar matrix has (v + 1)/2 ~ Beta((N−1)/2, (N−1)/2): without the sign
+    # correction it has not. 16 tests at 1e-5: false alarm below 2e-4, and the seed is fixed.
     law = stats.beta((N - 1) / 2, (N - 1) / 2)
-    assert min(stats.kstest((V[:, i, j] + 1) / 2, law.cdf).pvalue for i in range(N) for j in range(N)) > 1e-5
+    assert (
+        min(stats.kstest((V[:, i, j] + 1) / 2, law.cdf).pvalue for i in range(N) for j in range(N))
+        > 1e-5
+    )
     assert abs((np.linalg.det(V) > 0).mean() - 0.5) < 5 * 0.5 / np.sqrt(draws)
 
 
@@ -219,7 +260,9 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
     turn[:2, :2] = gaussian.haar(2, np.random.default_rng(1))  # within the double eigenvalue
     turn[2, 2] = -1
     for exact in (False, True):
-        one, other = (gaussian.draw(20, lam, U, np.random.default_rng(2), exact=exact) for U in (V, V @ turn))
+        one, other = (
+            gaussian.draw(20, lam, U, np.random.default_rng(2), exact=exact) for U in (V, V @ turn)
+        )
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
@@ -228,8 +271,14 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
     [
         ({}, "needs covariance, or spectrum"),
         ({"covariance": K, "spectrum": [1.0]}, "takes covariance or spectrum, not both"),
-        ({"covariance": [[1, 2], [2, 1]]}, "covariance must be positive semidefinite; its eigenvalues go from -1 to 3"),
-        ({"covariance": [[1, 2], [0, 1]]}, "covariance must be symmetric: entries (1, 2) and (2, 1) differ"),
+        (
+            {"covariance": [[1, 2], [2, 1]]},
+            "covariance must be positive semidefinite; its eigenvalues go from -1 to 3",
+        ),
+        (
+            {"covariance": [[1, 2], [0, 1]]},
+            "covariance must be symmetric: entries (1, 2) and (2, 1) differ",
+        ),
         ({"covariance": [[1, 2]]}, "covariance must be square: 1 row, but 2 entries in row 1"),
         ({"covariance": [[0, 0], [0, 0]]}, "covariance must not be all zeros"),
         ({"spectrum": [0, 0]}, "spectrum must have an eigenvalue above 0"),
@@ -238,14 +287,23 @@ def test_the_symmetric_root_does_not_depend_on_eigenvectors_chosen():
             {"spectrum": {"large": 4, "count": 3, "small": 1, "attributes": 2}},
             "count (3) must not be more than attributes",
         ),
-        ({"spectrum": {"count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),
-        ({"spectrum": {"large": 4, "mean-variance": 2, "count": 1, "small": 1, "attributes": 2}}, "give either large or mean-variance"),
+        (
+            {"spectrum": {"count": 1, "small": 1, "attributes": 2}},
+            "give either large or mean-variance",
+        ),
+        (
+            {"spectrum": {"large": 4, "mean-variance": 2, "count": 1, "small": 1, "attributes": 2}},
+            "give either large or mean-variance",
+        ),
         (
             {"spectrum": {"mean-variance": 1, "count": 1, "small": 4, "attributes": 3}},
             "mean-variance (1) must be more than the small eigenvalues alone make",
         ),
         ({"spectrum": [1, -2]}, "Input should be greater than or equal to 0"),
-        ({"spectrum": {"large": 4, "count": 1.5, "small": 1, "attributes": 2}}, "Input should be a valid integer"),
+        (
+            {"spectrum": {"large": 4, "count": 1.5, "small": 1, "attributes": 2}},
+            "Input should be a valid integer",
+        ),
         ({"covariance": [[float("nan")]]}, "Input should be a finite number"),
         ({"mean": "zero", "spectrum": [1]}, "Input should be a valid number"),
     ],
@@ -265,7 +323,8 @@ def test_an_attribute_without_variance_is_constant():
     assert refusal("gaussian", covariance=[[1, 0], [0, 0]]).startswith("column 'x2' is constant")
 
 
-# -- laws --------------------------------------------------------------------------------------------------------------
+# -- laws
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_every_shape_of_components_is_drawn_from_the_law_that_is_stated():

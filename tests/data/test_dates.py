@@ -17,7 +17,10 @@ from auditor.errors import DataError, ScenarioError
 from auditor.scenario.read import read_scenario
 
 DAYS = pd.to_datetime(["2003-12-31", "1969-12-31", "2024-02-29", "9999-12-30"])
-BY_HAND = [(date.fromisoformat(day) - date(1970, 1, 1)).days for day in ("2003-12-31", "1969-12-31", "2024-02-29", "9999-12-30")]
+BY_HAND = [
+    (date.fromisoformat(day) - date(1970, 1, 1)).days
+    for day in ("2003-12-31", "1969-12-31", "2024-02-29", "9999-12-30")
+]
 
 
 def loaded(path: Any, **options: Any) -> Any:
@@ -36,7 +39,9 @@ def test_days_are_counted_as_pythons_calendar_counts_them(form):
 
 
 def test_a_time_of_day_is_a_fraction_and_an_offset_is_taken_off():
-    assert days_of(pd.Series(["1970-01-02T06:00", "1970-01-02 06:00:00+06:00", None])).tolist()[:2] == [1.25, 1.0]
+    assert days_of(pd.Series(["1970-01-02T06:00", "1970-01-02 06:00:00+06:00", None])).tolist()[
+        :2
+    ] == [1.25, 1.0]
 
 
 @pytest.mark.parametrize("cell", ["now", "today", "May", "31.12.2003", "x1", ""])
@@ -58,13 +63,18 @@ def test_a_table_has_dates_beside_its_numbers(tmp_path, kind):
     table = loaded(path, columns=["x"], dates={"day": None}, missing="drop")
     assert table.attributes == ("x", "day")
     assert table.values.tolist() == [[1.0, BY_HAND[0]], [2.0, BY_HAND[1]], [5.0, BY_HAND[2]]]
-    copy = read_copy(path, table.part(np.arange(3), np.arange(2)), None, False, "")  # a copy may be written as the original is
+    # a copy may be written as the original is
+    copy = read_copy(path, table.part(np.arange(3), np.arange(2)), None, False, "")
     assert copy.values[:, 1].tolist() == BY_HAND[:3]
 
 
 def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
     def data(**fields: Any) -> Any:
-        document = {"data": {"source": "iris", **fields}, "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"]}
+        document = {
+            "data": {"source": "iris", **fields},
+            "schemes": [{"name": "corner-wave", "levels": [1.0]}],
+            "attacks": ["llse"],
+        }
         return read_scenario(document).data
 
     assert data(dates=["a", "b"]).dates == {"a": None, "b": None}
@@ -72,32 +82,53 @@ def test_a_scenario_says_which_columns_are_dates_and_how_they_are_written():
     for wrong in (7, ["a", 1], {"a": "%d/%m"}, {"a": "%Q"}, {"a": 3}, {"a": "year"}):
         with pytest.raises(ScenarioError, match="dates"):
             data(dates=wrong)
-    for beside in ({"categorical": ["a"]}, {"order": "a"}, {"hierarchies": {"a": {"b": [1, 2], "c": [3]}}}):
+    for beside in (
+        {"categorical": ["a"]},
+        {"order": "a"},
+        {"hierarchies": {"a": {"b": [1, 2], "c": [3]}}},
+    ):
         with pytest.raises(ScenarioError, match=r"dates|order"):
             data(dates=["a"], **beside)
 
 
-# -- categories beside the columns ---------------------------------------------------------------------------------------
+# -- categories beside the columns
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("held", [True, False])
 def test_a_category_need_not_be_asked_for_twice_and_is_no_number_then(tmp_path, monkeypatch, held):
-    frame = pd.DataFrame({"x": np.arange(40.0) ** 2, "grade": np.tile([1, 2], 20), "sex": np.repeat(["f", "m"], 20), "note": "n"})
+    frame = pd.DataFrame(
+        {
+            "x": np.arange(40.0) ** 2,
+            "grade": np.tile([1, 2], 20),
+            "sex": np.repeat(["f", "m"], 20),
+            "note": "n",
+        }
+    )
     frame.loc[3, "sex"] = None
     frame.to_csv(tmp_path / "t.csv", index=False)
     if not held:
         monkeypatch.setattr(streamed, "HELD_BYTES", 100)
-    beside = loaded(tmp_path / "t.csv", columns=["x"], categorical={"grade": None, "sex": None}, missing="drop")
+    beside = loaded(
+        tmp_path / "t.csv", columns=["x"], categorical={"grade": None, "sex": None}, missing="drop"
+    )
     assert beside.attributes == ("x",)
     assert beside.categorical.names == ("grade", "sex")
     assert beside.rows == beside.categorical.rows == 39
-    both = loaded(tmp_path / "t.csv", columns=["x", "grade"], categorical={"grade": None, "sex": None}, missing="drop")
+    both = loaded(
+        tmp_path / "t.csv",
+        columns=["x", "grade"],
+        categorical={"grade": None, "sex": None},
+        missing="drop",
+    )
     assert both.attributes == ("x", "grade")
     assert (both.categorical.codes == beside.categorical.codes).all()
 
 
 def test_a_class_beside_it_has_the_same_records(tmp_path):
-    frame = pd.DataFrame({"x": np.arange(6.0), "sex": ["f", None, "m", "f", "m", "f"], "class": list("abcabc")})
+    frame = pd.DataFrame(
+        {"x": np.arange(6.0), "sex": ["f", None, "m", "f", "m", "f"], "class": list("abcabc")}
+    )
     frame.to_csv(tmp_path / "t.csv", index=False)
     document = {
         "data": {"source": str(tmp_path / "t.csv"), "columns": ["x"], "categorical": ["sex"], "missing": "drop"},
@@ -108,4 +139,13 @@ def test_a_class_beside_it_has_the_same_records(tmp_path):
 
     scenario = read_scenario(document)
     assert target_of(scenario, table_of(scenario)[0]).tolist() == list("acabc")
-    assert load_target(str(tmp_path / "t.csv"), "class", columns=["x", "sex"], missing="drop", rng=np.random.default_rng(0)).size == 5
+    assert (
+        load_target(
+            str(tmp_path / "t.csv"),
+            "class",
+            columns=["x", "sex"],
+            missing="drop",
+            rng=np.random.default_rng(0),
+        ).size
+        == 5
+    )

@@ -26,15 +26,19 @@ def kind(cells, name="x", **options):
 @pytest.mark.parametrize(
     ("cells", "is_"),
     [
-        (CENTS, "number"),                                               # all different, to the cent, and in no sequence
+        # all different, to the cent, and in no sequence
+        (CENTS, "number"),
         (np.where(np.arange(N) % 9 == 0, np.nan, CENTS), "number"),
         (RNG.integers(20, 66, N), "number"),
-        (RNG.choice(10**9, N, replace=False), "number"),                 # whole, all different, far apart: it may be a price
+        # whole, all different, far apart: it may be a price
+        (RNG.choice(10**9, N, replace=False), "number"),
         (np.arange(N) + 10_001, "identifier"),
         (np.arange(N)[::-1] * 5, "identifier"),
         (RNG.permutation(N) + 7.0, "identifier"),                        # in any order
-        (RNG.choice(2 * N - 50, N, replace=False) * 10, "identifier"),   # with gaps: half of the range is filled
-        (10**15 + np.arange(N), "identifier"),                           # beyond what steps are looked for in
+        # with gaps: half of the range is filled
+        (RNG.choice(2 * N - 50, N, replace=False) * 10, "identifier"),
+        # beyond what steps are looked for in
+        (10**15 + np.arange(N), "identifier"),
         (np.delete(np.arange(N + 30), range(5, 300, 10)), "identifier"),
         (np.linspace(0, 1, N), "identifier"),
         (RNG.integers(1, 6, N), "category"),
@@ -50,28 +54,40 @@ def kind(cells, name="x", **options):
         (WORDS, "identifier"),
         ([*WORDS[:-1], WORDS[0]], "free text"),
         ([str(value) for value in CENTS], "unusable"),
-        ([f"${value:,.2f}" for value in CENTS], "unusable"),             # all different, and nobody's identifier
+        # all different, and nobody's identifier
+        ([f"${value:,.2f}" for value in CENTS], "unusable"),
         ([f"{value} %" for value in CENTS], "unusable"),
         (["-", *map(str, CENTS[1:])], "unusable"),
         ([f"E{number}" for number in range(N)], "identifier"),
         ([np.nan] * N, "unusable"),
         ([7.0] * N, "unusable"),
         (["a"] * N, "unusable"),
-        (np.where(np.arange(N) % 2 + (np.arange(N) < 9), np.nan, CENTS), "unusable"),  # more blanks than values
+        # more blanks than values
+        (np.where(np.arange(N) % 2 + (np.arange(N) < 9), np.nan, CENTS), "unusable"),
         (np.where(np.arange(N) == 5, np.inf, CENTS), "unusable"),
         (1e17 + CENTS / 1e3, "unusable"),
         (CENTS * 1e80, "unusable"),
         ([[1, 2]] * N, "unusable"),
         (["a", 1] * (N // 2), "unusable"),
         (pd.to_timedelta(np.arange(N) % 50, unit="D"), "unusable"),
-        (["5/6/2020", "7/8/2021"] * (N // 2), "unusable"),               # nobody can tell May from June
+        # nobody can tell May from June
+        (["5/6/2020", "7/8/2021"] * (N // 2), "unusable"),
     ],
 )  # fmt: skip
 def test_what_a_column_is(cells, is_):
     assert kind(cells) == is_
 
 
-@pytest.mark.parametrize(("name", "is_"), [("EmployeeID", "identifier"), ("emp_id", "identifier"), ("ID", "identifier"), ("paid", "number"), ("Bid", "number")])
+@pytest.mark.parametrize(
+    ("name", "is_"),
+    [
+        ("EmployeeID", "identifier"),
+        ("emp_id", "identifier"),
+        ("ID", "identifier"),
+        ("paid", "number"),
+        ("Bid", "number"),
+    ],
+)
 def test_a_name_that_says_so_makes_whole_numbers_that_are_all_different_an_identifier(name, is_):
     assert kind(RNG.choice(10**9, N, replace=False), name) == is_
     assert kind(CENTS, name) == "number"
@@ -92,7 +108,9 @@ def test_a_number_that_is_written_with_a_zero_before_it_is_a_code(suffix, tmp_pa
     if suffix == "parquet":
         frame.to_parquet(path)
     else:
-        frame.assign(**{"born in": frame["born in"].map("{:05d}".format), "pay": frame["pay"] / 1e6}).to_csv(path, index=False)
+        frame.assign(
+            **{"born in": frame["born in"].map("{:05d}".format), "pay": frame["pay"] / 1e6}
+        ).to_csv(path, index=False)
     found = {column.name: column.kind for column in describe(str(path)).columns}
     assert found == {"born in": "number" if suffix == "parquet" else "unusable", "pay": "number"}
 
@@ -104,19 +122,25 @@ def test_of_a_sample_a_sequence_is_told_by_the_records_of_the_table():
 
 
 def test_dates_are_read_by_the_one_format_that_fits():
-    assert [column_of("d", pd.Series(DAYS.strftime(form))).form for form in ("%m/%d/%Y", "%d.%m.%Y", "%d %b %Y")] == ["%m/%d/%Y", "%d.%m.%Y", "%d %b %Y"]
+    assert [
+        column_of("d", pd.Series(DAYS.strftime(form))).form
+        for form in ("%m/%d/%Y", "%d.%m.%Y", "%d %b %Y")
+    ] == ["%m/%d/%Y", "%d.%m.%Y", "%d %b %Y"]
     found = column_of("d", pd.Series(["5/6/2020", "7/8/2021"] * 50))
     assert found.why == "holds dates that read as %d/%m/%Y or %m/%d/%Y, and nothing tells which"
 
 
 def test_steps_heaps_and_blanks_are_told_as_shares():
-    found = column_of("pay", pd.Series(np.where(np.arange(N) % 4 == 0, 0.0, np.arange(N) * 250.0 % 9_750.0)))
+    found = column_of(
+        "pay", pd.Series(np.where(np.arange(N) % 4 == 0, 0.0, np.arange(N) * 250.0 % 9_750.0))
+    )
     assert (found.step, round(found.heap, 2)) == (250.0, 0.27)
     assert column_of("x", pd.Series([1.5, None, 2.5, 3.0])).blank == 0.25
     assert np.isnan(column_of("x", pd.Series(RNG.normal(size=50))).step)
 
 
-# -- the order of the rows -------------------------------------------------------------------------------------------------
+# -- the order of the rows
+# -------------------------------------------------------------------------------------------------
 
 
 def test_the_correlation_is_that_of_pairs_within_runs():
@@ -129,12 +153,23 @@ def test_the_correlation_is_that_of_pairs_within_runs():
 def test_independent_rows_are_not_said_to_be_in_an_order():
     """At a false alarm of 1e-4 for each table more than one in 150 has a chance of 1e-4."""
     rng = np.random.default_rng(3)
-    alarms = sum(bool(describe_frames([pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))]).dependent) for _ in range(150))
+    alarms = sum(
+        bool(
+            describe_frames([pd.DataFrame(rng.normal(size=(60, 3)), columns=list("abc"))]).dependent
+        )
+        for _ in range(150)
+    )
     assert alarms <= 1
 
 
 def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts():
-    walk = pd.DataFrame({"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300)), "u": RNG.normal(size=300)})
+    walk = pd.DataFrame(
+        {
+            "no": np.arange(300) + 5,
+            "t": np.cumsum(np.random.default_rng(1).normal(size=300)),
+            "u": RNG.normal(size=300),
+        }
+    )
     found = describe_frames([walk])
     assert (found.order, list(found.dependent)) == (None, ["t"])
     shuffled = describe_frames([walk.sample(frac=1, random_state=2)])
@@ -142,12 +177,19 @@ def test_a_series_is_found_in_the_files_order_or_in_that_of_a_column_that_counts
     assert describe_frames([walk[["no", "u"]].sample(frac=1, random_state=2)]).order is None
 
 
-# -- files -----------------------------------------------------------------------------------------------------------------
+# -- files
+# -----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def frame():
-    return pd.DataFrame({"no": np.arange(6_000), "pay": np.round(np.random.default_rng(2).lognormal(10, 0.4, 6_000), 2), "late": np.arange(6_000) // 5_999})
+    return pd.DataFrame(
+        {
+            "no": np.arange(6_000),
+            "pay": np.round(np.random.default_rng(2).lognormal(10, 0.4, 6_000), 2),
+            "late": np.arange(6_000) // 5_999,
+        }
+    )
 
 
 def test_of_a_large_csv_file_parts_are_looked_at_from_first_to_last(tmp_path, monkeypatch, frame):
@@ -159,7 +201,8 @@ def test_of_a_large_csv_file_parts_are_looked_at_from_first_to_last(tmp_path, mo
     assert not some.whole
     assert some.seen < 3_000
     assert abs(some.rows / 6_000 - 1) < 0.1
-    assert [column.kind for column in some.columns] == ["identifier", "number", "category"]  # the last part was looked at
+    # the last part was looked at
+    assert [column.kind for column in some.columns] == ["identifier", "number", "category"]
     assert some.varied_by == np.inf
     assert some == describe(str(tmp_path / "t.csv"))
 
@@ -172,7 +215,8 @@ def test_so_it_is_of_parquet_and_of_folders(tmp_path, monkeypatch, frame):
     monkeypatch.setattr(describing, "MOST_CELLS", 8 * 3 * 300)
     some = describe(str(tmp_path / "t.parquet"))
     assert (some.rows, some.seen) == (6_000, 8 * 300)
-    assert [column.kind for column in some.columns] == ["identifier", "number", "unusable"]  # its last record was not looked at
+    # its last record was not looked at
+    assert [column.kind for column in some.columns] == ["identifier", "number", "unusable"]
     assert describe(f"{tmp_path}/parts/").rows == 6_000
 
 

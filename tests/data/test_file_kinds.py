@@ -52,8 +52,12 @@ def assert_as_pandas(path: Path, theirs: pd.DataFrame, *notes: str) -> None:
     pd.testing.assert_frame_equal(ours, theirs, check_dtype=False, check_column_type=False)
     assert len(noted) == len(notes)
     assert all(note in told for note, told in zip(notes, noted, strict=True))
-    numbers = load_table(str(path), columns=["pay"], missing="mean", rng=np.random.default_rng(0)).values[:, 0]
-    np.testing.assert_array_equal(numbers, theirs["pay"].fillna(theirs["pay"].mean()).to_numpy(dtype=float))
+    numbers = load_table(
+        str(path), columns=["pay"], missing="mean", rng=np.random.default_rng(0)
+    ).values[:, 0]
+    np.testing.assert_array_equal(
+        numbers, theirs["pay"].fillna(theirs["pay"].mean()).to_numpy(dtype=float)
+    )
 
 
 def refusal(path: Path) -> str:
@@ -65,7 +69,8 @@ def refusal(path: Path) -> str:
     return str(caught.value)
 
 
-# -- text --------------------------------------------------------------------------------------------------------------
+# -- text
+# --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,10 +102,15 @@ def test_latin_1_is_read_and_said_so(tmp_path, frame):
     path = tmp_path / "t.csv"
     frame = frame.replace("Łódź", "Århus")
     frame.to_csv(path, index=False, encoding="latin-1")
-    assert_as_pandas(path, pd.read_csv(path, encoding="latin-1"), "is not UTF-8, and read as Latin-1")
+    assert_as_pandas(
+        path, pd.read_csv(path, encoding="latin-1"), "is not UTF-8, and read as Latin-1"
+    )
 
 
-@pytest.mark.parametrize(("thousands", "decimal", "sep"), [(",", ".", ","), (",", ".", ";"), (".", ",", ";"), (".", ",", "\t"), (",", ".", "\t")])
+@pytest.mark.parametrize(
+    ("thousands", "decimal", "sep"),
+    [(",", ".", ","), (",", ".", ";"), (".", ",", ";"), (".", ",", "\t"), (",", ".", "\t")],
+)
 def test_marks_between_thousands_are_taken_out(tmp_path, frame, thousands, decimal, sep):
     swap = str.maketrans({",": thousands, ".": decimal})
     text = frame.assign(pay=[f"{x:,.2f}".translate(swap) if x == x else "" for x in frame["pay"]])
@@ -122,7 +132,10 @@ def test_marks_between_thousands_are_taken_out(tmp_path, frame, thousands, decim
 def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
     path = tmp_path / "t.csv"
     path.write_text(content)
-    with pytest.raises(DataError, match=rf"^t\.csv: column '{column}' has a comma or a point before three digits, which may be decimals or tho"):
+    with pytest.raises(
+        DataError,
+        match=rf"^t\.csv: column '{column}' has a comma or a point before three digits, which may be decimals or tho",
+    ):
         load_table(str(path), columns=[column], rng=np.random.default_rng(0))
     assert load_table(str(path), columns=["a"], rng=np.random.default_rng(0)).rows == 2
 
@@ -143,10 +156,17 @@ def test_a_mark_that_may_be_either_is_never_guessed(tmp_path, content, column):
 )
 def test_what_other_numbers_tell_decides(tmp_path, content, expected):
     (tmp_path / "t.csv").write_text(content)
-    assert load_table(str(tmp_path / "t.csv"), columns=["b"], rng=np.random.default_rng(0)).values[:, 0].tolist() == expected
+    assert (
+        load_table(str(tmp_path / "t.csv"), columns=["b"], rng=np.random.default_rng(0))
+        .values[:, 0]
+        .tolist()
+        == expected
+    )
 
 
-@pytest.mark.parametrize("cells", [["1,5", "1,234.5"], ["12,34", "0.5"], ["1,23,456.5", "7"], ["1,234.5,6", "0.5"]])
+@pytest.mark.parametrize(
+    "cells", [["1,5", "1,234.5"], ["12,34", "0.5"], ["1,23,456.5", "7"], ["1,234.5,6", "0.5"]]
+)
 def test_marks_in_other_places_are_no_numbers(cells):
     """pandas' own `thousands` takes every such mark out wherever it stands: 1,5 would be 15."""
     column = pd.Series(cells)
@@ -160,7 +180,11 @@ def test_points_and_commas_before_decimals_are_refused(tmp_path):
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=2, max_size=30), st.sampled_from([(",", "."), (".", ",")]), st.booleans())
+@given(
+    st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=2, max_size=30),
+    st.sampled_from([(",", "."), (".", ",")]),
+    st.booleans(),
+)
 def test_numbers_come_back_however_they_are_written(values, marks, grouped):
     """Two decimals always tell; so the values are those written, whatever their number of digits."""
     group, decimal = marks
@@ -168,7 +192,9 @@ def test_numbers_come_back_however_they_are_written(values, marks, grouped):
     cells = [f"{x:,.2f}".translate(swap) for x in values]
     found = marks_of("t.csv", [[cell] for cell in cells], ";")
     assert found == Marks(decimal, group)
-    read_back = pd.read_csv(io.StringIO("a;b\n" + "\n".join(f"{cell};" for cell in cells)), sep=";", decimal=decimal)["a"]
+    read_back = pd.read_csv(
+        io.StringIO("a;b\n" + "\n".join(f"{cell};" for cell in cells)), sep=";", decimal=decimal
+    )["a"]
     assert as_numbers("t.csv", read_back, found).tolist() == values
 
 
@@ -178,24 +204,41 @@ def test_large_text_of_any_spelling_is_cut_into_the_same_pieces(tmp_path, frame,
 
     monkeypatch.setattr(parts, "CSV_BYTES", 100)
     monkeypatch.setattr(streamed, "HELD_BYTES", 0)
-    for name, options in {"a.csv": {"sep": ";", "decimal": ","}, "b.csv.gz": {"sep": "\t"}, "c.csv": {"encoding": "utf-16"}}.items():
+    for name, options in {
+        "a.csv": {"sep": ";", "decimal": ","},
+        "b.csv.gz": {"sep": "\t"},
+        "c.csv": {"encoding": "utf-16"},
+    }.items():
         frame.to_csv(tmp_path / name, index=False, **options)
         assert len(pieces_of(tmp_path / name)) > 5
         pd.testing.assert_frame_equal(read(tmp_path / name)[0], frame)
-        table = load_table(str(tmp_path / name), columns=["age", "pay"], missing="drop", rng=np.random.default_rng(0))
+        table = load_table(
+            str(tmp_path / name),
+            columns=["age", "pay"],
+            missing="drop",
+            rng=np.random.default_rng(0),
+        )
         assert table.streamed
-        np.testing.assert_array_equal(table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float))
+        np.testing.assert_array_equal(
+            table.values, frame[["age", "pay"]].dropna().to_numpy(dtype=float)
+        )
 
 
-# -- kinds that are held whole -----------------------------------------------------------------------------------------
+# -- kinds that are held whole
+# -----------------------------------------------------------------------------------------
 
 
 def test_feather_and_arrow(tmp_path, frame):
     frame.to_feather(tmp_path / "t.feather")
     assert_as_pandas(tmp_path / "t.feather", pd.read_feather(tmp_path / "t.feather"))
-    with pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink, pa.ipc.new_file(sink, pa.Schema.from_pandas(frame)) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "t.arrow"), "wb") as sink,
+        pa.ipc.new_file(sink, pa.Schema.from_pandas(frame)) as writer,
+    ):
         for start in range(0, ROWS, 7):
-            writer.write_batch(pa.RecordBatch.from_pandas(frame.iloc[start : start + 7], preserve_index=False))
+            writer.write_batch(
+                pa.RecordBatch.from_pandas(frame.iloc[start : start + 7], preserve_index=False)
+            )
     assert_as_pandas(tmp_path / "t.arrow", frame)
 
 
@@ -207,7 +250,9 @@ def test_stata(tmp_path, frame):
 
 def test_labelled_values_are_read_as_their_codes(tmp_path, frame):
     path = tmp_path / "t.dta"
-    frame.assign(sick=np.arange(ROWS) % 2).to_stata(path, write_index=False, version=118, value_labels={"sick": {0: "no", 1: "yes"}})
+    frame.assign(sick=np.arange(ROWS) % 2).to_stata(
+        path, write_index=False, version=118, value_labels={"sick": {0: "no", 1: "yes"}}
+    )
     assert read(path)[0]["sick"].tolist() == [k % 2 for k in range(ROWS)]
 
 
@@ -222,7 +267,9 @@ def test_spss(tmp_path, frame, suffix):
 def test_sas_transport(tmp_path, frame):
     pyreadstat = pytest.importorskip("pyreadstat")
     path = tmp_path / "t.xpt"
-    pyreadstat.write_xport(frame.replace({"Köln": "Koeln", "Łódź": "Lodz"}), path, file_format_version=5)
+    pyreadstat.write_xport(
+        frame.replace({"Köln": "Koeln", "Łódź": "Lodz"}), path, file_format_version=5
+    )
     assert_as_pandas(path, pd.read_sas(path, encoding="latin-1"))
 
 
@@ -250,23 +297,40 @@ def test_sas_is_read_by_pandas(tmp_path, frame, monkeypatch):
 def test_excel(tmp_path, frame):
     pytest.importorskip("openpyxl")
     path = tmp_path / "t.xlsx"
-    frame.assign(hired=pd.Timestamp("2020-01-31"), sick=np.arange(ROWS) % 2 == 0).to_excel(path, index=False)
+    frame.assign(hired=pd.Timestamp("2020-01-31"), sick=np.arange(ROWS) % 2 == 0).to_excel(
+        path, index=False
+    )
     assert_as_pandas(path, pd.read_excel(path))
     with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
         frame.to_excel(book, sheet_name="data", index=False)
         frame.head(3).to_excel(book, sheet_name="codes", index=False)
-    assert_as_pandas(tmp_path / "two.xlsx", pd.read_excel(tmp_path / "two.xlsx"), "the first sheet is read, and 1 other not")
+    assert_as_pandas(
+        tmp_path / "two.xlsx",
+        pd.read_excel(tmp_path / "two.xlsx"),
+        "the first sheet is read, and 1 other not",
+    )
 
 
 def test_columns_of_a_workbook_that_share_a_name_or_have_none_are_told(tmp_path):
     pytest.importorskip("openpyxl")
     path = tmp_path / "t.xlsx"
     pd.DataFrame([["a", "a"], [1, 2], [3, 5]]).to_excel(path, index=False, header=False)
-    assert refusal(path) == "t.xlsx: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    assert (
+        refusal(path)
+        == "t.xlsx: columns 1 and 2 have a name that another column has as well; give every column a name of its own"
+    )
     pd.DataFrame([[1.5, 2], [1, 2], [3, 5]]).to_excel(path, index=False, header=False)
-    assert refusal(path) == "t.xlsx: the first line holds numbers where the column names should be; add a header"
-    pd.DataFrame([["x", CANARY], ["y", CANARY], ["x", "z"]]).to_excel(path, index=False, header=False)
-    assert refusal(path) == "t.xlsx: columns 1 and 2 have a name that stands among the cells below it, too; is the header missing, or written twice?"
+    assert (
+        refusal(path)
+        == "t.xlsx: the first line holds numbers where the column names should be; add a header"
+    )
+    pd.DataFrame([["x", CANARY], ["y", CANARY], ["x", "z"]]).to_excel(
+        path, index=False, header=False
+    )
+    assert (
+        refusal(path)
+        == "t.xlsx: columns 1 and 2 have a name that stands among the cells below it, too; is the header missing, or written twice?"
+    )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".feather"])
@@ -277,16 +341,35 @@ def test_an_index_without_a_name_is_no_column_if_the_file_says_so(tmp_path, fram
     assert "__index_level_0__" in table.column_names
     write = pq.write_table if suffix == ".parquet" else pa.feather.write_feather
     write(table, path)
-    assert_as_pandas(path, chosen.reset_index(drop=True), "a column without a name is the index of a data frame, by the file's own metadata")
+    assert_as_pandas(
+        path,
+        chosen.reset_index(drop=True),
+        "a column without a name is the index of a data frame, by the file's own metadata",
+    )
     write(table.replace_schema_metadata(None), path)
     with pytest.raises(DataError, match=r"holds text|has no name"):
         load_table(str(path), rng=np.random.default_rng(0))
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------
+# -- what is refused
+# ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".csv.zip", ".feather", ".arrow", ".dta", ".sav", ".sas7bdat", ".xpt", ".xlsx"])
+@pytest.mark.parametrize(
+    "suffix",
+    [
+        ".csv.gz",
+        ".csv.zst",
+        ".csv.zip",
+        ".feather",
+        ".arrow",
+        ".dta",
+        ".sav",
+        ".sas7bdat",
+        ".xpt",
+        ".xlsx",
+    ],
+)
 def test_damaged_files_are_one_clear_line(tmp_path, frame, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(f"a,b\n1,{CANARY}\n".encode() * 9)
@@ -297,7 +380,11 @@ def test_damaged_files_are_one_clear_line(tmp_path, frame, suffix):
 @pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".csv.zip", ".feather", ".dta", ".xlsx"])
 def test_files_that_are_cut_off_are_refused(tmp_path, frame, suffix):
     path = tmp_path / f"t{suffix}"
-    write = {".feather": frame.to_feather, ".dta": lambda p: frame.to_stata(p, version=118), ".xlsx": frame.to_excel}
+    write = {
+        ".feather": frame.to_feather,
+        ".dta": lambda p: frame.to_stata(p, version=118),
+        ".xlsx": frame.to_excel,
+    }
     write.get(suffix, frame.to_csv)(path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
@@ -317,10 +404,15 @@ def test_archives_hold_one_file_that_is_not_encrypted(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.csv", "a\n1\n")
         archive.writestr("b.csv", "a\n1\n")
-    assert refusal(path) == "t.zip: holds 2 files, and a table is one; unpack the archive and name the file"
+    assert (
+        refusal(path)
+        == "t.zip: holds 2 files, and a table is one; unpack the archive and name the file"
+    )
 
 
-def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(tmp_path, frame, monkeypatch):
+def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(
+    tmp_path, frame, monkeypatch
+):
     monkeypatch.setattr(file_kinds, "MOST_BYTES", 2_000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 10_000))
     with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -329,7 +421,9 @@ def test_what_expands_beyond_the_stated_size_is_refused_before_it_is_held(tmp_pa
     pd.DataFrame({"a": np.zeros(1_000)}).to_stata(tmp_path / "t.dta")
     pd.concat([frame] * 9).to_csv(tmp_path / "t.csv", encoding="utf-16")
     for name in ("t.csv.gz", "t.zip", "t.feather", "t.dta", "t.csv"):
-        assert refusal(tmp_path / name).startswith(f"{name}: holds more than 2,000 bytes, the most that is read of a file of its kind; save it as plain CSV")
+        assert refusal(tmp_path / name).startswith(
+            f"{name}: holds more than 2,000 bytes, the most that is read of a file of its kind; save it as plain CSV"
+        )
 
 
 def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
@@ -338,19 +432,28 @@ def test_a_sheet_with_two_cells_far_apart_is_refused(tmp_path, monkeypatch):
     book = openpyxl.Workbook()
     book.active["A1"], book.active["ZZ9"] = "a", CANARY
     book.save(tmp_path / "t.xlsx")
-    assert refusal(tmp_path / "t.xlsx").startswith("t.xlsx: the sheet has more than 1,000 cells, blank ones included")
+    assert refusal(tmp_path / "t.xlsx").startswith(
+        "t.xlsx: the sheet has more than 1,000 cells, blank ones included"
+    )
 
 
 def test_an_encrypted_workbook_is_told_apart(tmp_path):
     (tmp_path / "t.xlsx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
-    assert refusal(tmp_path / "t.xlsx") == "t.xlsx: is encrypted, or an .xls workbook; save it as .xlsx without a password"
+    assert (
+        refusal(tmp_path / "t.xlsx")
+        == "t.xlsx: is encrypted, or an .xls workbook; save it as .xlsx without a password"
+    )
 
 
 @pytest.mark.parametrize(("suffix", "library"), [(".sav", "pyreadstat"), (".xlsx", "openpyxl")])
-def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(tmp_path, monkeypatch, suffix, library):
+def test_a_library_that_is_missing_is_named_with_the_extra_that_has_it(
+    tmp_path, monkeypatch, suffix, library
+):
     monkeypatch.setitem(__import__("sys").modules, library, None)
     (tmp_path / f"t{suffix}").write_bytes(b"PK")
-    assert refusal(tmp_path / f"t{suffix}").endswith(f"files are read by {library}, which is not installed: pip install 'auditor[files]'")
+    assert refusal(tmp_path / f"t{suffix}").endswith(
+        f"files are read by {library}, which is not installed: pip install 'auditor[files]'"
+    )
 
 
 def test_categories_and_keys_come_from_any_kind(tmp_path, frame):
@@ -360,9 +463,13 @@ def test_categories_and_keys_come_from_any_kind(tmp_path, frame):
 
 def test_how_a_file_was_read_is_told_once_before_a_run_and_for_copies(tmp_path, frame):
     """By `check` and `run` before anything is computed, of data and copies, as one line each; and by `perturb`."""
-    numbers = frame[["age"]].assign(b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus"))
+    numbers = frame[["age"]].assign(
+        b=np.arange(ROWS) ** 2, town=frame["town"].replace("Łódź", "Århus")
+    )
     numbers.to_csv(tmp_path / "t.csv", index=False, encoding="latin-1")
-    (numbers.drop(columns="town") + 1.5).to_csv(tmp_path / "copy.csv", index=False, encoding="utf-16")
+    (numbers.drop(columns="town") + 1.5).to_csv(
+        tmp_path / "copy.csv", index=False, encoding="utf-16"
+    )
     asked = {
         "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv"), "columns": ["age", "b"]}, "attacks": ["ndr"],
         "schemes": [{"name": "published", "copies": [str(tmp_path / "copy.csv")]}], "knowledge": ["perfect"], "coalitions": ["all"],

@@ -16,11 +16,23 @@ def people(here):
     return here
 
 
-def test_a_copy_has_no_formula_among_its_column_names_and_is_audited_under_the_names_of_the_table(people, command):
-    assert command("perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out")[0] == 0
+def test_a_copy_has_no_formula_among_its_column_names_and_is_audited_under_the_names_of_the_table(
+    people, command
+):
+    assert (
+        command(
+            "perturb", "people.csv", "--scheme", "corner-wave", "--levels", "0.5", "--output", "out"
+        )[0]
+        == 0
+    )
     copy = people / "out" / "copy-1.csv"
-    assert not any(name.lstrip().startswith(("=", "+", "-", "@")) for name in copy.read_text().splitlines()[0].split(","))
+    assert not any(
+        name.lstrip().startswith(("=", "+", "-", "@"))
+        for name in copy.read_text().splitlines()[0].split(",")
+    )
     assert header(copy) == NAMES
-    status, out, err = command("attack", "ndr", str(copy), "--original", "people.csv", "--output", "estimate.csv")
+    status, out, err = command(
+        "attack", "ndr", str(copy), "--original", "people.csv", "--output", "estimate.csv"
+    )
     assert status == 0, out + err
     assert (people / "estimate.csv").read_text().startswith("'=1+1,'@sum,'+pay,'-tax,' =x,age\n")

@@ -24,22 +24,39 @@ def test_places_groups_and_borders():
     tree = hierarchy_of({"a": {"b": ["p", "q"], "c": ["r"]}, "d": {"b": ["s", "t"]}})
     assert tree.leaves == ("p", "q", "r", "s", "t")
     assert tree.height == 3
-    assert [tree.groups(height).tolist() for height in range(4)] == [[0, 1, 2, 3, 4], [0, 0, 1, 2, 2], [0, 0, 0, 1, 1], [0] * 5]
+    assert [tree.groups(height).tolist() for height in range(4)] == [
+        [0, 1, 2, 3, 4],
+        [0, 0, 1, 2, 2],
+        [0, 0, 0, 1, 1],
+        [0] * 5,
+    ]
     assert [tree.borders(height).tolist() for height in (1, 2, 3)] == [[0, 2, 3], [0, 3], [0]]
-    assert tree.ancestors[0] != tree.ancestors[3]  # both are under a node called b, and not under the same
+    # both are under a node called b, and not under the same
+    assert tree.ancestors[0] != tree.ancestors[3]
 
 
 def test_distances_are_those_of_the_textbook_tree():
     """li2007, Table 5: the second class moves 1/9 within each branch, at 1/3, and 2/9 across, at 1: 8/27."""
     tree = hierarchy_of(DISEASES)
-    classes = [["gastric ulcer", "stomach cancer", "pneumonia"], ["gastritis", "flu", "bronchitis"], ["gastritis", "bronchitis", "stomach cancer"]]
+    classes = [
+        ["gastric ulcer", "stomach cancer", "pneumonia"],
+        ["gastritis", "flu", "bronchitis"],
+        ["gastritis", "bronchitis", "stomach cancer"],
+    ]
     P_E = np.array([[part.count(leaf) / 3 for leaf in tree.leaves] for part in classes])
-    assert earth_mover(P_E, P_E.mean(axis=0), range(6), tree.ancestors).max() == pytest.approx(8 / 27)
+    assert earth_mover(P_E, P_E.mean(axis=0), range(6), tree.ancestors).max() == pytest.approx(
+        8 / 27
+    )
 
 
 def test_numbers_and_text_become_places():
-    frame = pd.DataFrame({"zip": [4802, 4701, 4702], "job": ["nurse", None, "engineer"], "age": [1.0, 2.0, 3.0]})
-    declared = {"zip": hierarchy_of({"47": [4701, 4702], "48": [4801, 4802]}), "job": hierarchy_of({"t": ["engineer"], "m": ["nurse"]})}
+    frame = pd.DataFrame(
+        {"zip": [4802, 4701, 4702], "job": ["nurse", None, "engineer"], "age": [1.0, 2.0, 3.0]}
+    )
+    declared = {
+        "zip": hierarchy_of({"47": [4701, 4702], "48": [4801, 4802]}),
+        "job": hierarchy_of({"t": ["engineer"], "m": ["nurse"]}),
+    }
     found = coded(frame, declared, "drop")
     assert found.zip.tolist() == [3, 0, 1]
     np.testing.assert_array_equal(found.job, [1, np.nan, 0])
@@ -73,7 +90,8 @@ def test_full_domain_climbs_the_hierarchy():
     assert low[:, 0].tolist() == [0, 0, 0, 2, 2, 2, 3, 3, 3]
     assert high[:, 0].tolist() == [1, 1, 1, 2, 2, 2, 4, 4, 4]
     assert numbers.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    _, low, _ = full_domain(Q[1:], np.zeros(8, dtype=int), Rules(3), [rungs], 0.0)  # one record of p less: b has two, a has five
+    # one record of p less: b has two, a has five
+    _, low, _ = full_domain(Q[1:], np.zeros(8, dtype=int), Rules(3), [rungs], 0.0)
     assert low[:, 0].tolist() == [0, 0, 0, 0, 0, 3, 3, 3]
 
 
@@ -110,7 +128,11 @@ def test_one_declaration_serves_scheme_and_attack(people):
     """k = 4 needs the two groups of jobs. Half of the people are in the technical one: no disease is certain there, its kind is."""
     path = people / "audit.yaml"
     path.write_text(TEXT)
-    found = {(m.attack, m.metric): m.value for m in run_scenario(read_scenario(path)).measurements if m.attribute == "*"}
+    found = {
+        (m.attack, m.metric): m.value
+        for m in run_scenario(read_scenario(path)).measurements
+        if m.attribute == "*"
+    }
     assert found["homogeneity", "disclosed"] == 0
     assert found["similarity", "disclosed"] == 0.5
     assert found["similarity", "linkage"] == 0.25
@@ -120,7 +142,7 @@ def test_leaves_keep_the_order_of_the_declaration(people):
     """Not that of the alphabet: «technical» stands before «medical»."""
     path = people / "audit.yaml"
     path.write_text(TEXT)
-    (_, table), = check_data(read_scenario(path))
+    ((_, table),) = check_data(read_scenario(path))
     assert table.hierarchies["job"].leaves == ("engineer", "programmer", "nurse", "doctor")
     assert table.values[:, 0].tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
 
@@ -133,8 +155,18 @@ def test_leaves_keep_the_order_of_the_declaration(people):
         ("[nurse, doctor]", "[nurse, true]", "9:24", "must be text or a number"),
         ("[nurse, doctor]", "nurse", "9:16", "must map what values have in common"),
         ("[nurse, doctor]", "[]", "9:16", "must map what values have in common"),
-        ("stomach: [gastritis, ulcer]", "stomach: {inner: [gastritis, ulcer]}", "11:7", "as deep in every branch"),
-        ("  source: people.csv", "  source: people.csv\n  standardize: true", "8:5", "cannot be binned, standardized"),
+        (
+            "stomach: [gastritis, ulcer]",
+            "stomach: {inner: [gastritis, ulcer]}",
+            "11:7",
+            "as deep in every branch",
+        ),
+        (
+            "  source: people.csv",
+            "  source: people.csv\n  standardize: true",
+            "8:5",
+            "cannot be binned, standardized",
+        ),
     ],
 )
 def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
@@ -151,8 +183,18 @@ def test_mistakes_in_the_declaration_are_placed(people, old, new, place, says):
     [
         (", doctor]", "]", "8:7", "2 records whose value its hierarchy does not list"),
         ("height: 1", "height: 2", "17:24", "below the root's, 2"),
-        ("method: full-domain", "method: full-domain, rungs: {job: [1]}", "14:5", "rungs and a hierarchy"),
-        ("    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n", "", "4:3", "disease"),
+        (
+            "method: full-domain",
+            "method: full-domain, rungs: {job: [1]}",
+            "14:5",
+            "rungs and a hierarchy",
+        ),
+        (
+            "    disease:\n      respiratory: [flu, bronchitis]\n      stomach: [gastritis, ulcer]\n",
+            "",
+            "4:3",
+            "disease",
+        ),
         ("    job:", "    jobs:", "8:7", "no column 'jobs'"),
     ],
 )

@@ -18,7 +18,9 @@ RNG = np.random.default_rng(8)
 
 def of(*columns, block=1000):
     x = np.column_stack(columns).astype(float)
-    return resolution(lambda: (x[start : start + block] for start in range(0, len(x), block)), *x.shape)
+    return resolution(
+        lambda: (x[start : start + block] for start in range(0, len(x), block)), *x.shape
+    )
 
 
 @pytest.mark.parametrize(("values", "step"), [
@@ -30,7 +32,15 @@ def test_steps_by_hand(values, step):
 
 
 @pytest.mark.parametrize(
-    "values", [RNG.normal(size=9), 1e9 * RNG.normal(size=9), 1e-9 * RNG.normal(size=9), [0, 0, 0], [1e13, 1, 2], [1 / 3, 1, 2]]
+    "values",
+    [
+        RNG.normal(size=9),
+        1e9 * RNG.normal(size=9),
+        1e-9 * RNG.normal(size=9),
+        [0, 0, 0],
+        [1e13, 1, 2],
+        [1 / 3, 1, 2],
+    ],
 )
 def test_a_column_without_a_step_has_none(values):
     found = of(values)
@@ -45,11 +55,17 @@ def test_one_value_off_the_grid_makes_a_column_continuous():
     assert np.isnan(of(ages[::-1], block=64).steps[0])
 
 
-@given(units=st.lists(st.integers(-500, 500), min_size=2, max_size=30).filter(any), places=st.integers(0, 4), block=st.integers(1, 9))
+@given(
+    units=st.lists(st.integers(-500, 500), min_size=2, max_size=30).filter(any),
+    places=st.integers(0, 4),
+    block=st.integers(1, 9),
+)
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_it_is_the_greatest_common_divisor_in_any_blocks(units, places, block):
     """Beside exact fractions: every value is a whole multiple, and of no step that is twice, three times … as long."""
-    step = Fraction(of([unit / 10**places for unit in units], block=block).steps[0]).limit_denominator(10**4)
+    step = Fraction(
+        of([unit / 10**places for unit in units], block=block).steps[0]
+    ).limit_denominator(10**4)
     exact = [Fraction(unit, 10**places) / step for unit in units]
     assert all(one.denominator == 1 for one in exact)
     assert np.gcd.reduce([one.numerator for one in exact]) == 1
@@ -60,9 +76,21 @@ def test_the_commonest_value_is_counted():
 
 
 def test_a_standardised_table_keeps_its_resolution_in_deviations(tmp_path):
-    frame = pd.DataFrame({"age": RNG.integers(18, 90, 500), "price": RNG.integers(0, 10**6, 500) / 100, "height": RNG.normal(size=500)})
+    frame = pd.DataFrame(
+        {
+            "age": RNG.integers(18, 90, 500),
+            "price": RNG.integers(0, 10**6, 500) / 100,
+            "height": RNG.normal(size=500),
+        }
+    )
     frame.to_csv(tmp_path / "table.csv", index=False)
-    plain, scaled = (load_table(str(tmp_path / "table.csv"), rng=RNG, standardize=each) for each in (False, True))
+    plain, scaled = (
+        load_table(str(tmp_path / "table.csv"), rng=RNG, standardize=each) for each in (False, True)
+    )
     np.testing.assert_allclose(plain.resolution.steps, [1.0, 0.01, np.nan], rtol=1e-12)
-    np.testing.assert_allclose(scaled.resolution.steps, [1.0 / frame.age.std(ddof=0), 0.01 / frame.price.std(ddof=0), np.nan], rtol=1e-9)
+    np.testing.assert_allclose(
+        scaled.resolution.steps,
+        [1.0 / frame.age.std(ddof=0), 0.01 / frame.price.std(ddof=0), np.nan],
+        rtol=1e-9,
+    )
     np.testing.assert_array_equal(scaled.resolution.commonest, plain.resolution.commonest)

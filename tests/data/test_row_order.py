@@ -12,7 +12,11 @@ from auditor.data.load import load_table, load_target
 from auditor.data.sources.series import autoregression
 from auditor.errors import AuditorError, DataError
 
-CATEGORY = {"schema": 1, "schemes": [{"name": "uniform", "levels": [1.0]}], "attacks": ["posterior"]}
+CATEGORY = {
+    "schema": 1,
+    "schemes": [{"name": "uniform", "levels": [1.0]}],
+    "attacks": ["posterior"],
+}
 
 
 def loaded(path, **options):
@@ -22,7 +26,13 @@ def loaded(path, **options):
 @pytest.fixture
 def days(tmp_path):
     """Records of three columns, their days shuffled, as CSV with text and as Parquet with dates."""
-    frame = pd.DataFrame({"day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"], "x": [3.0, 1.0, 4.0, 2.0], "kind": list("cada")})
+    frame = pd.DataFrame(
+        {
+            "day": ["2026-01-03", "2026-01-01", "2026-01-04", "2026-01-02"],
+            "x": [3.0, 1.0, 4.0, 2.0],
+            "kind": list("cada"),
+        }
+    )
     frame.to_csv(tmp_path / "days.csv", index=False)
     frame.assign(day=pd.to_datetime(frame["day"])).to_parquet(tmp_path / "days.parquet")
     return tmp_path
@@ -36,7 +46,9 @@ def test_records_come_in_the_order_of_the_column_which_is_not_audited(days, name
 
 
 def test_without_a_choice_of_columns_the_others_are_audited(tmp_path):
-    pd.DataFrame({"t": [2, 1, 3], "x": [20.0, 10.0, 30.0], "y": [5.0, 6.0, 7.0]}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"t": [2, 1, 3], "x": [20.0, 10.0, 30.0], "y": [5.0, 6.0, 7.0]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     table = loaded(tmp_path / "t.csv", order="t")
     assert table.attributes == ("x", "y")
     assert table.values.tolist() == [[10.0, 6.0], [20.0, 5.0], [30.0, 7.0]]
@@ -55,21 +67,37 @@ def test_records_alike_in_it_keep_their_order():
 
 
 def test_categories_and_the_target_of_utility_follow(days):
-    scenario = {**CATEGORY, "data": {"source": str(days / "days.csv"), "columns": ["kind"], "categorical": ["kind"], "order": "day"}}
+    scenario = {
+        **CATEGORY,
+        "data": {
+            "source": str(days / "days.csv"),
+            "columns": ["kind"],
+            "categorical": ["kind"],
+            "order": "day",
+        },
+    }
     assert auditor.run(scenario).provenance  # it runs
-    target = load_target(str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day")
+    target = load_target(
+        str(days / "days.csv"), "kind", columns=["x"], rng=np.random.default_rng(0), order="day"
+    )
     assert target.tolist() == ["a", "a", "c", "d"]
 
 
 def test_a_registered_source_is_put_in_order_too():
-    plain = load_table("iris", columns=["petal_length", "sepal_width"], rng=np.random.default_rng(0)).values
-    found = load_table("iris", columns=["sepal_width"], order="petal_length", rng=np.random.default_rng(0)).values
+    plain = load_table(
+        "iris", columns=["petal_length", "sepal_width"], rng=np.random.default_rng(0)
+    ).values
+    found = load_table(
+        "iris", columns=["sepal_width"], order="petal_length", rng=np.random.default_rng(0)
+    ).values
     np.testing.assert_array_equal(found[:, 0], plain[np.argsort(plain[:, 0], kind="stable"), 1])
 
 
 def test_missing_values_are_counted_and_none_is_told(tmp_path):
     pd.DataFrame({"t": [1, None, 3], "x": [1.0, 2.0, 3.5]}).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(DataError, match=r"1 record miss column 't', and have no place in the order") as caught:
+    with pytest.raises(
+        DataError, match=r"1 record miss column 't', and have no place in the order"
+    ) as caught:
         loaded(tmp_path / "t.csv", order="t")
     assert caught.value.path == ("order",)
 
@@ -82,15 +110,26 @@ def test_kinds_without_an_order_are_refused():
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ({"columns": ["x"], "order": "dya"}, "data.order cannot be used: there is no column 'dya'; did you mean 'day'"),
+        (
+            {"columns": ["x"], "order": "dya"},
+            "data.order cannot be used: there is no column 'dya'; did you mean 'day'",
+        ),
         ({"columns": ["x"], "order": 7}, "data.order must be a column's name; got 7"),
         ({"columns": ["x"], "order": "x"}, "data.order names column 'x', which is audited"),
-        ({"columns": ["x"], "categorical": ["kind"], "order": "kind"}, "data.order names column 'kind', which is audited"),
+        (
+            {"columns": ["x"], "categorical": ["kind"], "order": "kind"},
+            "data.order names column 'kind', which is audited",
+        ),
         ({"columns": ["x"], "oder": "day"}, "did you mean 'order'"),
     ],
 )
 def test_what_is_asked_for_wrongly_is_said_with_its_place(days, section, told):
-    scenario = {"schema": 1, "data": {"source": str(days / "days.csv"), **section}, "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"]}
+    scenario = {
+        "schema": 1,
+        "data": {"source": str(days / "days.csv"), **section},
+        "schemes": [{"name": "corner-wave", "levels": [1.0]}],
+        "attacks": ["llse"],
+    }
     with pytest.raises(AuditorError) as caught:
         auditor.run(scenario)
     assert told in str(caught.value)
@@ -103,7 +142,8 @@ def test_published_copies_are_in_the_files_own_order(days):
         auditor.run({"schema": 1, "data": data, "schemes": [scheme], "attacks": ["ndr"]})
 
 
-# -- sources of series --------------------------------------------------------------------------------------------------------
+# -- sources of series
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_an_autoregression_is_its_recursion():
@@ -115,8 +155,14 @@ def test_an_autoregression_is_its_recursion():
 
 
 def test_an_autoregression_has_the_variance_and_correlations_of_its_law():
-    X = load_table("autoregressive", rows=50_000, parameters={"autocorrelation": 0.5, "correlation": 0.3}, rng=np.random.default_rng(1)).values
-    spread = np.sqrt(2 / 50_000 * (1 + 0.25) / (1 - 0.25))  # of a variance of an AR(1), whose squares have autocorrelation a²
+    X = load_table(
+        "autoregressive",
+        rows=50_000,
+        parameters={"autocorrelation": 0.5, "correlation": 0.3},
+        rng=np.random.default_rng(1),
+    ).values
+    # of a variance of an AR(1), whose squares have autocorrelation a²
+    spread = np.sqrt(2 / 50_000 * (1 + 0.25) / (1 - 0.25))
     assert np.abs(X.var(axis=0) - 1).max() < 4.5 * spread
     assert np.corrcoef(X.T)[0, 1] == pytest.approx(0.3, abs=5 * spread)
     assert np.corrcoef(X[1:, 0], X[:-1, 0])[0, 1] == pytest.approx(0.5, abs=5 * spread)
@@ -124,11 +170,14 @@ def test_an_autoregression_has_the_variance_and_correlations_of_its_law():
 
 def test_a_markov_chain_stays_as_often_as_it_says_and_moves_anywhere_alike():
     scenario = {"values": 4, "stay": 0.7}
-    found = load_target("markov-chain", "state", rows=40_000, parameters=scenario, rng=np.random.default_rng(2))
+    found = load_target(
+        "markov-chain", "state", rows=40_000, parameters=scenario, rng=np.random.default_rng(2)
+    )
     x = found.astype(int)
     assert set(x.tolist()) == {1, 2, 3, 4}
     moves = np.zeros((4, 4))
     np.add.at(moves, (x[:-1] - 1, x[1:] - 1), 1.0)
     share = moves / moves.sum(axis=1, keepdims=True)
     expected = np.full((4, 4), 0.1) + 0.6 * np.eye(4)
-    assert np.abs(share - expected).max() < 4.5 * np.sqrt(0.7 * 0.3 / 8_000)  # some 10,000 records of each value
+    # some 10,000 records of each value
+    assert np.abs(share - expected).max() < 4.5 * np.sqrt(0.7 * 0.3 / 8_000)

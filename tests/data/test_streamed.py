@@ -82,7 +82,9 @@ def test_the_same_bytes_as_in_memory(written, small, monkeypatch, form, asked):
 
 @pytest.mark.parametrize(("missing", "form"), every_pair(["drop", "mean"], FORMS))
 @pytest.mark.slow_after_first
-def test_missing_values_are_left_out_or_filled_in_as_in_memory(written, small, monkeypatch, form, missing):
+def test_missing_values_are_left_out_or_filled_in_as_in_memory(
+    written, small, monkeypatch, form, missing
+):
     path = written(form, gaps=True)
     rows = rows_of(form) - 5_000
     large = load(path, missing=missing, standardize=True, rows=rows)
@@ -106,7 +108,9 @@ def test_rows_are_read_in_any_order(written, small):
     frame = columns()
     table = load(written("groups.parquet"))
     for start in np.random.default_rng(1).integers(0, ROWS - 9_000, 30).tolist():
-        np.testing.assert_array_equal(table.read(start, start + 9_000), frame[start : start + 9_000].to_numpy(float))
+        np.testing.assert_array_equal(
+            table.read(start, start + 9_000), frame[start : start + 9_000].to_numpy(float)
+        )
 
 
 def test_a_table_travels_as_places_and_counts(written, small):
@@ -125,7 +129,9 @@ def test_moments_are_those_of_two_passes(written, small):
     x = frame.to_numpy(np.longdouble)
     exact = x.mean(axis=0)
     assert (np.abs(mean - exact) <= 1e-14 * x.std(axis=0) + 2.3e-16 * np.abs(exact)).all()
-    np.testing.assert_allclose(covariance, np.asarray((x - exact).T @ (x - exact) / ROWS, float), rtol=1e-12)
+    np.testing.assert_allclose(
+        covariance, np.asarray((x - exact).T @ (x - exact) / ROWS, float), rtol=1e-12
+    )
 
 
 def test_standardized_records_have_mean_0_and_variance_1(written, small):
@@ -137,13 +143,21 @@ def test_standardized_records_have_mean_0_and_variance_1(written, small):
 def test_fingerprints_tell_tables_apart(tmp_path, small):
     frame = columns()
     path = write(frame, tmp_path, "groups.parquet")
-    prints = {load(path).fingerprint(), load(path, standardize=True).fingerprint(), load(path, rows=149_999).fingerprint()}
+    prints = {
+        load(path).fingerprint(),
+        load(path, standardize=True).fingerprint(),
+        load(path, rows=149_999).fingerprint(),
+    }
     frame.loc[149_999, "age"] += 1
-    prints |= {load(write(frame, tmp_path, "groups.parquet")).fingerprint(), load(path, columns=["age", "far"]).fingerprint()}
+    prints |= {
+        load(write(frame, tmp_path, "groups.parquet")).fingerprint(),
+        load(path, columns=["age", "far"]).fingerprint(),
+    }
     assert len(prints) == 5
 
 
-# -- refusals ----------------------------------------------------------------------------------------------------------
+# -- refusals
+# ----------------------------------------------------------------------------------------------------------
 
 
 def spoilt(what: str) -> pd.DataFrame:
@@ -161,7 +175,9 @@ def spoilt(what: str) -> pd.DataFrame:
     return frame
 
 
-@pytest.mark.parametrize(("what", "form"), every_pair(["missing", "infinite", "constant", "no values", "range"], FORMS))
+@pytest.mark.parametrize(
+    ("what", "form"), every_pair(["missing", "infinite", "constant", "no values", "range"], FORMS)
+)
 @pytest.mark.slow_after_first
 def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what):
     path = write(spoilt(what), tmp_path, form)
@@ -178,7 +194,10 @@ def test_the_same_refusals_as_in_memory(tmp_path, small, monkeypatch, form, what
 def test_too_many_rows_asked_for(written, small):
     for form in FORMS:
         rows = rows_of(form)
-        with pytest.raises(DataError, match=f"{rows + 1} asks for more than there are; the table has {rows:,} records"):
+        with pytest.raises(
+            DataError,
+            match=f"{rows + 1} asks for more than there are; the table has {rows:,} records",
+        ):
             load(written(form), rows=rows + 1)
 
 
@@ -200,11 +219,16 @@ def test_text_late_in_a_csv_file(tmp_path, small):
 def test_booleans_and_numbers_in_one_csv_column_are_text(tmp_path, small):
     frame = pd.DataFrame({"a": ["True"] * 30_000 + ["1"] * 30_000, "b": np.arange(60_000.0)})
     path = write(frame, tmp_path, "table.csv")
-    with pytest.raises(DataError, match=r"'a' holds text, not numbers \(30,000 such cells, the first in data row 1\)"):
+    with pytest.raises(
+        DataError,
+        match=r"'a' holds text, not numbers \(30,000 such cells, the first in data row 1\)",
+    ):
         load(path, columns=["a", "b"])
 
 
-@pytest.mark.parametrize(("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")])
+@pytest.mark.parametrize(
+    ("line", "place"), [(0, "line 2 "), (1, "line 140002"), (70_000, "line 70002")]
+)
 @pytest.mark.slow_after_first
 def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
     """Wherever it stands in its piece; the first record of all is told as such."""
@@ -215,7 +239,11 @@ def test_a_record_too_long_late_in_a_csv_file(tmp_path, small, line, place):
     path.write_text("\n".join(lines) + "\n")
     with pytest.raises(DataError) as caught:
         load(path)
-    told = "data row 1 has 4 cells" if line == 0 else f"{place.strip()} has 4 cells under 3 column names"
+    told = (
+        "data row 1 has 4 cells"
+        if line == 0
+        else f"{place.strip()} has 4 cells under 3 column names"
+    )
     assert told in str(caught.value)
 
 
@@ -231,14 +259,17 @@ def test_every_first_record_of_a_piece_is_checked(tmp_path, small):
         load(path)
 
 
-# -- CSV ---------------------------------------------------------------------------------------------------------------
+# -- CSV
+# ---------------------------------------------------------------------------------------------------------------
 
 
 def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
     """Line breaks, commas and doubled marks inside quoted cells and names."""
     rng = np.random.default_rng(4)
-    note = rng.choice(['two\nlines\n', "plain", 'say "x"', ",\n,", "x" * 300], 40_000)
-    frame = pd.DataFrame({"two\nlines": rng.standard_normal(40_000), "note": note, "b": rng.standard_normal(40_000)})
+    note = rng.choice(["two\nlines\n", "plain", 'say "x"', ",\n,", "x" * 300], 40_000)
+    frame = pd.DataFrame(
+        {"two\nlines": rng.standard_normal(40_000), "note": note, "b": rng.standard_normal(40_000)}
+    )
     path = write(frame, tmp_path, "table.csv")
     table = load(path, columns=["b", "two\nlines"])
     assert table.streamed
@@ -250,7 +281,13 @@ def test_csv_is_never_cut_inside_quotation_marks(tmp_path, small):
 def test_marks_that_are_letters_of_a_cell_delay_a_cut_only(tmp_path, small):
     rng = np.random.default_rng(5)
     mark = '"'
-    lines = ["a,height,b", *(f"{x},5'11{mark * (k % 7_000 == 3)},{k}" for k, x in enumerate(rng.standard_normal(50_000)))]
+    lines = [
+        "a,height,b",
+        *(
+            f"{x},5'11{mark * (k % 7_000 == 3)},{k}"
+            for k, x in enumerate(rng.standard_normal(50_000))
+        ),
+    ]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(lines))
     table = load(path, columns=["a", "b"])
@@ -265,11 +302,12 @@ def test_line_endings_marks_and_blank_lines(tmp_path, small, ending, last, start
     frame = columns(60_000)
     path = tmp_path / "t.csv"
     text = frame.to_csv(index=False, lineterminator=ending)
-    path.write_text(start + (text if last else text.rstrip()) , newline="", encoding="utf-8")
+    path.write_text(start + (text if last else text.rstrip()), newline="", encoding="utf-8")
     np.testing.assert_array_equal(load(path).values, frame.to_numpy(float))
 
 
-# -- folders -----------------------------------------------------------------------------------------------------------
+# -- folders
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_parts_are_taken_in_the_order_of_their_names_and_may_be_empty(tmp_path):

@@ -27,12 +27,21 @@ def record(value: float, error: float | None = 0.01, **changes: Any) -> Measurem
 
 
 def floor(value: float, **changes: Any) -> Measurement:
-    return record(value, None, **({"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"} | changes))
+    return record(
+        value,
+        None,
+        **(
+            {"metric": "error_floor", "attack": None, "knowledge": None, "error_bar": "none"}
+            | changes
+        ),
+    )
 
 
 def judged(*records: Measurement, **parameters: Any) -> Any:
     expectation = AboveBound(AboveBound.Parameters(**parameters))
-    return expectation.judge(Evidence(records, [ReleaseEvidence({}, "s", "corner-wave", 2, 1, ROWS)]))
+    return expectation.judge(
+        Evidence(records, [ReleaseEvidence({}, "s", "corner-wave", 2, 1, ROWS)])
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,33 +66,54 @@ def test_without_an_error_bar_a_cell_below_tells_nothing() -> None:
 
 
 def test_the_bound_is_that_of_the_same_coalition_and_attribute() -> None:
-    records = [record(0.3, 0.0, coalition=(1, 2)), floor(0.5), floor(0.2, coalition=(1, 2)), floor(0.4, coalition=(1, 2), attribute="x")]
+    records = [
+        record(0.3, 0.0, coalition=(1, 2)),
+        floor(0.5),
+        floor(0.2, coalition=(1, 2)),
+        floor(0.4, coalition=(1, 2), attribute="x"),
+    ]
     found = judged(*records)
     assert (found.status, found.bound) == ("holds", 0.2)
-    assert judged(record(0.3, 0.0, attribute="x", coalition=(1, 2)), *records, attribute="x").status == "fails"
+    assert (
+        judged(record(0.3, 0.0, attribute="x", coalition=(1, 2)), *records, attribute="x").status
+        == "fails"
+    )
 
 
 def test_who_knows_attributes_sees_more_than_copies_and_is_not_judged_by_what_they_leave() -> None:
-    assert judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why == "no selected cell has a bound"
+    assert (
+        judged(record(0.1, 0.0, knowledge="known-attributes(x)"), floor(0.5)).why
+        == "no selected cell has a bound"
+    )
 
 
-@pytest.mark.parametrize(("low", "high", "status"), [(0.4, 0.6, "holds"), (0.5, 0.5, "holds"), (0.501, 0.6, "fails"), (0.4, 0.499, "fails")])
-def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(low: float, high: float, status: str) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "status"),
+    [(0.4, 0.6, "holds"), (0.5, 0.5, "holds"), (0.501, 0.6, "fails"), (0.4, 0.499, "fails")],
+)
+def test_a_theorem_on_one_attack_is_held_to_rounding_whatever_the_error_bar(
+    low: float, high: float, status: str
+) -> None:
     own = {"attack": "llse", "knowledge": "perfect"}
     bounds = [floor(low, **own), floor(high, metric="error_ceiling", **own)]
     assert judged(record(0.5, 0.2), *bounds).status == status
-    assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"  # it says nothing of another attack
+    # it says nothing of another attack
+    assert judged(record(0.5, 0.2, attack="other"), *bounds).status == "undecided"
 
 
 def test_many_cells_are_allowed_the_unluckiest() -> None:
     """2.2 standard errors below are a refutation of one cell, and not of one of a hundred."""
-    unlucky, far = record(0.478, 0.0, coalition=(7,)), [record(0.9, 0.0, coalition=(k,)) for k in range(100, 200)]
+    unlucky, far = (
+        record(0.478, 0.0, coalition=(7,)),
+        [record(0.9, 0.0, coalition=(k,)) for k in range(100, 200)],
+    )
     floors = [floor(0.5, coalition=each.coalition) for each in (unlucky, *far)]
     assert judged(unlucky, *floors).status == "fails"
     assert judged(unlucky, *far, *floors).status == "holds"
 
 
-# -- audits ------------------------------------------------------------------------------------------------------------
+# -- audits
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Stated(AdditiveScheme):
@@ -105,7 +135,9 @@ class Stated(AdditiveScheme):
         ]  # fmt: skip
 
 
-def verdict(scheme: type[AdditiveScheme], attack: type[LinearAttack] | None = None, **more: Any) -> Any:
+def verdict(
+    scheme: type[AdditiveScheme], attack: type[LinearAttack] | None = None, **more: Any
+) -> Any:
     scenario = {
         "seed": 9, "data": {"source": "gaussian", "rows": 2000, "covariance": [[4.0, 1.0], [1.0, 1.0]]},
         "schemes": [{"name": scheme.name, "levels": [0.5, 0.6]}], "measures": ["error-bounds"], "coalitions": ["singles", "all"],
@@ -136,7 +168,9 @@ def test_who_is_told_the_table_s_values_is_no_proof_against_an_honest_release() 
         "expect": ["above-bound", {"above-bound": {"attack": "map-estimate"}}],
     }  # fmt: skip
     result = auditor.run(scenario)
-    figures = {(r.metric, r.attack): r.value or 0.0 for r in result.measurements if r.attribute == "*"}
+    figures = {
+        (r.metric, r.attack): r.value or 0.0 for r in result.measurements if r.attribute == "*"
+    }
     assert figures["normalized_error", "map-estimate"] < 0.5 * figures["error_floor", None]
     assert [(record.status, record.why.partition(";")[0]) for record in result.expectations] == [
         ("holds", "2 bounds on errors kept"), ("undecided", "no selected cell has a bound"),

@@ -25,30 +25,47 @@ def record(attribute: str, value: float, error: float | None = 0.01, **changes: 
 
 def judge(records: list[Measurement], **parameters: Any) -> Any:
     plugin = registry.get("expectation", "exposure")
-    return plugin(plugin.Parameters.model_validate({"unknown": {"at-least": 0.5}} | parameters)).judge(Evidence(records, []))
+    return plugin(
+        plugin.Parameters.model_validate({"unknown": {"at-least": 0.5}} | parameters)
+    ).judge(Evidence(records, []))
 
 
 @pytest.mark.parametrize(("age", "error", "status"), [
     (0.7, 0.01, "holds"), (0.3, 0.01, "fails"), (0.52, 0.05, "undecided"), (0.7, None, "undecided"),
 ])  # fmt: skip
-def test_the_worst_attribute_decides_and_not_their_mean(age: float, error: float | None, status: str) -> None:
+def test_the_worst_attribute_decides_and_not_their_mean(
+    age: float, error: float | None, status: str
+) -> None:
     found = judge([record("*", 0.9), record("salary", 0.95), record("age", age, error)])
     assert found.status == status
-    assert ("1 without an error bar; of copies made here five replicates or more give one" in found.why) == (error is None)
+    assert (
+        "1 without an error bar; of copies made here five replicates or more give one" in found.why
+    ) == (error is None)
 
 
-@pytest.mark.parametrize(("usual", "status"), [(1.2, "holds"), (0.7, "holds"), (0.48, "undecided"), (0.3, "undecided")])
-def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(usual: float, status: str) -> None:
+@pytest.mark.parametrize(
+    ("usual", "status"), [(1.2, "holds"), (0.7, "holds"), (0.48, "undecided"), (0.3, "undecided")]
+)
+def test_an_attack_that_goes_astray_in_one_draw_of_ten_is_judged_by_the_others(
+    usual: float, status: str
+) -> None:
     """Of 0.3 nine times and 2,600 once it is not said that it fails: on average it errs by 260 times the variance."""
     values = [usual + 0.001 * k for k in range(9)] + [2600.0]
     error = float(np.std(values, ddof=1))
-    drawn = [record("age", value, error, attack="svd-filter", replicate=k, error_bar="replicates") for k, value in enumerate(values, 1)]
+    drawn = [
+        record("age", value, error, attack="svd-filter", replicate=k, error_bar="replicates")
+        for k, value in enumerate(values, 1)
+    ]
     assert judge(drawn).status == status
     assert judge(drawn, unknown={"at-most": 0.5}).status != "holds"
 
 
 def test_it_looks_at_every_attack_and_coalition_and_names_the_one_that_knows_most() -> None:
-    others = [record("age", 0.8), record("age", 0.8, coalition=(1, 2)), record("age", 0.2, attack="ica", coalition=(1, 2))]
+    others = [
+        record("age", 0.8),
+        record("age", 0.8, coalition=(1, 2)),
+        record("age", 0.2, attack="ica", coalition=(1, 2)),
+    ]
     found = judge(others)
     assert (found.status, found.observed) == ("fails", 0.2)
     assert "ica, perfect, copies 1, 2, age" in found.why
@@ -63,7 +80,9 @@ def test_what_was_given_in_clear_is_nobody_s_work_and_the_rest_is_judged() -> No
     assert judge([record("age", 0.0, 0.0, **told), record("salary", 0.1, **told)]).status == "fails"
 
 
-@pytest.mark.parametrize("records", [[], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]])
+@pytest.mark.parametrize(
+    "records", [[], [record("age", 0.9, status="failed")], [record("age", 0.9, attack=None)]]
+)
 def test_nothing_measured_is_undecided(records: list[Measurement]) -> None:
     assert judge(records).status == "undecided"
 
@@ -85,7 +104,9 @@ def scenario(level: float, expect: Any) -> dict[str, Any]:
 def test_theory_refutes_it_in_a_real_audit_and_bears_it_out() -> None:
     """llse leaves level/(1 + level) of every attribute: 0.667 at 2, 0.2 at a quarter."""
     bound = {"exposure": {"unknown": {"at-least": 0.5}}}
-    assert [auditor.run(scenario(level, bound)).expectations[0].status for level in (2.0, 0.25)] == ["holds", "fails"]
+    assert [
+        auditor.run(scenario(level, bound)).expectations[0].status for level in (2.0, 0.25)
+    ] == ["holds", "fails"]
 
 
 @pytest.mark.parametrize(("unknown", "message"), [
@@ -100,7 +121,10 @@ def test_bounds_that_are_none_are_refused(unknown: Any, message: str) -> None:
 @pytest.mark.parametrize(("share", "status"), [(0.2, "holds"), (0.5, "undecided"), (0.8, "fails")])
 def test_sensitive_values_that_classes_give_away_are_not_unknown(share: float, status: str) -> None:
     """An attack that names the class's commonest value errs more in squares than who guesses the mean, and is right for most records."""
-    records = [record("disease", 1.1), record("disease", share, metric="disclosed_beyond_chance", attack="homogeneity")]
+    records = [
+        record("disease", 1.1),
+        record("disease", share, metric="disclosed_beyond_chance", attack="homogeneity"),
+    ]
     assert judge(records, unknown={"at-least": 0.5}).status == status
 
 
@@ -116,8 +140,13 @@ def test_a_k_anonymous_copy_is_not_called_safe_where_its_classes_agree() -> None
     assert [each.status for each in run.expectations] == ["holds", "fails"]
 
 
-@pytest.mark.parametrize(("rare", "alike", "status"), [(0.03, True, "holds"), (0.5, True, "fails"), (0.5, False, "holds")])
-def test_a_class_of_the_value_that_nearly_everybody_has_gives_little_away(rare: float, alike: bool, status: str) -> None:
+@pytest.mark.parametrize(
+    ("rare", "alike", "status"),
+    [(0.03, True, "holds"), (0.5, True, "fails"), (0.5, False, "holds")],
+)
+def test_a_class_of_the_value_that_nearly_everybody_has_gives_little_away(
+    rare: float, alike: bool, status: str
+) -> None:
     """Where 3 % have it, most classes of five are without it by chance, and are claimed rightly: naming nobody is right of 97 %."""
     rng = np.random.default_rng(5)
     sorted_by = np.sort(rng.uniform(0, 100, 1_000))
@@ -129,13 +158,17 @@ def test_a_class_of_the_value_that_nearly_everybody_has_gives_little_away(rare: 
         "knowledge": [{"known-attributes": ["age"]}], "attacks": ["homogeneity"],
         "expect": [{"exposure": {"unknown": {"at-least": 0.5}, "attribute": "ill"}}],
     })  # fmt: skip
-    values = {record.metric: record.value for record in run.measurements if record.attribute == "ill"}
+    values = {
+        record.metric: record.value for record in run.measurements if record.attribute == "ill"
+    }
     assert values["disclosed"] > 0.8 or not alike
     assert run.expectations[0].status == status
 
 
 @pytest.mark.parametrize(("level", "status"), [(0.2, "holds"), (0.95, "fails")])
-def test_one_column_of_categories_is_judged_by_the_error_that_it_has(level: float, status: str) -> None:
+def test_one_column_of_categories_is_judged_by_the_error_that_it_has(
+    level: float, status: str
+) -> None:
     """It has none apart from that of all attributes, and was undecided even where it was rebuilt wholly."""
     run = auditor.run({
         "data": {"source": "salary-like", "rows": 2_000}, "schemes": [{"name": "uniform", "levels": [level]}], "attacks": ["posterior"],
@@ -144,7 +177,9 @@ def test_one_column_of_categories_is_judged_by_the_error_that_it_has(level: floa
     assert run.expectations[0].status == status
 
 
-def test_an_adversary_who_was_given_columns_of_categories_is_judged_beside_those_who_were_not() -> None:
+def test_an_adversary_who_was_given_columns_of_categories_is_judged_beside_those_who_were_not() -> (
+    None
+):
     """Each column alone leaves more than 0.7 to who knows none; whoever knows two is left 0.4 of the third."""
     given = {"rules": {"margins": ["age", ["salary", "state_tax"]], "known": ["age", "salary"]}}
     run = auditor.run({

@@ -29,7 +29,8 @@ def judged(tests, **parameters):
     return NoiseFollowsLaw(NoiseFollowsLaw.Parameters(**parameters)).judge(Evidence([], [release]))
 
 
-# -- faults --------------------------------------------------------------------------------------------------------------
+# -- faults
+# --------------------------------------------------------------------------------------------------------------
 
 QUICK = {
     "unperturbed rows", "a period", "sizes together", "shared in a twentieth", "the next record", "one unperturbed row", "heavy tails",
@@ -39,7 +40,10 @@ QUICK = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS])
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in FAULTS],
+)
 def test_a_fault_of_the_catalogue_is_found_at_10_000_rows(name):
     verdict = judged(FAULTS[name].tests(10_000, 1))
     assert verdict.status == "fails", verdict
@@ -68,10 +72,14 @@ def test_a_rotation_whose_noise_is_missing_in_some_rows_is_found():
         return [np.where(rng.random((len(x), 1)) < 0.01, x @ turn.matrix.T + turn.shift, copies[0])]
 
     assert judged(law_tests_of(release, bare, 0)).status == "fails"
-    assert judged(law_tests_of(drawn(table("skewed", 10_000), plugin, [0.5], 4), None, 0)).status == "holds"
+    assert (
+        judged(law_tests_of(drawn(table("skewed", 10_000), plugin, [0.5], 4), None, 0)).status
+        == "holds"
+    )
 
 
-# -- honest releases -----------------------------------------------------------------------------------------------------
+# -- honest releases
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -82,8 +90,13 @@ def test_a_rotation_whose_noise_is_missing_in_some_rows_is_found():
 def test_honest_noise_is_left_alone(case, kind):
     """False alarms: 294 cases at one in ten thousand each, so one run of all in 34 if seeds were not fixed."""
     scheme, levels, parameters = case
-    verdict = judged(honest(scheme, levels, parameters, kind, 1000 if kind == "wide" else 3000, 7), resolution=0.9)
-    assert verdict.status == ("holds" if scheme != "rotation" or verdict.observed is not None else "undecided"), verdict
+    verdict = judged(
+        honest(scheme, levels, parameters, kind, 1000 if kind == "wide" else 3000, 7),
+        resolution=0.9,
+    )
+    assert verdict.status == (
+        "holds" if scheme != "rotation" or verdict.observed is not None else "undecided"
+    ), verdict
 
 
 @pytest.mark.parametrize("rows", [3, 4, 10, 50])
@@ -93,18 +106,26 @@ def test_honest_noise_of_a_tiny_table_is_left_alone(case, rows):
     assert judged(honest(scheme, levels, parameters, "skewed", rows, 1)).status == "undecided"
 
 
-@pytest.mark.parametrize("grid", [grid if grid != "1 decimal" else pytest.param(grid, marks=pytest.mark.slow) for grid in GRIDS])
+@pytest.mark.parametrize(
+    "grid",
+    [grid if grid != "1 decimal" else pytest.param(grid, marks=pytest.mark.slow) for grid in GRIDS],
+)
 @pytest.mark.parametrize("kind", ["counts", "skewed", "heaped", "rounded", "duplicate"])
 def test_copies_on_a_grid_are_left_alone(kind, grid):
     for scheme, levels in (("corner-wave", [0.25, 0.25, 0.5]), ("linearly-dependent", [0.25, 1.0])):
-        assert judged(honest(scheme, levels, {}, kind, 3000, 5, grid), resolution=0.9).status == "holds"
+        assert (
+            judged(honest(scheme, levels, {}, kind, 3000, 5, grid), resolution=0.9).status
+            == "holds"
+        )
 
 
 def test_copies_that_are_made_for_release_are_left_alone():
     X = table("skewed", 3000)
     release = auditor.perturb(X, "corner-wave", [0.3, 0.6, 0.9], seed=1)
     case = drawn(X, make_plugin("scheme", "corner-wave", {}), [0.3, 0.6, 0.9], 1)
-    assert judged(law_tests_of(case, lambda *_: release.copies, 0), resolution=0.5).status == "holds"
+    assert (
+        judged(law_tests_of(case, lambda *_: release.copies, 0), resolution=0.5).status == "holds"
+    )
 
 
 def test_noise_below_the_data_s_last_digit_is_not_tested_and_gives_no_warning():
@@ -117,17 +138,24 @@ def test_noise_below_the_data_s_last_digit_is_not_tested_and_gives_no_warning():
     assert result.expectations[0].status == "undecided"
 
 
-# -- verdicts ------------------------------------------------------------------------------------------------------------
+# -- verdicts
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_holm_over_statistics_and_what_is_told():
-    honest = [LawTest("mean", 0.2, 4, ROWS, 1.0, 0.0, "a mean is"), LawTest("size", 1.0, 4, ROWS, 0.1, 0.1, "a share is")]
+    honest = [
+        LawTest("mean", 0.2, 4, ROWS, 1.0, 0.0, "a mean is"),
+        LawTest("size", 1.0, 4, ROWS, 0.1, 0.1, "a share is"),
+    ]
     assert judged(honest).observed == pytest.approx(0.4)
     bad = judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "the share of repeats is")])
     assert (bad.status, bad.observed, bad.bound) == ("fails", pytest.approx(3e-6), IMPLICIT_LEVEL)
     shown = "repeats of scheme: the share of repeats is 0.1, by law 0 (p = 1e-06, 20,000 rows)"
     assert bad.why == f"1 of 3 statistics contradict the stated law; {shown}"
-    assert judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")], level=1e-6).status == "holds"
+    assert (
+        judged([*honest, LawTest("repeats", 1e-6, 4, ROWS, 0.1, 0.0, "x")], level=1e-6).status
+        == "holds"
+    )
 
 
 def test_few_rows_are_undecided():
@@ -137,7 +165,8 @@ def test_few_rows_are_undecided():
     assert judged([]).status == "undecided"
 
 
-# -- in an audit -----------------------------------------------------------------------------------------------------------
+# -- in an audit
+# -----------------------------------------------------------------------------------------------------------
 
 
 class OneNormal(make_plugin("scheme", "independent", {}).__class__):
@@ -169,8 +198,14 @@ class ReusesLater(make_plugin("scheme", "correlated", {}).__class__):
         return 0.1 * np.diag(levels) + 0.9 * np.sqrt(np.outer(levels, levels))
 
     def plan(self, levels, existing=0):
-        second = Step(2, ((ORIGINAL, 1.0),), ((1, 0.9 * math.sqrt(levels[-1])), (2, math.sqrt(0.19 * levels[-1]))))
-        return [Step(1, ((ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),)), second][existing : len(levels)]
+        second = Step(
+            2,
+            ((ORIGINAL, 1.0),),
+            ((1, 0.9 * math.sqrt(levels[-1])), (2, math.sqrt(0.19 * levels[-1]))),
+        )
+        return [Step(1, ((ORIGINAL, 1.0),), ((1, math.sqrt(levels[0])),)), second][
+            existing : len(levels)
+        ]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -193,19 +228,35 @@ def scenario(**changes):
 def test_it_is_part_of_every_audit_and_of_every_report_when_it_fails():
     result = auditor.run(scenario())
     found = [(record.expectation, record.where, record.status) for record in result.expectations]
-    assert found == [("matches-theory", {}, "holds"), ("noise-follows-law", {"scheme": "lie-one-normal"}, "fails")]
+    assert found == [
+        ("matches-theory", {}, "holds"),
+        ("noise-follows-law", {"scheme": "lie-one-normal"}, "fails"),
+    ]
     assert result.exit_status == 1
     for renderer in ("markdown", "html", "table", "junit"):
-        assert "noise-follows-law" in str(registry.get("renderer", renderer)().render([result])), renderer
+        assert "noise-follows-law" in str(registry.get("renderer", renderer)().render([result])), (
+            renderer
+        )
 
 
 def test_it_is_left_out_where_it_holds_and_told_once_where_it_was_asked_for():
     honest = [{"name": "corner-wave", "levels": [0.25, 0.5]}]
-    assert [record.expectation for record in auditor.run(scenario(schemes=honest)).expectations] == ["matches-theory"]
+    assert [
+        record.expectation for record in auditor.run(scenario(schemes=honest)).expectations
+    ] == ["matches-theory"]
     asked = auditor.run(scenario(schemes=honest, expect=["noise-follows-law"]))
-    assert [(record.expectation, record.status) for record in asked.expectations] == [("noise-follows-law", "holds")]
-    assert [record.status for record in auditor.run(scenario(expect=["noise-follows-law"])).expectations] == ["fails"]
-    two = auditor.run(scenario(schemes=[*honest, *scenario()["schemes"]], expect=[{"noise-follows-law": {"scheme": "corner-wave"}}]))
+    assert [(record.expectation, record.status) for record in asked.expectations] == [
+        ("noise-follows-law", "holds")
+    ]
+    assert [
+        record.status for record in auditor.run(scenario(expect=["noise-follows-law"])).expectations
+    ] == ["fails"]
+    two = auditor.run(
+        scenario(
+            schemes=[*honest, *scenario()["schemes"]],
+            expect=[{"noise-follows-law": {"scheme": "corner-wave"}}],
+        )
+    )
     assert [record.status for record in two.expectations] == ["holds", "fails"]
 
 
@@ -213,13 +264,26 @@ def test_an_extension_that_would_break_the_law_is_refused():
     X = np.random.default_rng(5).normal(size=(2000, 1))
     auditor.perturb(X, scheme="lie-reuses", levels=[0.5, 0.8], seed=1)
     release = auditor.perturb(X, scheme="lie-reuses", levels=[0.5], seed=1)
-    with pytest.raises(auditor.AuditorError, match="draws copy 2 with the innovation of copy 1, which is out already"):
+    with pytest.raises(
+        auditor.AuditorError,
+        match="draws copy 2 with the innovation of copy 1, which is out already",
+    ):
         release.extend([0.8], seed=2)
 
 
 def test_no_verdict_of_a_report_calls_a_scheme_safe_whose_law_is_broken():
-    result = auditor.run(scenario(schemes=[{"name": "lie-one-normal", "levels": [0.25]}, {"name": "corner-wave", "levels": [0.25, 0.5]}]))
+    result = auditor.run(
+        scenario(
+            schemes=[
+                {"name": "lie-one-normal", "levels": [0.25]},
+                {"name": "corner-wave", "levels": [0.25, 0.5]},
+            ]
+        )
+    )
     found = {verdict.scheme: verdict for verdict in verdicts(Reading(result))}
     assert found["lie-one-normal"].finding == "refuted"
-    assert "The expectation noise-follows-law (scheme = lie-one-normal) fails." in found["lie-one-normal"].sentence
+    assert (
+        "The expectation noise-follows-law (scheme = lie-one-normal) fails."
+        in found["lie-one-normal"].sentence
+    )
     assert found["corner-wave"].finding != "refuted"

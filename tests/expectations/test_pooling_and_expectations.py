@@ -1,7 +1,7 @@
 """Expectations must fail on releases that deserve it, hold on those that do not, and say so when the data cannot tell.
 
-Schemes that lie about their law are registered for this module alone. Seeds are fixed; each statistical test states its false-alarm rate.
-"""
+Schemes that lie about their law are registered for this module alone. Seeds are fixed; each
+statistical test states its false-alarm rate."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ properties = settings(max_examples=60, deadline=None, derandomize=True)
 GAUSSIAN = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 20_000}
 
 
-# -- schemes that lie --------------------------------------------------------------------------------------------------
+# -- schemes that lie
+# --------------------------------------------------------------------------------------------------
 
 
 class NoLawStated(CornerWave):
@@ -141,7 +142,10 @@ class IndependentIncrements(Bent):
     name = "uniform-increments"
 
     def bend(self, x, Z, rng):
-        return [Z[0], Z[0] + Z[0].std(axis=0) * rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), Z[0].shape)]
+        return [
+            Z[0],
+            Z[0] + Z[0].std(axis=0) * rng.uniform(-math.sqrt(3.0), math.sqrt(3.0), Z[0].shape),
+        ]
 
 
 LIES = (
@@ -190,12 +194,15 @@ def test_a_release_made_by_a_wrong_scheme_fails_on_the_data_though_its_law_is_fi
     assert found.observed > 0.1
 
 
-@pytest.mark.parametrize("scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"])
+@pytest.mark.parametrize(
+    "scheme", ["lie-shared-size", "lie-squared-increment", "lie-noise-by-record"]
+)
 @pytest.mark.slow_after_first
 def test_the_right_covariance_is_not_enough(scheme):
     """Nothing linear gains here, but what the second copy adds predicts the first one's noise, or the record, and a learner gains by it."""
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
-    assert found.status == ("undecided" if scheme == "lie-shared-size" else "fails")  # sizes alone gain little more than the margin
+    # sizes alone gain little more than the margin
+    assert found.status == ("undecided" if scheme == "lie-shared-size" else "fails")
     assert "insider learner" in found.why
     wary = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {"margin": 0.6}})
     assert wary.status == "undecided"
@@ -210,12 +217,19 @@ def test_independent_increments_of_any_distribution_protect():
 def test_a_liar_is_found_though_no_attack_here_would_profit(attacks):
     """Attacks that trust the law weigh only the first copy; the noise itself tells."""
     result = run("one-neighbour", [1.0, 0.5], [{"no-collusion-gain": {}}], attacks=attacks)
-    gains = [r.value for r in result.measurements if r.metric == "collusion_gain" and len(r.coalition) == 2]
+    gains = [
+        r.value
+        for r in result.measurements
+        if r.metric == "collusion_gain" and len(r.coalition) == 2
+    ]
     assert max(gains) == pytest.approx(0.0, abs=1e-12)
     assert "the noise drawn in one-neighbour" in result.expectations[0].why
 
 
-@pytest.mark.parametrize("scheme", ["honest-max", "honest-half-shared", "correlated", "independent", "linearly-dependent"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["honest-max", "honest-half-shared", "correlated", "independent", "linearly-dependent"],
+)
 def test_a_scheme_that_states_a_leaking_law_fails_by_law(scheme):
     found = verdict(scheme, [0.5, 1.0], {"no-collusion-gain": {}})
     assert found.status == "fails"
@@ -223,7 +237,10 @@ def test_a_scheme_that_states_a_leaking_law_fails_by_law(scheme):
 
 
 def test_the_alias_is_the_same_expectation():
-    assert verdict("correlated", [0.5, 1.0], {"theorem-4": {}}).why == verdict("correlated", [0.5, 1.0], {"no-collusion-gain": {}}).why
+    assert (
+        verdict("correlated", [0.5, 1.0], {"theorem-4": {}}).why
+        == verdict("correlated", [0.5, 1.0], {"no-collusion-gain": {}}).why
+    )
 
 
 @pytest.mark.slow_after_first
@@ -236,42 +253,73 @@ def test_corner_wave_holds_and_says_how():
 
 @pytest.mark.slow
 def test_a_filter_keeps_a_leaking_scheme_out():
-    schemes = [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "corner-wave", "levels": [0.5, 1.0]}]
-    result = run("", [], [{"no-collusion-gain": {"scheme": "corner-wave"}}, {"no-collusion-gain": {}}], schemes=schemes)
+    schemes = [
+        {"name": "correlated", "levels": [0.5, 1.0]},
+        {"name": "corner-wave", "levels": [0.5, 1.0]},
+    ]
+    result = run(
+        "",
+        [],
+        [{"no-collusion-gain": {"scheme": "corner-wave"}}, {"no-collusion-gain": {}}],
+        schemes=schemes,
+    )
     assert [record.status for record in result.expectations] == ["holds", "fails"]
 
 
 @pytest.mark.slow
 def test_a_leak_at_one_sweep_point_is_not_outvoted_by_the_next():
     """The law, and the gains, are judged point by point: a leak at two copies of one level, none at two levels."""
-    found = verdict("fresh-repeats", [0.5], {"no-collusion-gain": {}}, sweep={"schemes[0].levels": [[0.5, 0.5], [0.5, 1.0]]})
+    found = verdict(
+        "fresh-repeats",
+        [0.5],
+        {"no-collusion-gain": {}},
+        sweep={"schemes[0].levels": [[0.5, 0.5], [0.5, 1.0]]},
+    )
     assert found.status == "fails"
 
 
 def test_by_law_every_sweep_point_counts():
-    releases = [ReleaseEvidence({"p": k}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(k > 0)}) for k in (0, 1)]
+    releases = [
+        ReleaseEvidence({"p": k}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(k > 0)}) for k in (0, 1)
+    ]
     assert NoCollusionGain().judge(Evidence([], releases)).status == "fails"
 
 
-@pytest.mark.parametrize(("sufficient", "gain"), [(False, 0.0), (True, 0.3)], ids=["by-law", "on-the-data"])
+@pytest.mark.parametrize(
+    ("sufficient", "gain"), [(False, 0.0), (True, 0.3)], ids=["by-law", "on-the-data"]
+)
 def test_a_leak_in_the_last_coalition_is_found(sufficient, gain):
     evidence = {(1, 2): pooling(True), (1, 3): pooling(True), (2, 3): pooling(sufficient, gain)}
-    found = NoCollusionGain().judge(Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 10_000, evidence)]))
+    found = NoCollusionGain().judge(
+        Evidence([], [ReleaseEvidence({}, "s", "s", 3, 1, 10_000, evidence)])
+    )
     assert found.status == "fails"
     assert "2, 3" in found.why
 
 
 @pytest.mark.slow
 def test_sweep_points_may_differ_in_width():
-    found = verdict("corner-wave", [0.5, 1.0], {"no-collusion-gain": {}}, sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]})
+    found = verdict(
+        "corner-wave",
+        [0.5, 1.0],
+        {"no-collusion-gain": {}},
+        sweep={"data.covariance": [[[1.0]], [[1.0, 0.5], [0.5, 1.0]]]},
+    )
     assert found.status == "holds"
 
 
 def pooling(sufficient, gain=0.0, error=1e-5):
-    return Pooling(sufficient, (gain,), (error,), 31, insider=InsiderGain(1, (1, 2), (math.sqrt(gain),), (error,), (100.0,), 20_000))
+    return Pooling(
+        sufficient,
+        (gain,),
+        (error,),
+        31,
+        insider=InsiderGain(1, (1, 2), (math.sqrt(gain),), (error,), (100.0,), 20_000),
+    )
 
 
-# -- too little data ---------------------------------------------------------------------------------------------------
+# -- too little data
+# ---------------------------------------------------------------------------------------------------
 
 
 def test_too_few_rows_are_undecided_and_the_number_told_decides():
@@ -279,18 +327,34 @@ def test_too_few_rows_are_undecided_and_the_number_told_decides():
     few = run("corner-wave", levels, [{"no-collusion-gain": {}}], data=small)
     assert few.expectations[0].status == "undecided"
     assert few.exit_status == 1
-    rows = int(re.search(r"about ([\d,]+) rows would settle it", few.expectations[0].why)[1].replace(",", ""))
+    rows = int(
+        re.search(r"about ([\d,]+) rows would settle it", few.expectations[0].why)[1].replace(
+            ",", ""
+        )
+    )
     assert 300 < rows < 100_000
-    assert verdict("corner-wave", levels, {"no-collusion-gain": {}}, data=small | {"rows": rows}).status == "holds"
+    assert (
+        verdict(
+            "corner-wave", levels, {"no-collusion-gain": {}}, data=small | {"rows": rows}
+        ).status
+        == "holds"
+    )
 
 
 def test_without_a_law_the_best_linear_attack_must_show_it():
     data = GAUSSIAN | {"rows": 300}
-    assert verdict("no-law-stated", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=data, attacks=["ndr"]).status == "undecided"
+    assert (
+        verdict(
+            "no-law-stated", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=data, attacks=["ndr"]
+        ).status
+        == "undecided"
+    )
 
 
 def test_beside_the_noise_the_best_linear_attack_is_a_guard_and_says_how_fine():
-    found = verdict("corner-wave", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=GAUSSIAN | {"rows": 3000})
+    found = verdict(
+        "corner-wave", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=GAUSSIAN | {"rows": 3000}
+    )
     assert found.status == "holds"
     assert re.search(r"best linear attack learnt from the originals gain, to ± \d", found.why)
 
@@ -303,7 +367,11 @@ def test_the_share_of_noise_taken_off_is_that_of_a_regression():
     X, Z = rng.standard_normal((200, 2)), rng.multivariate_normal(np.zeros(6), law.covariance, 200)
     v = np.hstack([X, *(X + Z[:, 2 * k : 2 * k + 2] for k in range(3))])
     found = noise_gains([(1,), (1, 2, 3)], Moments.of(v), law)[1, 2, 3]
-    white = (Z.reshape(200, 3, 2) @ np.linalg.inv(np.linalg.cholesky(K_0)).T).transpose(0, 2, 1).reshape(400, 3)
+    white = (
+        (Z.reshape(200, 3, 2) @ np.linalg.inv(np.linalg.cholesky(K_0)).T)
+        .transpose(0, 2, 1)
+        .reshape(400, 3)
+    )
     y, D = white[:, 1], white[:, [0, 2]] - white[:, [1]]
     residual = y - D @ np.linalg.lstsq(D, y, rcond=None)[0]
     assert found.share == pytest.approx(1 - residual @ residual / (y @ y), rel=1e-9)
@@ -319,8 +387,11 @@ def test_share_tests_against_the_f_distribution_and_simulation():
     rng, runs = np.random.default_rng(4), 4000
     D = rng.standard_normal((runs, n))
     y = rng.standard_normal((runs, n)) * math.sqrt(0.99) + D * 0.1
-    r2 = np.einsum("rn,rn->r", D, y) ** 2 / np.einsum("rn,rn->r", D, D) / np.einsum("rn,rn->r", y, y)
-    as_small = stats.f.cdf((n - 1) * r2 / (1 - r2), 1, n - 1)  # the chance of that without any gain, which the test is divided by
+    r2 = (
+        np.einsum("rn,rn->r", D, y) ** 2 / np.einsum("rn,rn->r", D, D) / np.einsum("rn,rn->r", y, y)
+    )
+    # the chance of that without any gain, which the test is divided by
+    as_small = stats.f.cdf((n - 1) * r2 / (1 - r2), 1, n - 1)
     tested = np.array([share_tests([(share, 1, n)], 0.01)[0] for share in r2])
     assert np.mean(tested <= 0.05) <= 0.05
     rejected = np.mean(tested * as_small <= 0.05)
@@ -336,15 +407,20 @@ def test_observations_needed_decide_with_their_power():
 
 def test_more_rows_are_named_even_when_the_estimate_lies_above_the_margin():
     insider = InsiderGain(1, (1, 2), (math.sqrt(0.02),), (0.05,), (100.0,), 200)
-    release = ReleaseEvidence({}, "s", "s", 2, 1, 200, {(1, 2): Pooling(None, (0.02,), (0.02,), 31, insider=insider)})
+    release = ReleaseEvidence(
+        {}, "s", "s", 2, 1, 200, {(1, 2): Pooling(None, (0.02,), (0.02,), 31, insider=insider)}
+    )
     found = NoCollusionGain().judge(Evidence([], [release]))
     assert found.status == "undecided"
-    z = quantile(1 - 0.05 / 2) + quantile(0.8)  # at a level shared with the best linear attack's guard
+    # at a level shared with the best linear attack's guard
+    z = quantile(1 - 0.05 / 2) + quantile(0.8)
     assert f"about {math.ceil(200 * (z * 0.05 / 0.1) ** 2):,} rows would settle it" in found.why
 
 
 def test_too_few_rows_to_learn_from_are_undecided_and_no_crash():
-    found = verdict("corner-wave", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=GAUSSIAN | {"rows": 6})
+    found = verdict(
+        "corner-wave", [0.5, 0.7, 1.0], {"no-collusion-gain": {}}, data=GAUSSIAN | {"rows": 6}
+    )
     assert found.status in ("undecided", "holds")
 
 
@@ -354,12 +430,15 @@ def test_nothing_to_pool_is_undecided():
 
 def test_margin_and_level_are_the_test_s():
     """A gain of 2 % ± 0.1 %: above a margin of 1 %, below one of 3 %."""
-    release = ReleaseEvidence({}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(None, gain=0.02, error=0.001)})
+    release = ReleaseEvidence(
+        {}, "s", "s", 2, 1, 10_000, {(1, 2): pooling(None, gain=0.02, error=0.001)}
+    )
     assert NoCollusionGain().judge(Evidence([], [release])).status == "fails"
     assert NoCollusionGain(margin=0.03).judge(Evidence([], [release])).status == "holds"
 
 
-# -- the error bar of the best linear attack's gain --------------------------------------------------------------------
+# -- the error bar of the best linear attack's gain
+# --------------------------------------------------------------------
 
 
 def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covariance"], data=None):
@@ -378,10 +457,15 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
         }
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numeric_engine, "without_a_law", lambda *_: [])  # which would be nine tenths of the work, and is of no coalition's gain
-        audits = [audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)]
+        # which would be nine tenths of the work, and is of no coalition's gain
+        patch.setattr(numeric_engine, "without_a_law", lambda *_: [])
+        audits = [
+            audit for task in plan(scenario, scenario.sweep_points()) for audit in carry_out(task)
+        ]
     found = [audit.evidence.pooling[tuple(range(1, len(levels) + 1))] for audit in audits]
-    return np.array([pooling.gain for pooling in found]), np.array([pooling.std_error for pooling in found])
+    return np.array([pooling.gain for pooling in found]), np.array(
+        [pooling.std_error for pooling in found]
+    )
 
 
 @pytest.mark.parametrize(
@@ -390,15 +474,16 @@ def pooled_gains(scheme, levels, rows, replicates, covariance=GAUSSIAN["covarian
         ("corner-wave", [0.9, 0.5], 0.0),
         ("corner-wave", [0.5, 0.6, 0.7, 0.8, 0.9], 0.0),
         ("correlated", [0.5, 1.0], 0.25),  # 1 − (1 + 2)/(1 + 2 + 1)
-        ("correlated", [0.5] * 4, 2 / 3),  # 1 − (1 + 2)/(1 + 8): four equal copies, none of them lucky
+        # 1 − (1 + 2)/(1 + 8): four equal copies, none of them lucky
+        ("correlated", [0.5] * 4, 2 / 3),
     ],
 )
 @pytest.mark.slow_after_first
 def test_errors_of_the_best_linear_gain_are_honest(scheme, levels, truth):
     """One-sided 5 % tests refuse the truth at most as often as Bin(120, 0.05) allows (1e-4 each side, attribute 1, 600 rows).
 
-    Errors of half their size would refuse it in 20 % of releases, which each of these sees 93 times in 100.
-    """
+    Errors of half their size would refuse it in 20 % of releases, which each of these sees 93 times
+    in 100."""
     gain, error = pooled_gains(scheme, levels, 600, 120)
     z, most = (gain[:, 0] - truth) / error[:, 0], stats.binom.isf(1e-4, 120, 0.05)
     assert (z > quantile(0.95, 31)).sum() <= most
@@ -430,25 +515,43 @@ def skewed(rows, seed=60):
     """Three lognormal amounts on scales 1 to 100, and their total: skewed, and exactly singular."""
     parts = np.exp(np.random.default_rng(seed).normal(size=(rows, 3))) * [1.0, 10.0, 100.0]
     columns = {"a": parts[:, 0], "b": parts[:, 1], "c": parts[:, 2], "total": parts.sum(axis=1)}
-    return {"source": "inline", "values": {name: column.tolist() for name, column in columns.items()}}
+    return {
+        "source": "inline",
+        "values": {name: column.tolist() for name, column in columns.items()},
+    }
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "no-law-stated"])
-@pytest.mark.parametrize(("rows", "replicates"), [(60, 80), pytest.param(300, 160, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("rows", "replicates"), [(60, 80), pytest.param(300, 160, marks=pytest.mark.slow)]
+)
 def test_few_rows_of_a_skewed_table_are_no_gain(scheme, rows, replicates):
     """Mean gain of the noise draws within 4.5 standard errors of none (7e-6 each); Gaussian rows' correction once found 18 % in 60 rows."""
     gain, _ = pooled_gains(scheme, [0.2, 0.4, 1.0, 0.7], rows, replicates, data=skewed(rows))
     assert np.abs(gain.mean(axis=0) * math.sqrt(replicates) / gain.std(axis=0)).max() < 4.5
 
 
-@pytest.mark.parametrize(("rows", "replicates", "tables"), [(30, 1, 10), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 10, 10), (60, 40, 5)))])
+@pytest.mark.parametrize(
+    ("rows", "replicates", "tables"),
+    [
+        (30, 1, 10),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((30, 10, 10), (60, 40, 5))),
+    ],
+)
 def test_corner_wave_is_never_refuted_on_few_skewed_rows(rows, replicates, tables):
     """Undecided, or holds, for every table: the guard of the best linear attack once refuted half of those of 30 rows (a miss: 2⁻¹⁰, 2⁻⁵).
 
-    Of 60 rows, 40 releases suffice: with error bars of a third the size all five tables are refuted, as they are by a hundred releases.
-    """
+    Of 60 rows, 40 releases suffice: with error bars of a third the size all five tables are
+    refuted, as they are by a hundred releases."""
     for seed in range(tables):
-        found = verdict("corner-wave", [0.4, 0.2, 1.0, 0.7], {"no-collusion-gain": {}}, seed=seed, data=skewed(rows, seed), replicates=replicates)
+        found = verdict(
+            "corner-wave",
+            [0.4, 0.2, 1.0, 0.7],
+            {"no-collusion-gain": {}},
+            seed=seed,
+            data=skewed(rows, seed),
+            replicates=replicates,
+        )
         assert found.status != "fails", found.why
 
 
@@ -466,7 +569,8 @@ def test_levels_that_are_near_are_no_lottery():
     assert gain.mean() < 4.5 * gain.std() / math.sqrt(600)
 
 
-# -- statistics by hand ------------------------------------------------------------------------------------------------
+# -- statistics by hand
+# ------------------------------------------------------------------------------------------------
 
 
 def test_holm_by_hand():
@@ -519,7 +623,8 @@ def test_rows_needed_by_hand():
     assert rows_needed(100, 0.02, 0.0, 2.5) is None
 
 
-# -- verdicts on made measurements -------------------------------------------------------------------------------------
+# -- verdicts on made measurements
+# -------------------------------------------------------------------------------------
 
 
 def record(value, error, theory=None, **changes):
@@ -565,7 +670,10 @@ def test_a_lower_bound(value, error, theory, status):
     assert bound.judge(evidence(record(value, error, theory))).status == status
 
 
-@pytest.mark.parametrize(("value", "status"), [(0.5, "holds"), (0.2, "fails"), (0.8, "fails"), (0.405, "undecided"), (0.595, "undecided")])
+@pytest.mark.parametrize(
+    ("value", "status"),
+    [(0.5, "holds"), (0.2, "fails"), (0.8, "fails"), (0.405, "undecided"), (0.595, "undecided")],
+)
 def test_bounds_on_both_sides(value, status):
     bound = MetricBound(metric="normalized_error", between=[0.4, 0.6])
     assert bound.judge(evidence(record(value, 0.01))).status == status
@@ -608,18 +716,30 @@ def test_matches_theory_fails_when_the_theory_is_wrong():
     assert "differ from theory" in found.why
 
 
-@pytest.mark.parametrize("scheme", ["corner-wave", "correlated", "independent", "honest-half-shared", "linearly-dependent"])
+@pytest.mark.parametrize(
+    "scheme",
+    ["corner-wave", "correlated", "independent", "honest-half-shared", "linearly-dependent"],
+)
 def test_matches_theory_holds_for_honest_schemes(scheme):
     """False alarm 1 % a scheme by the expectation's own level; the seed is fixed."""
     assert verdict(scheme, [0.5, 1.0], {"matches-theory": {}}, seed=2).status == "holds"
 
 
-@pytest.mark.parametrize("scheme", ["independent", "correlated", "corner-wave", "linearly-dependent"])
+@pytest.mark.parametrize(
+    "scheme", ["independent", "correlated", "corner-wave", "linearly-dependent"]
+)
 def test_an_error_at_the_edge_of_rounding_is_no_difference(scheme):
     """At level 1e-12 theory may just be told as 0 and the measured error just not, or the other way round."""
     for seed in range(3):
         expect = [{"matches-theory": {}}, *([{"theorem-3": {}}] if scheme == "correlated" else [])]
-        result = run(scheme, [1e-12, 1e6], expect, seed=seed, attacks=["llse", "ndr"], data=GAUSSIAN | {"rows": 300})
+        result = run(
+            scheme,
+            [1e-12, 1e6],
+            expect,
+            seed=seed,
+            attacks=["llse", "ndr"],
+            data=GAUSSIAN | {"rows": 300},
+        )
         assert [e.status for e in result.expectations] == ["holds"] * len(expect)
 
 
@@ -627,7 +747,14 @@ def test_an_error_at_the_edge_of_rounding_is_no_difference(scheme):
 def test_matches_theory_raises_false_alarms_at_its_stated_rate():
     """At most 1 % of true theories refuted: no more of 150 than Bin(150, 0.01) allows (1e-4)."""
     false = sum(
-        verdict("independent", [0.5, 1.0], {"matches-theory": {}}, seed=seed, data=GAUSSIAN | {"rows": 1000}).status == "fails"
+        verdict(
+            "independent",
+            [0.5, 1.0],
+            {"matches-theory": {}},
+            seed=seed,
+            data=GAUSSIAN | {"rows": 1000},
+        ).status
+        == "fails"
         for seed in range(100, 250)
     )
     assert false <= stats.binom.isf(1e-4, 150, 0.01)
@@ -649,7 +776,10 @@ def test_theorem_3_fails_for_any_other_law(scheme):
 
 def test_theorem_3_fails_for_levels_that_are_not_those_released():
     """Theory 1/3 and 4/9 for levels 0.5 and 0.8; the record's levels say 0.5 and 0.9."""
-    good, wrong = record(1 / 3, 0.001, 1 / 3), record(4 / 9, 0.001, 4 / 9, coalition=(2,), levels=(0.9,))
+    good, wrong = (
+        record(1 / 3, 0.001, 1 / 3),
+        record(4 / 9, 0.001, 4 / 9, coalition=(2,), levels=(0.9,)),
+    )
     assert Theorem3().judge(evidence(good)).status == "holds"
     assert Theorem3().judge(evidence(good, wrong)).status == "fails"
 
@@ -660,10 +790,16 @@ def test_theorem_3_needs_something_to_judge():
 
 @pytest.mark.parametrize(
     ("llse", "ndr", "status"),
-    [((0.3, 0.01), (0.5, 0.01), "holds"), ((0.5, 0.01), (0.3, 0.01), "fails"), ((0.5, 0.1), (0.48, 0.1), "undecided")],
+    [
+        ((0.3, 0.01), (0.5, 0.01), "holds"),
+        ((0.5, 0.01), (0.3, 0.01), "fails"),
+        ((0.5, 0.1), (0.48, 0.1), "undecided"),
+    ],
 )
 def test_ranking_of_two_attacks(llse, ndr, status):
-    found = Ranking(order=["llse", "ndr"]).judge(evidence(record(*llse), record(*ndr, attack="ndr")))
+    found = Ranking(order=["llse", "ndr"]).judge(
+        evidence(record(*llse), record(*ndr, attack="ndr"))
+    )
     assert found.status == status
 
 
@@ -677,17 +813,27 @@ def test_ranking_by_scheme_knowledge_and_coalition():
     low, high = record(0.3, 0.01), record(0.5, 0.01)
     for by, field, names, values in (
         ("scheme", "scheme", ["a", "b"], ["a", "b"]),
-        ("knowledge", "knowledge", ["perfect", "estimated(rows=9)"], ["perfect", "estimated(rows=9)"]),
+        (
+            "knowledge",
+            "knowledge",
+            ["perfect", "estimated(rows=9)"],
+            ["perfect", "estimated(rows=9)"],
+        ),
         ("coalition", "coalition", [[1, 2], [1]], [(1, 2), (1,)]),
     ):
-        records = [item._replace(**{field: value}) for item, value in zip((low, high), values, strict=True)]
+        records = [
+            item._replace(**{field: value}) for item, value in zip((low, high), values, strict=True)
+        ]
         assert Ranking(order=names, by=by).judge(evidence(*records)).status == "holds"
         assert Ranking(order=names[::-1], by=by).judge(evidence(*records)).status == "fails"
 
 
 def test_growth_rate_is_the_slope_of_logarithms():
     """Seconds 1, 4, 16 at M = 1, 2, 4: exponent 2."""
-    records = [record(x**2, None, metric="seconds", sweep={"m": x}, attack=None, knowledge=None) for x in (1.0, 2.0, 4.0)]
+    records = [
+        record(x**2, None, metric="seconds", sweep={"m": x}, attack=None, knowledge=None)
+        for x in (1.0, 2.0, 4.0)
+    ]
     assert GrowthRate(against="m", at_most=1.9).judge(evidence(*records)).status == "fails"
     found = GrowthRate(against="m", at_most=2.1).judge(evidence(*records))
     assert (found.status, found.observed) == ("holds", pytest.approx(2.0))
@@ -712,13 +858,17 @@ def drawn(values, theories, metric="distortion", bar="replicates"):
 def test_one_release_says_nothing_of_theory_over_secret_draws():
     """The error bar of one release is of its rows: a coin that fell is 0 or twice its theory, whatever the rows."""
     for value in (0.0, 2.0):
-        found = MatchesTheory(resolution=0.9).judge(evidence(*drawn([value], [1.0], bar="jackknife")))
+        found = MatchesTheory(resolution=0.9).judge(
+            evidence(*drawn([value], [1.0], bar="jackknife"))
+        )
         assert found.status == "undecided"
         assert "at least 8 replicates" in found.why
     assert MatchesTheory().judge(evidence(*drawn([1.0], [1.0], bar="jackknife"))).status == "holds"
 
 
-@pytest.mark.parametrize(("shape", "R"), [(0.5, 10), (1.0, 10), (2.0, 16), ("coin", 10), ("coin", 16)])
+@pytest.mark.parametrize(
+    ("shape", "R"), [(0.5, 10), (1.0, 10), (2.0, 16), ("coin", 10), ("coin", 16)]
+)
 @pytest.mark.slow_after_first
 def test_a_true_theory_is_refuted_no_more_often_than_stated(shape, R):
     """Skewed errors and coins, 2,000 times, each replicate with a theory of its own: at most 1 % and three standard errors of that."""
@@ -739,7 +889,12 @@ def test_a_wrong_theory_is_refuted_by_replicates_in_pairs():
     right, wrong = theories * rng.normal(1.0, 0.02, 10), theories * rng.normal(1.1, 0.02, 10)
     assert MatchesTheory().judge(evidence(*drawn(right, theories))).status == "holds"
     assert MatchesTheory().judge(evidence(*drawn(wrong, theories))).status == "fails"
-    assert MatchesTheory(metric="records_within").judge(evidence(*drawn(wrong[:5], theories[:5], "records_within"))).status == "fails"
+    assert (
+        MatchesTheory(metric="records_within")
+        .judge(evidence(*drawn(wrong[:5], theories[:5], "records_within")))
+        .status
+        == "fails"
+    )
     assert MatchesTheory().judge(evidence(*drawn(wrong[:5], theories[:5]))).status == "undecided"
 
 
@@ -752,8 +907,14 @@ def test_a_ranking_wants_evidence_and_not_luck(low, high, status):
 
 def test_theory_given_a_draw_settles_a_ranking_only_if_replicates_agree():
     def ranked(first, second, bar="replicates"):
-        records = [record(1.0, 0.3, theory=t, replicate=k)._replace(error_bar=bar) for k, t in enumerate(first)]
-        records += [record(1.05, 0.3, attack="ndr", theory=t, replicate=k)._replace(error_bar=bar) for k, t in enumerate(second)]
+        records = [
+            record(1.0, 0.3, theory=t, replicate=k)._replace(error_bar=bar)
+            for k, t in enumerate(first)
+        ]
+        records += [
+            record(1.05, 0.3, attack="ndr", theory=t, replicate=k)._replace(error_bar=bar)
+            for k, t in enumerate(second)
+        ]
         return Ranking(order=["llse", "ndr"]).judge(evidence(*records)).status
 
     assert ranked([0.9] * 3, [1.0] * 3) == "holds"

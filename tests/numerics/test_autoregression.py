@@ -25,7 +25,9 @@ def test_of_order_one_it_is_the_textbook_s():
 def test_autocorrelations_solve_the_yule_walker_equations_and_precision_is_that_of_the_inverse(law):
     r, phi = law.autocorrelations(60), law.coefficients
     for h in range(1, 60):
-        assert r[h] == pytest.approx(sum(phi[j - 1] * r[abs(h - j)] for j in range(1, law.order + 1)), abs=1e-12)
+        assert r[h] == pytest.approx(
+            sum(phi[j - 1] * r[abs(h - j)] for j in range(1, law.order + 1)), abs=1e-12
+        )
     assert np.linalg.inv(toeplitz(r))[30, 30] == pytest.approx(law.precision)
     assert law.autocorrelations(2).shape == (2,)
 
@@ -46,7 +48,8 @@ def test_continued_is_the_naive_recursion_and_innovations_undo_it(law):
 def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
     """Every draw is linear in independent normals, so that the joint covariance of past, rows and end needs no sampling."""
     p, b = law.order, 60
-    normals = np.eye(p + b + p)  # a column for each normal: those of the past, of the rows, of the end
+    # a column for each normal: those of the past, of the rows, of the end
+    normals = np.eye(p + b + p)
     past, end = law.stationary(normals[:p]), law.stationary(normals[p + b :])
     rows = law.continued(past, normals[p : p + b])
     law.lead(rows, end)
@@ -59,12 +62,14 @@ def test_what_was_drawn_from_its_past_and_led_to_its_end_has_the_exact_law(law):
 @settings(max_examples=50, deadline=None)
 def test_yule_walker_finds_the_coefficients_that_made_the_autocorrelations(partial):
     phi = np.zeros(0)
-    for k in partial:  # partial autocorrelations within (-1, 1) make stationary coefficients (Levinson, Durbin)
+    # partial autocorrelations within (-1, 1) make stationary coefficients (Levinson, Durbin)
+    for k in partial:
         phi = np.append(phi - k * phi[::-1], k)
     law = Autoregression(tuple(phi))
     found = yule_walker(law.autocorrelations(9), 10**9)
     np.testing.assert_allclose(found, phi[: len(found)], atol=1e-5)
-    assert np.abs(phi[len(found) :]).max(initial=0.0) < 1e-3  # what is too little to be told from none is left out
+    # what is too little to be told from none is left out
+    assert np.abs(phi[len(found) :]).max(initial=0.0) < 1e-3
 
 
 def test_a_series_in_no_order_has_no_coefficients():

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auditor.numerics.blocks import BLOCK_VALUES, MOST_BLOCKS, STRIPES, moment_groups, row_blocks, row_groups, stripes
+from auditor.numerics.blocks import (
+    BLOCK_VALUES,
+    MOST_BLOCKS,
+    STRIPES,
+    moment_groups,
+    row_blocks,
+    row_groups,
+    stripes,
+)
 
 properties = settings(max_examples=100, deadline=None, derandomize=True)
 shapes = {"rows": st.integers(1, 300_000), "width": st.integers(1, 60)}
@@ -71,14 +79,24 @@ def test_what_is_kept_of_a_table_does_not_grow_with_it(blocks):
     assert numbers == sorted(numbers)
     if blocks > STRIPES:
         assert set(numbers) == set(range(STRIPES))
-        assert all(len({group for k in range(*cut) for group, _, _ in groups[k]}) == 1 for cut in cuts)
+        assert all(
+            len({group for k in range(*cut) for group, _, _ in groups[k]}) == 1 for cut in cuts
+        )
 
 
 @pytest.mark.parametrize(
     ("rows", "width", "columns", "count"),
-    [(2_000, 30, 723, 32), (2_000, 30, 1_000, 32), (2_000, 30, 1_448, 16), (2_000, 30, 3_030, 8), (10**6, 500, 10**4, 8)],
+    [
+        (2_000, 30, 723, 32),
+        (2_000, 30, 1_000, 32),
+        (2_000, 30, 1_448, 16),
+        (2_000, 30, 3_030, 8),
+        (10**6, 500, 10**4, 8),
+    ],
 )
-def test_large_moments_are_kept_of_fewer_groups_which_are_runs_of_the_others(rows, width, columns, count):
+def test_large_moments_are_kept_of_fewer_groups_which_are_runs_of_the_others(
+    rows, width, columns, count
+):
     all_groups, fewer = moment_groups(rows, width), moment_groups(rows, width, columns)
     cuts = [[(a, b) for _, a, b in parts] for parts in all_groups]
     assert [[(a, b) for _, a, b in parts] for parts in fewer] == cuts

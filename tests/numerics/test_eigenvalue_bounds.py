@@ -19,11 +19,16 @@ def covariance(rows: np.ndarray) -> np.ndarray:
     return np.atleast_2d(np.cov(rows.T, ddof=0))
 
 
-def drawn(seed: int, n: int, N: int, level: float, dependence: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def drawn(
+    seed: int, n: int, N: int, level: float, dependence: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """A table with an uneven spectrum, and noise of an uneven one, some of it following the data."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, N)) @ rng.standard_normal((N, N)) * 10.0 ** rng.uniform(-1, 1, N)
-    R = np.sqrt(level) * (rng.standard_normal((n, N)) @ rng.standard_normal((N, N))) + dependence * X
+    R = (
+        np.sqrt(level) * (rng.standard_normal((n, N)) @ rng.standard_normal((N, N)))
+        + dependence * X
+    )
     return X - X.mean(axis=0), R - R.mean(axis=0)
 
 
@@ -34,7 +39,9 @@ cases = {
 
 @given(**cases)
 @draws
-def test_lemma_12_1_holds_of_sample_covariances_with_what_was_added(seed: int, N: int, level: float, dependence: float) -> None:
+def test_lemma_12_1_holds_of_sample_covariances_with_what_was_added(
+    seed: int, N: int, level: float, dependence: float
+) -> None:
     X, R = drawn(seed, 3 * N + 2, N, level, dependence)
     K_X, K_Y = covariance(X), covariance(X + R)
     low, high = eigenvalue_range(falling(K_X), falling(K_Y - K_X))
@@ -82,7 +89,9 @@ def naive_projection_error(X: np.ndarray, R: np.ndarray, kept: int) -> float:
 
 @given(kept=st.integers(0, 6), **cases)
 @draws
-def test_the_error_of_a_projection_is_in_its_range_in_every_draw(seed: int, N: int, level: float, dependence: float, kept: int) -> None:
+def test_the_error_of_a_projection_is_in_its_range_in_every_draw(
+    seed: int, N: int, level: float, dependence: float, kept: int
+) -> None:
     X, R = drawn(seed, 3 * N + 2, N, level, dependence)
     k, K_X, K_Y = min(kept, N), covariance(X), covariance(X + R)
     low, high = projection_error_range(falling(K_X), falling(covariance(R)), falling(K_Y - K_X), k)
@@ -106,7 +115,9 @@ def test_the_range_closes_as_rows_grow_and_is_theorem_5_2s_error() -> None:
         X = rng.standard_normal((n, 6)) * np.sqrt([400.0, 400.0, 10.0, 10.0, 10.0, 10.0])
         R = 5.0 * rng.standard_normal((n, 6))
         K_X, K_Y = covariance(X), covariance(X + R)
-        low, high = projection_error_range(falling(K_X), falling(covariance(R)), falling(K_Y - K_X), 2)
+        low, high = projection_error_range(
+            falling(K_X), falling(covariance(R)), falling(K_Y - K_X), 2
+        )
         widths.append((high - low) / (4 * 10.0 + 2 * 25.0))
         assert low < 90.0 * (1 + 5 * np.sqrt(2 / n)) * 1.2
     assert 5 < widths[0] / widths[1] < 20
@@ -116,19 +127,24 @@ def test_the_range_closes_as_rows_grow_and_is_theorem_5_2s_error() -> None:
 def test_lemma_12_1_says_no_more_of_an_error_than_the_bounds_that_are_drawn() -> None:
     """By the lemma a rule on eigenvalues keeps k_low to k_high directions. What was kept is among them: so of all their bounds the widest hold.
 
-    Huang's Experiment 1 with 20 attributes: σ² = 25, and eigenvalues above 2σ² are kept. The ceiling is some 0.27 of the variance for 0.21.
-    """
+    Huang's Experiment 1 with 20 attributes: σ² = 25, and eigenvalues above 2σ² are kept. The
+    ceiling is some 0.27 of the variance for 0.21."""
     found = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((1000, 20)) * np.sqrt(np.repeat([400.0, 10.0], [5, 15]))
         R = 5.0 * rng.standard_normal((1000, 20))
         X, R = X - X.mean(axis=0), R - R.mean(axis=0)
-        data, noise, added, copy = map(falling, (covariance(X), covariance(R), covariance(X + R) - covariance(X), covariance(X + R)))
+        data, noise, added, copy = map(
+            falling,
+            (covariance(X), covariance(R), covariance(X + R) - covariance(X), covariance(X + R)),
+        )
         few, many = (int((ends > 50).sum()) for ends in eigenvalue_range(data, added))
         kept = int((copy > 50).sum())
         assert few <= kept <= many
-        bounds = np.array([projection_error_range(data, noise, added, k) for k in range(few, many + 1)])
+        bounds = np.array(
+            [projection_error_range(data, noise, added, k) for k in range(few, many + 1)]
+        )
         own, error = bounds[kept - few], naive_projection_error(X, R, kept)
         assert bounds[:, 0].min() <= own[0] <= error <= own[1] <= bounds[:, 1].max()
         found.append(np.array([own[1], bounds[:, 1].max()]) / data.sum())

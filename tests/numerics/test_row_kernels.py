@@ -32,7 +32,14 @@ def test_rows_are_multiplied_the_same_by_whatever_means(rank):
     rows = rng.standard_normal((33, N))
     general = rng.standard_normal((N, rank)) @ rng.standard_normal((rank, N))
     diagonal = np.diag(rng.standard_normal(N) * (np.arange(N) < rank))
-    for W in (general, 1e-20 * general, diagonal, projection(rng, rank), np.eye(N) - general, 2 * np.eye(N)):
+    for W in (
+        general,
+        1e-20 * general,
+        diagonal,
+        projection(rng, rank),
+        np.eye(N) - general,
+        2 * np.eye(N),
+    ):
         found = RowProduct(W).of(rows.copy(), np.empty_like(rows))
         np.testing.assert_allclose(found, rows @ W.T, rtol=1e-12, atol=1e-13 * np.abs(W).max())
 
@@ -50,7 +57,11 @@ def test_a_projection_is_two_thin_products_whether_it_keeps_or_drops_little():
 @pytest.mark.slow_after_first
 def test_maps_are_applied_piece_by_piece_as_they_would_be_at_once(form, n, width):
     rng = np.random.default_rng(17)
-    centre, offset, copies = rng.standard_normal(width), rng.standard_normal(width), list(rng.standard_normal((3, n, width)))
+    centre, offset, copies = (
+        rng.standard_normal(width),
+        rng.standard_normal(width),
+        list(rng.standard_normal((3, n, width))),
+    )
     copies[1] = np.asfortranarray(copies[1])
     weights = {
         "mixed": rng.standard_normal((width, 3 * width)),
@@ -69,7 +80,9 @@ def test_blocks_are_factors_only_if_they_are_multiples_of_one_another():
     F, w = rng.standard_normal((3, 3)), np.array([0.2, -3.0, 1e-9])
     found = factored([w_i * F for w_i in w])
     assert found is not None
-    np.testing.assert_allclose([w_i * found[1] for w_i in found[0]], [w_i * F for w_i in w], rtol=1e-14)
+    np.testing.assert_allclose(
+        [w_i * found[1] for w_i in found[0]], [w_i * F for w_i in w], rtol=1e-14
+    )
     bent = 1e-9 * F
     bent[0, 1] *= 1 + 1e-13
     assert factored([F, bent]) is None
@@ -79,17 +92,28 @@ def test_a_copy_without_weight_is_not_read():
     unreadable = np.full((40, 2), np.nan)
     F = np.array([[0.5, 0.1], [0.1, 0.4]])
     weights = np.kron([0.0, 1.0], F)
-    out = write_estimates(weights, np.zeros(2), np.ones(2), [unreadable, np.ones((40, 2))], np.empty((40, 2)))
+    out = write_estimates(
+        weights, np.zeros(2), np.ones(2), [unreadable, np.ones((40, 2))], np.empty((40, 2))
+    )
     np.testing.assert_array_equal(out, 1.0)
 
 
 def test_under_corner_wave_noise_only_the_best_copy_is_read():
     """Its weights are those of an eigen-decomposition: the others' are not 0, but rounding."""
     X = np.random.default_rng(20).standard_normal((200, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
-    release = auditor.perturb(X, "corner-wave", np.random.default_rng(1).uniform(0.25, 1.0, 10).tolist(), noise="white", seed=3)
+    release = auditor.perturb(
+        X,
+        "corner-wave",
+        np.random.default_rng(1).uniform(0.25, 1.0, 10).tolist(),
+        noise="white",
+        seed=3,
+    )
     best = int(np.argmin(release.levels))
     W = llse_weights(np.cov(X.T, ddof=0), release.law)
-    copies = [copy if place == best else np.full_like(copy, np.nan) for place, copy in enumerate(release.copies)]
+    copies = [
+        copy if place == best else np.full_like(copy, np.nan)
+        for place, copy in enumerate(release.copies)
+    ]
     out = write_estimates(W, np.zeros(2), X.mean(axis=0), copies, np.empty((200, 2)))
     alone = at_once(W[:, 2 * best : 2 * best + 2], 0.0, X.mean(axis=0), [copies[best]])
     np.testing.assert_allclose(out, alone, rtol=1e-12)
@@ -108,7 +132,9 @@ def test_far_from_zero_an_estimate_is_as_exact_as_the_copies():
     for row in range(20):
         y = [Fraction(copy[row, j]) - Fraction(centre[j]) for copy in copies for j in range(2)]
         for i in range(2):
-            exact = Fraction(centre[i]) + sum(Fraction(W) * value for W, value in zip(np.kron(w, F)[i], y, strict=True))
+            exact = Fraction(centre[i]) + sum(
+                Fraction(W) * value for W, value in zip(np.kron(w, F)[i], y, strict=True)
+            )
             assert abs(float(Fraction(out[row, i]) - exact)) <= 4 * inherent[i]
 
 
@@ -118,16 +144,28 @@ def test_what_every_row_gets_is_added_whatever_form_the_product_takes(rank, rows
     rng = np.random.default_rng(21)
     y, row = rng.standard_normal((rows, N)), rng.standard_normal(N)
     general = rng.standard_normal((N, rank)) @ rng.standard_normal((rank, N))
-    for W in (general, np.diag(np.arange(N) < rank) * 3.0, projection(rng, rank), np.eye(N) - general, np.eye(N), np.zeros((N, N))):
-        before, out = y.copy(), np.full_like(y, np.nan)  # what was in the memory before must not shine through
+    for W in (
+        general,
+        np.diag(np.arange(N) < rank) * 3.0,
+        projection(rng, rank),
+        np.eye(N) - general,
+        np.eye(N),
+        np.zeros((N, N)),
+    ):
+        # what was in the memory before must not shine through
+        before, out = y.copy(), np.full_like(y, np.nan)
         RowProduct(W).shifted(y, row, out)
-        np.testing.assert_allclose(out, row + y @ W.T, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(W).max()))
+        np.testing.assert_allclose(
+            out, row + y @ W.T, rtol=1e-12, atol=1e-12 * max(1.0, np.abs(W).max())
+        )
         np.testing.assert_array_equal(y, before)
 
 
 def test_estimates_are_not_written_where_they_would_be_lost():
     with pytest.raises(ValueError, match="contiguous"):
-        write_estimates(np.eye(N), np.zeros(N), np.zeros(N), [np.ones((5, N))], np.empty((5, N), order="F"))
+        write_estimates(
+            np.eye(N), np.zeros(N), np.zeros(N), [np.ones((5, N))], np.empty((5, N), order="F")
+        )
 
 
 def test_a_single_copy_far_from_zero_is_as_exact_as_it_is_stored():
@@ -135,10 +173,18 @@ def test_a_single_copy_far_from_zero_is_as_exact_as_it_is_stored():
     rng = np.random.default_rng(22)
     size = np.array([1.0, 1e-3, 1e4, *np.ones(7)])
     centre = 1e7 * size
-    copy, W = centre + size * rng.standard_normal((20, N)), size[:, None] * rng.standard_normal((N, N)) / size
+    copy, W = (
+        centre + size * rng.standard_normal((20, N)),
+        size[:, None] * rng.standard_normal((N, N)) / size,
+    )
     out = write_estimates(W, np.zeros(N), centre, [copy], np.empty((20, N)))
     inherent = np.abs(W) @ np.spacing(centre) / 2
     for r in range(20):
         for i in range(N):
-            parts = (Fraction(W[i, j]) * (Fraction(copy[r, j]) - Fraction(centre[j])) for j in range(N))
-            assert abs(float(Fraction(out[r, i]) - Fraction(centre[i]) - sum(parts))) <= 4 * inherent[i]
+            parts = (
+                Fraction(W[i, j]) * (Fraction(copy[r, j]) - Fraction(centre[j])) for j in range(N)
+            )
+            assert (
+                abs(float(Fraction(out[r, i]) - Fraction(centre[i]) - sum(parts)))
+                <= 4 * inherent[i]
+            )

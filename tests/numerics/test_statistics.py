@@ -36,14 +36,18 @@ def test_it_is_a_probability(degrees, rest, noncentrality, F):
 
 
 @given(st.integers(1, 60), st.integers(10, 10**5), st.floats(0.1, 300.0), st.floats(0.5, 4.0))
-def test_the_sum_over_poisson_is_what_scipy_has_where_that_has_it(degrees, rest, noncentrality, ratio):
+def test_the_sum_over_poisson_is_what_scipy_has_where_that_has_it(
+    degrees, rest, noncentrality, ratio
+):
     F = ratio * (1.0 + noncentrality / degrees)
     known = float(scipy.special.ncfdtr(degrees, rest, noncentrality, F))
     with np.errstate(all="ignore"):
         lost = statistics.scipy
         try:
             statistics.scipy = _WithoutF()
-            assert math.isclose(noncentral_f(F, degrees, rest, noncentrality), known, rel_tol=1e-9, abs_tol=1e-12)
+            assert math.isclose(
+                noncentral_f(F, degrees, rest, noncentrality), known, rel_tol=1e-9, abs_tol=1e-12
+            )
         finally:
             statistics.scipy = lost
 
@@ -64,5 +68,8 @@ class _WithoutF:
 
 def test_standard_ranks_by_hand():
     """Of 5, 1, 1, 9 the ranks are 3, 1.5, 1.5, 4: less their mean 2.5 and over their deviation √(1.125)."""
-    np.testing.assert_allclose(standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0], np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5)
+    np.testing.assert_allclose(
+        standard_ranks(np.array([[5.0], [1.0], [1.0], [9.0]]))[:, 0],
+        np.array([0.5, -1.0, -1.0, 1.5]) / 1.125**0.5,
+    )
     assert (standard_ranks(np.ones((3, 1))) == 0.0).all()

@@ -16,16 +16,22 @@ INF = np.inf
 properties = settings(max_examples=40, deadline=None, derandomize=True)
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 2.0), (0.0, INF), (-INF, -3.0), (4.0, 5.0), (-0.01, 0.01), (-7.0, -6.5), (12.0, INF)])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-1.0, 2.0), (0.0, INF), (-INF, -3.0), (4.0, 5.0), (-0.01, 0.01), (-7.0, -6.5), (12.0, INF)],
+)
 @pytest.mark.parametrize("turned", [False, True])
 def test_one_dimension_is_scipys(low, high, turned):
     low, high = (-high, -low) if turned else (low, high)
     mean, std = 0.3, 0.8
     expected = scipy.stats.truncnorm((low - mean) / std, (high - mean) / std, mean, std)
     log_mass, found, variance = cut_normal(np.array([mean]), np.array([std**2]), low, high)
-    # 1 − Φ(a) by its own tail: SciPy's masses are differences, so they are taken from the side where they are small
+    # 1 − Φ(a) by its own tail: SciPy's masses are differences, so they are taken from the side
+    # where they are small
     norm = scipy.stats.norm(mean, std)
-    assert np.exp(log_mass[0]) == pytest.approx(max(norm.cdf(high) - norm.cdf(low), norm.sf(low) - norm.sf(high)), rel=1e-9)
+    assert np.exp(log_mass[0]) == pytest.approx(
+        max(norm.cdf(high) - norm.cdf(low), norm.sf(low) - norm.sf(high)), rel=1e-9
+    )
     assert found[0] == pytest.approx(expected.mean(), abs=1e-9)
     assert variance[0] == pytest.approx(expected.var(), rel=1e-4)
 
@@ -34,16 +40,25 @@ def test_far_from_the_mean_a_tail_is_an_exponential():
     """Beyond z deviations: rate z, so mean z + 1/z − 2/z³ and variance 1/z² − 6/z⁴, and ``log Φ(−z) = −z²/2 − log(z√2π) − 1/z²``."""
     for z in (50.0, 1e4, 1e6):
         log_mass, mean, variance = cut_normal(np.zeros(1), np.ones(1), z, INF)
-        assert log_mass[0] == pytest.approx(-0.5 * z * z - np.log(z * np.sqrt(2 * np.pi)) - 1 / z**2, rel=1e-14, abs=1e-6)
+        assert log_mass[0] == pytest.approx(
+            -0.5 * z * z - np.log(z * np.sqrt(2 * np.pi)) - 1 / z**2, rel=1e-14, abs=1e-6
+        )
         assert mean[0] - z == pytest.approx(1 / z - 2 / z**3, rel=1e-4)
         assert variance[0] == pytest.approx(max(1 / z**2 - 6 / z**4, 1e-9), rel=1e-4)
 
 
-@given(cuts=st.lists(st.floats(-8, 8), min_size=1, max_size=6, unique=True), mean=st.floats(-3, 3), std=st.floats(0.1, 3))
+@given(
+    cuts=st.lists(st.floats(-8, 8), min_size=1, max_size=6, unique=True),
+    mean=st.floats(-3, 3),
+    std=st.floats(0.1, 3),
+)
 @properties
 def test_parts_of_a_line_make_the_whole(cuts, mean, std):
     ends = [-INF, *sorted(cuts), INF]
-    parts = [inside(np.array([[mean]]), np.array([[std**2]]), np.array([a]), np.array([b])) for a, b in pairwise(ends)]
+    parts = [
+        inside(np.array([[mean]]), np.array([[std**2]]), np.array([a]), np.array([b]))
+        for a, b in pairwise(ends)
+    ]
     mass = np.array([float(np.exp(part.log_mass[0])) for part in parts])
     m = np.array([part.mean[0, 0] for part in parts])
     v = np.array([part.covariance[0, 0, 0] for part in parts])
@@ -54,8 +69,13 @@ def test_parts_of_a_line_make_the_whole(cuts, mean, std):
 
 def by_quadrature(mean, C, low, high):
     """Mass, mean and covariance on a grid of 801 × 801 midpoints over eight deviations."""
-    ends = [(max(a, m - 8 * s), min(b, m + 8 * s)) for a, b, m, s in zip(low, high, mean, np.sqrt(np.diag(C)), strict=True)]
-    (x, dx), (y, dy) = ((a + (b - a) * (np.arange(801) + 0.5) / 801, (b - a) / 801) for a, b in ends)
+    ends = [
+        (max(a, m - 8 * s), min(b, m + 8 * s))
+        for a, b, m, s in zip(low, high, mean, np.sqrt(np.diag(C)), strict=True)
+    ]
+    (x, dx), (y, dy) = (
+        (a + (b - a) * (np.arange(801) + 0.5) / 801, (b - a) / 801) for a, b in ends
+    )
     grid = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     p = scipy.stats.multivariate_normal(mean, C).pdf(grid) * dx * dy
     centre = p @ grid / p.sum()
@@ -63,7 +83,10 @@ def by_quadrature(mean, C, low, high):
 
 
 @pytest.mark.parametrize("rho", [-0.8, 0.0, 0.5, 0.8])
-@pytest.mark.parametrize(("low", "high"), [((0.0, 0.0), (INF, INF)), ((-INF, 0.5), (-0.2, 2.0)), ((0.5, -1.0), (1.0, 1.0))])
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [((0.0, 0.0), (INF, INF)), ((-INF, 0.5), (-0.2, 2.0)), ((0.5, -1.0), (1.0, 1.0))],
+)
 def test_two_dimensions_are_near_the_integral(rho, low, high):
     mean, C = np.array([0.2, -0.1]), np.array([[1.0, 2 * rho], [2 * rho, 4.0]])
     mass, centre, K = by_quadrature(mean, C, low, high)
@@ -72,12 +95,21 @@ def test_two_dimensions_are_near_the_integral(rho, low, high):
     assert np.exp(found.log_mass[0]) == pytest.approx(mass, rel=1e-5 if exact else 0.03)
     std = np.sqrt(np.diag(C))
     np.testing.assert_allclose(found.mean[0] / std, centre / std, atol=1e-5 if exact else 5e-3)
-    np.testing.assert_allclose(found.covariance[0] / np.outer(std, std), K / np.outer(std, std), atol=2e-5 if exact else 0.035)
+    np.testing.assert_allclose(
+        found.covariance[0] / np.outer(std, std),
+        K / np.outer(std, std),
+        atol=2e-5 if exact else 0.035,
+    )
 
 
 def test_attributes_that_are_the_same_and_a_box_that_leaves_them_nothing():
     """x = y, yet x below −1 and y above 1: no mass to speak of, and numbers all the same."""
-    found = inside(np.zeros((3, 2)) + np.array([[0.0], [50.0], [-1e4]]), np.ones((2, 2)), np.array([-INF, 1.0]), np.array([-1.0, INF]))
+    found = inside(
+        np.zeros((3, 2)) + np.array([[0.0], [50.0], [-1e4]]),
+        np.ones((2, 2)),
+        np.array([-INF, 1.0]),
+        np.array([-1.0, INF]),
+    )
     assert np.isfinite(np.concatenate([part.ravel() for part in found])).all()
     assert (found.log_mass < -1e4).all()
 
@@ -88,4 +120,6 @@ def test_without_a_box_nothing_changes():
     assert found.log_mass[0] == 0.0
     np.testing.assert_array_equal(found.mean, mean)
     np.testing.assert_allclose(found.covariance[0], C, rtol=2e-6)
-    assert inside(np.zeros((2, 0)), np.zeros((0, 0)), np.zeros(0), np.zeros(0)).log_mass.tolist() == [0.0, 0.0]
+    assert inside(
+        np.zeros((2, 0)), np.zeros((0, 0)), np.zeros(0), np.zeros(0)
+    ).log_mass.tolist() == [0.0, 0.0]

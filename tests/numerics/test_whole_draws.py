@@ -12,7 +12,16 @@ from scipy.special import gammaln, ive
 
 from auditor.numerics.cipher import ReleaseKey
 from auditor.numerics.random_streams import stream
-from auditor.numerics.whole_draws import LARGEST_TABLE, _skellam_table, bessel, binomial, geometric, log_poisson, poisson, skellam
+from auditor.numerics.whole_draws import (
+    LARGEST_TABLE,
+    _skellam_table,
+    bessel,
+    binomial,
+    geometric,
+    log_poisson,
+    poisson,
+    skellam,
+)
 
 STREAMS = {"numpy": stream(7, "whole"), "cipher": ReleaseKey(bytes(range(32))).stream("whole")}
 ALARM = 1e-6
@@ -22,7 +31,10 @@ ALARM = 1e-6
 def p_value(drawn, law):
     """Return the p of a χ² of draws from 0 or their least upwards; cells of fewer than 10 expected draws are put together."""
     k = np.arange(int(drawn.min()), int(drawn.max()) + 1)
-    expected, found = len(drawn) * law(k.astype(float)), np.bincount((drawn - k[0]).astype(int), minlength=len(k))
+    expected, found = (
+        len(drawn) * law(k.astype(float)),
+        np.bincount((drawn - k[0]).astype(int), minlength=len(k)),
+    )
     many = expected >= 10
     expected, found = expected[many], found[many]
     statistic, rest = ((found - expected) ** 2 / expected).sum(), len(drawn) - expected.sum()
@@ -39,14 +51,26 @@ def bessel_law(d, v):
 
 
 CASES = {
-    "geometric": (lambda rng, n: geometric(rng, 0.3, n), lambda k: -np.expm1(-0.3) * np.exp(-0.3 * k)),
-    "geometric, q near 0": (lambda rng, n: geometric(rng, 6.0, n), lambda k: -np.expm1(-6.0) * np.exp(-6.0 * k)),
+    "geometric": (
+        lambda rng, n: geometric(rng, 0.3, n),
+        lambda k: -np.expm1(-0.3) * np.exp(-0.3 * k),
+    ),
+    "geometric, q near 0": (
+        lambda rng, n: geometric(rng, 6.0, n),
+        lambda k: -np.expm1(-6.0) * np.exp(-6.0 * k),
+    ),
     **{
-        f"poisson {m}": (lambda rng, n, m=m: poisson(rng, np.full(n, m)), lambda k, m=m: stats.poisson.pmf(k, m))
+        f"poisson {m}": (
+            lambda rng, n, m=m: poisson(rng, np.full(n, m)),
+            lambda k, m=m: stats.poisson.pmf(k, m),
+        )
         for m in (0.05, 9.9, 10.0, 300.0)
     },
     **{
-        f"binomial {m} {p}": (lambda rng, n, m=m, p=p: binomial(rng, np.full(n, float(m)), p), lambda k, m=m, p=p: stats.binom.pmf(k, m, p))
+        f"binomial {m} {p}": (
+            lambda rng, n, m=m, p=p: binomial(rng, np.full(n, float(m)), p),
+            lambda k, m=m, p=p: stats.binom.pmf(k, m, p),
+        )
         for m, p in ((1, 0.5), (30, 0.3), (25, 0.4), (200, 0.93), (2000, 0.2))
     },
     **{
@@ -54,7 +78,10 @@ CASES = {
         for v in (0.01, 3.0, LARGEST_TABLE, LARGEST_TABLE + 1)
     },
     **{
-        f"bessel {d} {v}": (lambda rng, n, d=d, v=v: bessel(rng, np.full(n, float(d)), v), bessel_law(d, v))
+        f"bessel {d} {v}": (
+            lambda rng, n, d=d, v=v: bessel(rng, np.full(n, float(d)), v),
+            bessel_law(d, v),
+        )
         for d, v in ((0, 1.0), (3, 0.5), (0, 60.0), (7, 30.0), (500, 400.0))
     },
 }
@@ -71,7 +98,9 @@ def test_draws_follow_their_law(source):
 
 @pytest.mark.slow
 def test_half_a_million_draws_follow_their_law():
-    found = {name: p_value(draw(STREAMS["numpy"], 500_000), law) for name, (draw, law) in CASES.items()}
+    found = {
+        name: p_value(draw(STREAMS["numpy"], 500_000), law) for name, (draw, law) in CASES.items()
+    }
     assert min(found.values()) > ALARM / len(found), found
 
 
@@ -82,17 +111,30 @@ def exact_log_poisson(k, mean):
     k, m = Decimal(k), Decimal(mean)
     if k <= 2000:
         return k * m.ln() - m - Decimal(factorial(int(k))).ln()
-    series = 1 / (12 * k) - 1 / (360 * k**3) + 1 / (1260 * k**5) - 1 / (1680 * k**7) + 1 / (1188 * k**9)
+    series = (
+        1 / (12 * k) - 1 / (360 * k**3) + 1 / (1260 * k**5) - 1 / (1680 * k**7) + 1 / (1188 * k**9)
+    )
     return k * m.ln() - m - (k * k.ln() - k + (2 * pi * k).ln() / 2 + series)
 
 
 @pytest.mark.parametrize(
     ("k", "mean"),
-    [(0, 3.0), (15, 20.0), (16, 20.0), (100, 81.0), (100, 83.0), (1000, 1100.0), (10**12, 1e12 + 1e6), (10**15 + 3 * 10**7, 1e15)],
+    [
+        (0, 3.0),
+        (15, 20.0),
+        (16, 20.0),
+        (100, 81.0),
+        (100, 83.0),
+        (1000, 1100.0),
+        (10**12, 1e12 + 1e6),
+        (10**15 + 3 * 10**7, 1e15),
+    ],
 )
 def test_log_poisson_has_its_digits_at_any_size(k, mean):
     exact = exact_log_poisson(k, mean)
-    assert abs(Decimal(float(log_poisson(np.array(float(k)), mean))) - exact) < Decimal("3e-15") * max(1, abs(exact))
+    assert abs(Decimal(float(log_poisson(np.array(float(k)), mean))) - exact) < Decimal(
+        "3e-15"
+    ) * max(1, abs(exact))
 
 
 def test_a_mean_of_0_is_no_arrival():
@@ -123,5 +165,7 @@ def test_a_large_mean_leaves_the_last_units():
 
 
 def test_the_same_key_gives_the_same_numbers():
-    first, second = (bessel(ReleaseKey(bytes(32)).stream("x"), np.arange(50.0), 20.0) for _ in range(2))
+    first, second = (
+        bessel(ReleaseKey(bytes(32)).stream("x"), np.arange(50.0), 20.0) for _ in range(2)
+    )
     assert (first == second).all()

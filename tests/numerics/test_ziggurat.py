@@ -12,7 +12,9 @@ from auditor.numerics.ziggurat import LAYERS, R, X, fill_normal
 def drawn(words, uniforms=()):
     """Return what words give, and how many of the further numbers were asked for."""
     left, out = list(uniforms), np.empty(len(words))
-    fill_normal(np.array(words, dtype=np.uint64), out, lambda n: np.array([left.pop(0) for _ in range(n)]))
+    fill_normal(
+        np.array(words, dtype=np.uint64), out, lambda n: np.array([left.pop(0) for _ in range(n)])
+    )
     return out, len(uniforms) - len(left)
 
 
@@ -32,21 +34,36 @@ def test_all_layers_have_one_area_and_end_at_the_top():
 
 
 def test_hand_worked_draws():
-    np.testing.assert_allclose(drawn([word(100, 0.5), word(100, -0.5), word(0, 0.25)])[0], [X[100] / 2, -X[100] / 2, X[0] / 4], rtol=1e-15)
+    np.testing.assert_allclose(
+        drawn([word(100, 0.5), word(100, -0.5), word(0, 0.25)])[0],
+        [X[100] / 2, -X[100] / 2, X[0] / 4],
+        rtol=1e-15,
+    )
     edge = 1 - 2**-20
-    # At the edge of layer 100 a point is below f at the layer's foot, and above it at its top: then it is drawn anew, with its sign.
+    # At the edge of layer 100 a point is below f at the layer's foot, and above it at its top: then
+    # it is drawn anew, with its sign.
     assert drawn([word(100, edge)], [0.0, 0.5])[0] == pytest.approx(X[100] * edge, rel=1e-12)
-    assert drawn([word(100, -edge)], [1 - 2**-53, 0.5])[0] == pytest.approx(-stats.norm.isf(0.25), rel=1e-12)
+    assert drawn([word(100, -edge)], [1 - 2**-53, 0.5])[0] == pytest.approx(
+        -stats.norm.isf(0.25), rel=1e-12
+    )
     # Beyond r in the lowest layer the tail is drawn from.
-    assert drawn([word(0, edge)], [0.0, 0.5])[0] == pytest.approx(stats.norm.isf(stats.norm.sf(R) / 2), rel=1e-12)
+    assert drawn([word(0, edge)], [0.0, 0.5])[0] == pytest.approx(
+        stats.norm.isf(stats.norm.sf(R) / 2), rel=1e-12
+    )
 
 
 def test_the_rule_written_out():
     rng = np.random.default_rng(0)
-    words, uniforms = rng.integers(0, 2**64, 20_000, dtype=np.uint64).tolist(), rng.random(1_000).tolist()
+    words, uniforms = (
+        rng.integers(0, 2**64, 20_000, dtype=np.uint64).tolist(),
+        rng.random(1_000).tolist(),
+    )
     found, used = drawn(words, uniforms)
     layers = [w & 255 for w in words]
-    x = [(((w >> 10) - (2**54 if w >= 2**63 else 0)) + 0.5) * 2.0**-53 * X[k] for w, k in zip(words, layers, strict=True)]
+    x = [
+        (((w >> 10) - (2**54 if w >= 2**63 else 0)) + 0.5) * 2.0**-53 * X[k]
+        for w, k in zip(words, layers, strict=True)
+    ]
     outside = [place for place, k in enumerate(layers) if abs(x[place]) >= X[k + 1]]
     assert used == 2 * len(outside)
     for rank, place in enumerate(outside):

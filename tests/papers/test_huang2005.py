@@ -1,8 +1,8 @@
 """Huang, Du and Chen 2005: the four experiments, at every plotted point, and the noise of Section 8.
 
-What the scenarios expect is judged by ``pytest scenarios``, on several replicates. Here one is enough: closed forms are the same for all,
-and estimated curves are held against a transcription of the paper's procedure, which draws table and noise anew each time.
-"""
+What the scenarios expect is judged by ``pytest scenarios``, on several replicates. Here one is
+enough: closed forms are the same for all, and estimated curves are held against a transcription of
+the paper's procedure, which draws table and noise anew each time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ from auditor.runs import run_scenario
 from auditor.schemes.base.noise_shapes import correlation_dissimilarity, dissimilar_spectrum
 from auditor.schemes.base.scheme import table_moments
 
-SWEPT = {1: "data.spectrum.attributes", 2: "data.spectrum.count", 3: "data.spectrum.small", 4: "schemes[0].noise.dissimilar"}
+SWEPT = {
+    1: "data.spectrum.attributes",
+    2: "data.spectrum.count",
+    3: "data.spectrum.small",
+    4: "schemes[0].noise.dissimilar",
+}
 REPLICATES, ROWS, VARIANCE = 1, 1000, 25.0
 EXPERIMENTS = [pytest.param(number, marks=pytest.mark.slow) for number in (1, 2, 3, 4)]
 
@@ -50,11 +55,17 @@ def without_redraws(name: str, overrides: dict[str, Any]) -> AuditResult:
         return auditor.run(name, overrides=overrides)
 
 
-def rmse(experiment: int, attack: str, knowledge: str, exact: bool = False) -> dict[float, list[Measurement]]:
+def rmse(
+    experiment: int, attack: str, knowledge: str, exact: bool = False
+) -> dict[float, list[Measurement]]:
     """Return replicates of one line of a figure, by swept value."""
     line: dict[float, list[Measurement]] = {}
     for r in run(experiment, exact).measurements:
-        if (r.metric, r.attribute, r.attack) == ("rmse", "*", attack) and r.knowledge is not None and r.knowledge.startswith(knowledge):
+        if (
+            (r.metric, r.attribute, r.attack) == ("rmse", "*", attack)
+            and r.knowledge is not None
+            and r.knowledge.startswith(knowledge)
+        ):
             line.setdefault(r.sweep[SWEPT[experiment]], []).append(r)
     return line
 
@@ -73,7 +84,9 @@ def noise_eigenvalues(experiment: int, x: float) -> np.ndarray:
     if experiment < 4:
         return np.full(len(lam), VARIANCE)
     data = lam / lam.mean()
-    return VARIANCE * ((1 - 2 * x) * data + 2 * x if x <= 0.5 else (2 * x - 1) * data[::-1] + (2 - 2 * x))
+    return VARIANCE * (
+        (1 - 2 * x) * data + 2 * x if x <= 0.5 else (2 * x - 1) * data[::-1] + (2 - 2 * x)
+    )
 
 
 def principal(lam: np.ndarray) -> int:
@@ -96,8 +109,12 @@ def bayes_terms(lam: np.ndarray, r: np.ndarray) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-@pytest.mark.parametrize(("attack", "terms"), [("pca-filter", pca_terms), ("bayes-estimate", bayes_terms)])
-def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(experiment: int, attack: str, terms: Any) -> None:
+@pytest.mark.parametrize(
+    ("attack", "terms"), [("pca-filter", pca_terms), ("bayes-estimate", bayes_terms)]
+)
+def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(
+    experiment: int, attack: str, terms: Any
+) -> None:
     points = rmse(experiment, attack, "perfect", exact=True)
     assert len(points) >= 7
     for x, replicates in points.items():
@@ -111,7 +128,8 @@ def test_every_plotted_point_is_the_closed_form_where_covariances_are_known(expe
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS[:3])
 def test_udr_is_its_closed_form_too(experiment: int) -> None:
-    # λ_jj vary with the eigenvectors: E is Jensen-bounded by the value at their mean, and close to it
+    # λ_jj vary with the eigenvectors: E is Jensen-bounded by the value at their mean, and close to
+    # it
     for x, replicates in rmse(experiment, "udr", "perfect", exact=True).items():
         mean = eigenvalues(experiment, x).mean()
         bound = math.sqrt(mean * VARIANCE / (mean + VARIANCE))
@@ -122,15 +140,22 @@ def test_udr_is_its_closed_form_too(experiment: int) -> None:
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_estimating_the_covariance_costs_something_at_every_point(experiment: int) -> None:
     for attack in ("bayes-estimate", "udr"):
-        known, estimated = rmse(experiment, attack, "perfect"), rmse(experiment, attack, "estimated")
+        known, estimated = (
+            rmse(experiment, attack, "perfect"),
+            rmse(experiment, attack, "estimated"),
+        )
         for x in known:  # on one table, of which `perfect` knows the moments
-            assert np.mean([r.value for r in estimated[x]]) >= np.mean([r.value for r in known[x]]) - 1e-3
+            assert (
+                np.mean([r.value for r in estimated[x]])
+                >= np.mean([r.value for r in known[x]]) - 1e-3
+            )
 
 
 @pytest.mark.slow
 def test_spectral_filter_keeps_what_the_bound_allows() -> None:
-    # Experiment 3 at 50: every eigenvalue of Y, 75 and up, spread by sampling from 35; the bound is 43: nearly all is kept, the error
-    # is ndr's to 3 %. At 1: exactly the 20 principal ones, so it is PCA-DR with estimated directions.
+    # Experiment 3 at 50: every eigenvalue of Y, 75 and up, spread by sampling from 35; the bound is
+    # 43: nearly all is kept, the error is ndr's to 3 %. At 1: exactly the 20 principal ones, so it
+    # is PCA-DR with estimated directions.
     last = rmse(3, "spectral-filter", "estimated")[50]
     assert np.mean([r.value for r in last]) == pytest.approx(5.0, rel=0.03)
     first, pca = rmse(3, "spectral-filter", "estimated")[1], rmse(3, "pca-filter", "estimated")[1]
@@ -169,18 +194,32 @@ def one_data_set(experiment: int, x: float, rng: np.random.Generator) -> dict[st
     # BE-DR, equation 13, in the form that a singular estimate stands
     Sigma_x = V @ np.diag(values) @ V.T
     be = mu + (Y - mu) @ np.linalg.inv(Sigma_x + Sigma_r) @ Sigma_x
-    return {"udr": error(udr), "spectral-filter": error(sf), "pca-filter": error(pca), "bayes-estimate": error(be)}
+    return {
+        "udr": error(udr),
+        "spectral-filter": error(sf),
+        "pca-filter": error(pca),
+        "bayes-estimate": error(be),
+    }
 
 
 POINTS = {1: (10, 100), 2: (2, 100), 3: (1, 50), 4: (0.0, 1.0)}
 DATA_SETS, SEEDS = 20, 5
 
 
-def compared(experiment: int, points: Sequence[float], exact: bool = False) -> dict[tuple[float, str], float]:
+def compared(
+    experiment: int, points: Sequence[float], exact: bool = False
+) -> dict[tuple[float, str], float]:
     """Return Student's t of the audit's mean error over seeds against the procedure's over data sets, both i.i.d., by point and scheme."""
-    rows = {"data.exact": True, **({"schemes[0].noise.of": "table"} if experiment == 4 else {})} if exact else {}
+    rows = (
+        {"data.exact": True, **({"schemes[0].noise.of": "table"} if experiment == 4 else {})}
+        if exact
+        else {}
+    )
     asked = {"replicates": 1, "expect": [], "sweep": {SWEPT[experiment]: list(points)}, **rows}
-    runs = [without_redraws(f"huang2005-exp{experiment}", {**asked, "seed": seed}) for seed in range(1, SEEDS + 1)]
+    runs = [
+        without_redraws(f"huang2005-exp{experiment}", {**asked, "seed": seed})
+        for seed in range(1, SEEDS + 1)
+    ]
     t = {}
     for x in points:
         rng = np.random.default_rng(2005)
@@ -202,12 +241,15 @@ def compared(experiment: int, points: Sequence[float], exact: bool = False) -> d
 @pytest.mark.parametrize("experiment", [1, 2, 3, 4])
 def test_estimated_curves_are_those_of_the_papers_procedure(experiment: int) -> None:
     # 32 comparisons of 23 degrees of freedom: 5 standard errors give a false alarm in seven hundred
-    assert {place: t for place, t in compared(experiment, POINTS[experiment]).items() if abs(t) > 5.0} == {}
+    assert {
+        place: t for place, t in compared(experiment, POINTS[experiment]).items() if abs(t) > 5.0
+    } == {}
 
 
 @pytest.mark.slow
 def test_a_table_with_exact_moments_would_not_pass() -> None:
-    # Its covariance lacks the scatter of drawn rows: 6.76 in place of 6.68 for PCA-DR, 4.38 in place of 4.34 for BE-DR
+    # Its covariance lacks the scatter of drawn rows: 6.76 in place of 6.68 for PCA-DR, 4.38 in
+    # place of 4.34 for BE-DR
     t = compared(3, (50,), exact=True)
     assert min(t[50, "pca-filter"], t[50, "bayes-estimate"]) > 5.0
 
@@ -217,82 +259,125 @@ def test_a_table_with_exact_moments_would_not_pass() -> None:
 
 def naive_definition_8_1(C_X: np.ndarray, C_R: np.ndarray) -> float:
     m = len(C_X)
-    return math.sqrt(sum((C_X[i, j] - C_R[i, j]) ** 2 for i in range(m) for j in range(m) if i != j) / (m**2 - m))
+    return math.sqrt(
+        sum((C_X[i, j] - C_R[i, j]) ** 2 for i in range(m) for j in range(m) if i != j) / (m**2 - m)
+    )
 
 
 def test_definition_8_1() -> None:
-    assert correlation_dissimilarity(np.array([[1, 0.6], [0.6, 1]]), np.array([[1, -0.6], [-0.6, 1]])) == pytest.approx(1.2)
+    assert correlation_dissimilarity(
+        np.array([[1, 0.6], [0.6, 1]]), np.array([[1, -0.6], [-0.6, 1]])
+    ) == pytest.approx(1.2)
     rng = np.random.default_rng(1)
     C_X, C_R = (np.corrcoef(rng.standard_normal((9, 5)).T) for _ in range(2))
-    assert correlation_dissimilarity(C_X, C_R) == pytest.approx(naive_definition_8_1(C_X, C_R), rel=1e-12)
+    assert correlation_dissimilarity(C_X, C_R) == pytest.approx(
+        naive_definition_8_1(C_X, C_R), rel=1e-12
+    )
     assert correlation_dissimilarity(C_X, C_X) == 0.0
 
 
 def test_correlation_of_an_attribute_that_does_not_vary_is_none() -> None:
     np.testing.assert_array_equal(correlation(np.array([[4.0, 0.0], [0.0, 0.0]])), np.eye(2))
-    np.testing.assert_allclose(correlation(np.array([[4.0, 3.0], [3.0, 9.0]])), [[1.0, 0.5], [0.5, 1.0]])
+    np.testing.assert_allclose(
+        correlation(np.array([[4.0, 3.0], [3.0, 9.0]])), [[1.0, 0.5], [0.5, 1.0]]
+    )
 
 
 @pytest.mark.parametrize("t", [0.0, 0.2, 0.5, 0.7, 1.0])
 def test_noise_keeps_the_datas_eigenvectors_and_the_total_variance(t: float) -> None:
-    X = np.random.default_rng(2).standard_normal((60, 4)) @ np.random.default_rng(3).standard_normal((4, 4)) * 3
-    release = auditor.perturb(X, "independent", [1.0], noise={"dissimilar": t, "variance": 25.0}, seed=4)
+    X = (
+        np.random.default_rng(2).standard_normal((60, 4))
+        @ np.random.default_rng(3).standard_normal((4, 4))
+        * 3
+    )
+    release = auditor.perturb(
+        X, "independent", [1.0], noise={"dissimilar": t, "variance": 25.0}, seed=4
+    )
     K_X, K_Z = np.cov(X.T, ddof=0), release.noise_covariance()
-    np.testing.assert_allclose(K_X @ K_Z, K_Z @ K_X, atol=1e-9)  # symmetric matrices share eigenvectors when they commute
+    # symmetric matrices share eigenvectors when they commute
+    np.testing.assert_allclose(K_X @ K_Z, K_Z @ K_X, atol=1e-9)
     assert np.trace(K_Z) == pytest.approx(100.0, rel=1e-12)
     ends = {0.0: K_X * (100.0 / np.trace(K_X)), 0.5: 25.0 * np.eye(4)}
     if t in ends:
         np.testing.assert_allclose(K_Z, ends[t], atol=1e-9)
     if t == 1.0:
-        np.testing.assert_allclose(np.linalg.eigvalsh(K_Z), np.linalg.eigvalsh(ends[0.0]), rtol=1e-9)
+        np.testing.assert_allclose(
+            np.linalg.eigvalsh(K_Z), np.linalg.eigvalsh(ends[0.0]), rtol=1e-9
+        )
         assert np.trace(K_X @ K_Z) < np.trace(K_X @ ends[0.5])  # it lies where the data do not
 
 
 def noise_of_population(data: dict[str, Any], dissimilar: float = 0.0) -> np.ndarray:
     """Return K_0 of noise with the eigenvectors of the law that a source states."""
     options = {key: data.pop(key) for key in ("columns", "standardize") if key in data}
-    table = load_table("gaussian", rows=60, parameters=data, rng=np.random.default_rng(5), **options)
+    table = load_table(
+        "gaussian", rows=60, parameters=data, rng=np.random.default_rng(5), **options
+    )
     shape = {"dissimilar": dissimilar, "variance": 25.0, "of": "population"}
     scheme = get("scheme", "independent")
-    return np.asarray(scheme(scheme.Parameters.model_validate({"noise": shape})).shape(table_moments(table)))
+    return np.asarray(
+        scheme(scheme.Parameters.model_validate({"noise": shape})).shape(table_moments(table))
+    )
 
 
 LAW = [[4.0, 1.0, 0.5], [1.0, 2.0, 0.0], [0.5, 0.0, 3.0]]
 
 
 def test_noise_like_the_law_of_the_rows_is_not_like_the_rows() -> None:
-    np.testing.assert_allclose(noise_of_population({"covariance": LAW}), np.multiply(LAW, 25.0 * 3 / 9), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        noise_of_population({"covariance": LAW}),
+        np.multiply(LAW, 25.0 * 3 / 9),
+        rtol=1e-12,
+        atol=1e-12,
+    )
     chosen = noise_of_population({"covariance": LAW, "columns": ["x3", "x1"]})
-    np.testing.assert_allclose(chosen, np.array([[3.0, 0.5], [0.5, 4.0]]) * (25.0 * 2 / 7), rtol=1e-12)
+    np.testing.assert_allclose(
+        chosen, np.array([[3.0, 0.5], [0.5, 4.0]]) * (25.0 * 2 / 7), rtol=1e-12
+    )
     # columns of very different units, too
     units = np.outer([1e-4, 1.0, 1e5], [1e-4, 1.0, 1e5])
     source = get("source", "gaussian")
     law = source.Parameters.model_validate({"covariance": (LAW * units).tolist()})
-    np.testing.assert_allclose(source(law).population(np.random.default_rng(5)) / units, LAW, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        source(law).population(np.random.default_rng(5)) / units, LAW, rtol=1e-12, atol=1e-12
+    )
 
 
 def test_a_drawn_law_is_the_one_that_the_rows_are_drawn_from() -> None:
     data = {"spectrum": {"large": 9.0, "count": 2, "small": 1.0, "attributes": 5}, "exact": True}
     table = load_table("gaussian", rows=60, parameters=data, rng=np.random.default_rng(5))
-    np.testing.assert_allclose(noise_of_population(data), table.moments()[1] * (25.0 * 5 / 21), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        noise_of_population(data), table.moments()[1] * (25.0 * 5 / 21), rtol=1e-9, atol=1e-9
+    )
 
 
 def test_who_states_no_law_is_told() -> None:
     X = np.random.default_rng(2).standard_normal((60, 3))
     with pytest.raises(AuditorError, match="needs a source that states the law of its records"):
-        auditor.perturb(X, "independent", [1.0], noise={"dissimilar": 0.5, "variance": 1.0, "of": "population"}, seed=4)
+        auditor.perturb(
+            X,
+            "independent",
+            [1.0],
+            noise={"dissimilar": 0.5, "variance": 1.0, "of": "population"},
+            seed=4,
+        )
     with pytest.raises(AuditorError, match="needs a source that states"):
         noise_of_population({"covariance": LAW, "standardize": True})
 
 
 def test_spectrum_by_hand() -> None:
-    np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 0.25, 4.0), [5.0, 3.0])  # halfway from [6, 2] to [4, 4]
+    # halfway from [6, 2] to [4, 4]
+    np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 0.25, 4.0), [5.0, 3.0])
     np.testing.assert_allclose(dissimilar_spectrum(np.array([30.0, 10.0]), 1.0, 4.0), [2.0, 6.0])
 
 
 @pytest.mark.slow
 def test_dissimilarity_is_reported_along_the_axis_of_the_figure() -> None:
-    found = {r.sweep[SWEPT[4]]: r.value for r in run(4, exact=True).measurements if r.metric == "dissimilarity"}
+    found = {
+        r.sweep[SWEPT[4]]: r.value
+        for r in run(4, exact=True).measurements
+        if r.metric == "dissimilarity"
+    }
     assert len(found) == 9
     assert found[0.0] == pytest.approx(0.0, abs=1e-9)
     assert found[0.5] == pytest.approx(0.096, abs=5e-4)  # ERRATA: the vertical line of Figure 4
@@ -300,16 +385,28 @@ def test_dissimilarity_is_reported_along_the_axis_of_the_figure() -> None:
 
 def test_dissimilarity_is_reported_and_follows_the_definition() -> None:
     scenario = {
-        "data": {"source": "gaussian", "rows": 50, "covariance": [[4.0, 1.0], [1.0, 1.0]], "exact": True},
+        "data": {
+            "source": "gaussian",
+            "rows": 50,
+            "covariance": [[4.0, 1.0], [1.0, 1.0]],
+            "exact": True,
+        },
         "schemes": [
             {"name": "correlated", "levels": [1.0]},
             {"name": "independent", "levels": [1.0]},
-            {"name": "corner-wave", "id": "against", "levels": [1.0], "noise": {"matrix": [[1.0, -0.5], [-0.5, 1.0]]}},
+            {
+                "name": "corner-wave",
+                "id": "against",
+                "levels": [1.0],
+                "noise": {"matrix": [[1.0, -0.5], [-0.5, 1.0]]},
+            },
         ],
         "attacks": ["ndr"],
         "measures": ["dissimilarity"],
     }
-    found = {r.scheme: r.value for r in auditor.run(scenario).measurements if r.metric == "dissimilarity"}
+    found = {
+        r.scheme: r.value for r in auditor.run(scenario).measurements if r.metric == "dissimilarity"
+    }
     assert found == pytest.approx({"correlated": 0.0, "independent": 0.5, "against": 1.0}, abs=1e-9)
 
 

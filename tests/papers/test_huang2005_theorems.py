@@ -1,8 +1,8 @@
 """Huang, Du and Chen's theorems, each beside what the program makes of it.
 
-Theorem 4.1: the posterior mean errs least. Theorems 5.1 and 8.2: the copy's covariance is the data's and the noise's. Theorem 5.2 is held by
-``tests/attacks/test_pca_filter.py``, and Theorem 8.1 by ``tests/attacks/test_bayes_estimate.py``.
-"""
+Theorem 4.1: the posterior mean errs least. Theorems 5.1 and 8.2: the copy's covariance is the
+data's and the noise's. Theorem 5.2 is held by ``tests/attacks/test_pca_filter.py``, and Theorem 8.1
+by ``tests/attacks/test_bayes_estimate.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ NOISES = {
 
 def mean_square_error(y: float, guesses: np.ndarray, channel: Channel) -> np.ndarray:
     """``e(z) = ∫ (x − z)² f(x|y) dx`` of Theorem 4.1 as a plain sum, with ``f(x|y) ∝ f_X(x) f_R(y − x)``; shape of the guesses."""
-    x = np.linspace(-2.0, 4.0, 60_001)[1:] - 5e-5  # middles of cells; every edge of a bin is an edge of a cell
+    # middles of cells; every edge of a bin is an edge of a cell
+    x = np.linspace(-2.0, 4.0, 60_001)[1:] - 5e-5
     f = PRIOR.density[np.searchsorted(PRIOR.edges, x) - 1] * channel.noise.pdf(y - x)
     f /= f.sum()
     return np.array([(f * (x - z) ** 2).sum() for z in guesses])
@@ -46,7 +47,8 @@ def test_theorem_4_1_the_posterior_mean_has_the_least_mean_square_error(noise: s
         away = np.array([0.0, 0.05, -0.05, 0.5, -0.5, 2.0, -2.0])
         e = mean_square_error(y, mean + away, channel)
         assert e.argmin() == 0
-        np.testing.assert_allclose(e[1:] - e[0], away[1:] ** 2, atol=3e-4)  # the sum's cells are 1e-4 wide; a jump of f adds as much
+        # the sum's cells are 1e-4 wide; a jump of f adds as much
+        np.testing.assert_allclose(e[1:] - e[0], away[1:] ** 2, atol=3e-4)
 
 
 def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records() -> None:
@@ -65,19 +67,24 @@ def test_theorem_4_1_no_other_guess_from_the_copy_does_better_on_records() -> No
         assert worse.mean() > 5 * worse.std() / np.sqrt(n)
 
 
-SIGMA_R = {"white": ({"variance": 25.0}, 25.0 * np.eye(3)), "coloured": ({"matrix": [[9, 2, 0], [2, 4, 1], [0, 1, 16]]}, None)}
+SIGMA_R = {
+    "white": ({"variance": 25.0}, 25.0 * np.eye(3)),
+    "coloured": ({"matrix": [[9, 2, 0], [2, 4, 1], [0, 1, 16]]}, None),
+}
 
 
 @pytest.mark.parametrize("noise", SIGMA_R)
 def test_theorems_5_1_and_8_2_the_copys_covariance_is_the_datas_and_the_noises(noise: str) -> None:
     """``Cov(X_i + R_i, X_j + R_j) = Cov(X_i, X_j) + σ²[i = j]``; of correlated noise ``Σ_y = Σ_x + Σ_r`` (14), entry by entry.
 
-    The table is fixed: of n records the (i, j) entry has variance ``(K_ii R_jj + K_jj R_ii + 2 K_ij R_ij + R_ii R_jj + R_ij²)/n`` over
-    noise draws. Twelve entries at 4.5 standard errors: a false alarm in ten thousand.
-    """
+    The table is fixed: of n records the (i, j) entry has variance ``(K_ii R_jj + K_jj R_ii + 2 K_ij
+    R_ij + R_ii R_jj + R_ij²)/n`` over noise draws. Twelve entries at 4.5 standard errors: a false
+    alarm in ten thousand."""
     n, (spec, Sigma_r) = 20_000, SIGMA_R[noise]
     Sigma_r = np.array(spec["matrix"], dtype=float) if Sigma_r is None else Sigma_r
-    X = np.random.default_rng(51).standard_normal((n, 3)) @ np.array([[5.0, 3.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 4.0]])
+    X = np.random.default_rng(51).standard_normal((n, 3)) @ np.array(
+        [[5.0, 3.0, 0.0], [0.0, 2.0, 1.0], [0.0, 0.0, 4.0]]
+    )
     K_X = np.cov(X.T, ddof=0)
     options: dict[str, Any] = {"noise": spec, "seed": 52}
     release = auditor.perturb(X, "independent", [1.0], **options)

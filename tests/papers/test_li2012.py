@@ -25,17 +25,22 @@ PARTS = np.array([[1.0, 0.3], [0.3, 2.0]])
 TOTAL = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 SINGULAR = TOTAL @ PARTS @ TOTAL.T  # a total beside its parts
 SCALE = np.diag([1e-3, 1.0, 1e5])
-ILL_CONDITIONED = SCALE @ np.array([[1.0, 0.999999, 0.2], [0.999999, 1.0, 0.2], [0.2, 0.2, 1.0]]) @ SCALE
+ILL_CONDITIONED = (
+    SCALE @ np.array([[1.0, 0.999999, 0.2], [0.999999, 1.0, 0.2], [0.2, 0.2, 1.0]]) @ SCALE
+)
 TABLES = {"regular": REGULAR, "singular": SINGULAR, "ill-conditioned": ILL_CONDITIONED}
 
 
-# -- the example of sections 4.2 and 4.3 -------------------------------------------------------------------------------
+# -- the example of sections 4.2 and 4.3
+# -------------------------------------------------------------------------------
 
 PAIR = np.array([9.0, 11.0])  # mean 10, variance 1
 
 
 def example(scheme, coalition):
-    return auditor.attack("llse", auditor.perturb(PAIR, scheme=scheme, levels=[1.0, 4.0], seed=1), coalition=coalition)
+    return auditor.attack(
+        "llse", auditor.perturb(PAIR, scheme=scheme, levels=[1.0, 4.0], seed=1), coalition=coalition
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,14 +61,18 @@ def test_section_4_alice_s_estimate():
     """``X̂(Y_1) = [9.5, 10.5] + 0.5 Z_1``."""
     release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
     Z_1 = release.copies[0] - PAIR
-    np.testing.assert_allclose(auditor.attack("llse", release, coalition=[1]).values, [9.5, 10.5] + 0.5 * Z_1)
+    np.testing.assert_allclose(
+        auditor.attack("llse", release, coalition=[1]).values, [9.5, 10.5] + 0.5 * Z_1
+    )
 
 
 def test_section_4_bob_s_estimate():
     """``X̂(Y_2) = [9.8, 10.2] + 0.2 Z_2`` (ERRATA: the index is misprinted)."""
     release = auditor.perturb(PAIR, scheme="correlated", levels=[1.0, 4.0], seed=1)
     Z_2 = release.copies[1] - PAIR
-    np.testing.assert_allclose(auditor.attack("llse", release, coalition=[2]).values, [9.8, 10.2] + 0.2 * Z_2)
+    np.testing.assert_allclose(
+        auditor.attack("llse", release, coalition=[2]).values, [9.8, 10.2] + 0.2 * Z_2
+    )
 
 
 def test_section_4_joint_estimate():
@@ -80,7 +89,8 @@ def test_section_4_joint_estimate_under_corner_wave_is_alice_s():
     np.testing.assert_allclose(auditor.attack("llse", release).values, alone, rtol=1e-13)
 
 
-# -- Theorem 3 ---------------------------------------------------------------------------------------------------------
+# -- Theorem 3
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
@@ -90,13 +100,18 @@ def test_theorem_3_error_of_independent_copies(K_X, levels):
     """``(1 + Σ 1/σ_i²)⁻¹ K_X``."""
     scale = np.sqrt(np.outer(np.diag(K_X), np.diag(K_X)))
     error = llse_error(K_X, KroneckerNoise(np.diag(levels), K_X)) / scale
-    np.testing.assert_allclose(error, K_X / scale / (1 + sum(1 / s for s in levels)), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        error, K_X / scale / (1 + sum(1 / s for s in levels)), rtol=1e-9, atol=1e-12
+    )
 
 
 @given(levels=st.lists(positive, min_size=2, max_size=12))
 @properties
 def test_theorem_3_error_falls_with_every_copy(levels):
-    errors = [np.trace(llse_error(REGULAR, KroneckerNoise(np.diag(levels[:m]), REGULAR))) for m in range(1, len(levels) + 1)]
+    errors = [
+        np.trace(llse_error(REGULAR, KroneckerNoise(np.diag(levels[:m]), REGULAR)))
+        for m in range(1, len(levels) + 1)
+    ]
     assert all(after < before for before, after in itertools.pairwise(errors))
 
 
@@ -113,7 +128,8 @@ def test_errata_theorem_3_error_stays_away_from_zero_when_the_precisions_have_a_
     assert error[0, 0] == pytest.approx(0.5, abs=1e-11)
 
 
-# -- Theorem 4 and Corollary 1 -----------------------------------------------------------------------------------------
+# -- Theorem 4 and Corollary 1
+# -----------------------------------------------------------------------------------------
 
 MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two of them repeated
 
@@ -121,7 +137,11 @@ MISSION_LEVELS = [0.6, 0.25, 1.0, 0.25, 0.0625, 0.6, 2.5]  # out of order, two o
 def drawn_after_requests(algorithm, levels, cuts):
     """Return the ``Sigma`` that copies are drawn from, asked for in several requests; from the plan, not the scheme's word."""
     scheme = CornerWave(algorithm=algorithm)
-    steps = [step for a, b in itertools.pairwise([0, *cuts, len(levels)]) for step in scheme.plan(levels[:b], a)]
+    steps = [
+        step
+        for a, b in itertools.pairwise([0, *cuts, len(levels)])
+        for step in scheme.plan(levels[:b], a)
+    ]
     return implied_level_covariance(steps, len(levels))
 
 
@@ -130,7 +150,9 @@ def subsets(M):
 
 
 @pytest.mark.parametrize("K_X", TABLES.values(), ids=TABLES)
-@pytest.mark.parametrize("cuts", [[], [3], [1, 2, 4], [1, 2, 3, 4, 5, 6]], ids=lambda cuts: f"{len(cuts) + 1}-requests")
+@pytest.mark.parametrize(
+    "cuts", [[], [3], [1, 2, 4], [1, 2, 3, 4, 5, 6]], ids=lambda cuts: f"{len(cuts) + 1}-requests"
+)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.slow_after_first
 def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorithm, cuts, K_X):
@@ -140,7 +162,9 @@ def test_mission_theorem_4_and_corollary_1_hold_exactly_for_every_subset(algorit
     for copies in subsets(len(MISSION_LEVELS)):
         least = min(MISSION_LEVELS[copy - 1] for copy in copies)
         error = llse_error(K_X, law.of(copies)) / np.outer(deviations, deviations)
-        np.testing.assert_allclose(error, least / (1 + least) * K_X / np.outer(deviations, deviations), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            error, least / (1 + least) * K_X / np.outer(deviations, deviations), rtol=0, atol=1e-12
+        )
         assert one_suffices(makes_useless(law), copies)
 
 
@@ -153,7 +177,9 @@ def test_mission_theorem_4_holds_in_random_orders_of_arrival(algorithm):
         law = KroneckerNoise(drawn_after_requests(algorithm, levels, cuts), REGULAR)
         for copies in subsets(6):
             least = min(levels[copy - 1] for copy in copies)
-            np.testing.assert_allclose(llse_error(REGULAR, law.of(copies)), least / (1 + least) * REGULAR, rtol=1e-11)
+            np.testing.assert_allclose(
+                llse_error(REGULAR, law.of(copies)), least / (1 + least) * REGULAR, rtol=1e-11
+            )
 
 
 def mission_scenario(algorithm, K_X, already_out):
@@ -162,11 +188,21 @@ def mission_scenario(algorithm, K_X, already_out):
         "title": "Theorem 4 over every subset",
         "seed": 2012,
         "data": {"source": "gaussian", "covariance": K_X.tolist(), "mean": 50.0, "rows": 3_000},
-        "schemes": [{"name": "corner-wave", "levels": [0.6, 0.25, 1.0, 0.25], "algorithm": algorithm, "already-out": already_out}],
+        "schemes": [
+            {
+                "name": "corner-wave",
+                "levels": [0.6, 0.25, 1.0, 0.25],
+                "algorithm": algorithm,
+                "already-out": already_out,
+            }
+        ],
         "knowledge": ["perfect", {"estimated": {"rows": 400}}],
         "coalitions": ["subsets"],
         "attacks": ["llse", "ndr"],
-        "expect": [{"no-collusion-gain": {}}, {"matches-theory": {"attack": "llse", "knowledge": "perfect"}}],
+        "expect": [
+            {"no-collusion-gain": {}},
+            {"matches-theory": {"attack": "llse", "knowledge": "perfect"}},
+        ],
     }
 
 
@@ -175,10 +211,12 @@ def mission_scenario(algorithm, K_X, already_out):
 def test_mission_no_collusion_gain_holds_as_measured_for_every_subset(algorithm, table):
     """By law, by theory and on the data at once, two copies having been out before the rest was asked for.
 
-    Every algorithm and every table once: how noise is drawn knows nothing of the covariance that it is given.
-    """
+    Every algorithm and every table once: how noise is drawn knows nothing of the covariance that it
+    is given."""
     result = auditor.run(mission_scenario(algorithm, TABLES[table], already_out=2))
-    assert [(record.status, record.why) for record in result.expectations if record.status != "holds"] == []
+    assert [
+        (record.status, record.why) for record in result.expectations if record.status != "holds"
+    ] == []
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -186,7 +224,9 @@ def test_mission_theorem_4_as_theory_reports_it(algorithm):
     """``D = σ²_min/(1 + σ²_min) · Tr(K_X)/N`` in every record of the audit."""
     narrow = {"expect": [], "attacks": ["llse"], "knowledge": ["perfect"]}
     result = auditor.run(mission_scenario(algorithm, REGULAR, already_out=0) | narrow)
-    records = [r for r in result.measurements if r.metric == "normalized_error" and r.attribute == "*"]
+    records = [
+        r for r in result.measurements if r.metric == "normalized_error" and r.attribute == "*"
+    ]
     assert len(records) == 15
     for record in records:
         least = min(record.levels)
@@ -197,7 +237,10 @@ def test_mission_theorem_4_as_theory_reports_it(algorithm):
 @properties
 def test_errata_corollary_1_every_principal_sub_block_is_corner_wave(levels, data):
     """ERRATA: what Corollary 1 means. In order of level, the entries right of and below (i, i) equal it."""
-    members = sorted(data.draw(st.sets(st.integers(1, len(levels)), min_size=1)), key=lambda copy: levels[copy - 1])
+    members = sorted(
+        data.draw(st.sets(st.integers(1, len(levels)), min_size=1)),
+        key=lambda copy: levels[copy - 1],
+    )
     law = KroneckerNoise(CornerWave().level_covariance(levels), np.eye(1)).of(members)
     for i in range(len(members)):
         assert (law.level_covariance[i, i:] == law.level_covariance[i, i]).all()
@@ -214,7 +257,8 @@ def test_theorem_2_second_copy_gets_no_weight(low, high):
     np.testing.assert_allclose(W[:, 3:], 0.0, atol=1e-10)
 
 
-# -- equation 7 --------------------------------------------------------------------------------------------------------
+# -- equation 7
+# --------------------------------------------------------------------------------------------------------
 
 
 def first_form(K_X, K_Z):
@@ -229,7 +273,9 @@ def second_form(K_X, K_Z):
     return np.linalg.inv(np.linalg.inv(K_X) + H.T @ np.linalg.inv(K_Z) @ H)
 
 
-@pytest.mark.parametrize("Sigma", [np.diag([0.5, 1.0, 2.0]), np.minimum.outer([0.5, 1.0, 2.0], [0.5, 1.0, 2.0])])
+@pytest.mark.parametrize(
+    "Sigma", [np.diag([0.5, 1.0, 2.0]), np.minimum.outer([0.5, 1.0, 2.0], [0.5, 1.0, 2.0])]
+)
 @pytest.mark.parametrize("K_0", [REGULAR, np.eye(3), np.diag([3.0, 0.1, 1.0])])
 def test_equation_7_both_forms_agree_with_ours_when_regular(Sigma, K_0):
     ours, K_Z = llse_error(REGULAR, KroneckerNoise(Sigma, K_0)), np.kron(Sigma, K_0)
@@ -237,7 +283,10 @@ def test_equation_7_both_forms_agree_with_ours_when_regular(Sigma, K_0):
     np.testing.assert_allclose(ours, second_form(REGULAR, K_Z), atol=1e-12)
 
 
-@pytest.mark.parametrize("Sigma", [np.minimum.outer([0.5, 0.5, 2.0], [0.5, 0.5, 2.0]), np.ones((2, 2)), np.diag([0.5, 1.0])])
+@pytest.mark.parametrize(
+    "Sigma",
+    [np.minimum.outer([0.5, 0.5, 2.0], [0.5, 0.5, 2.0]), np.ones((2, 2)), np.diag([0.5, 1.0])],
+)
 def test_errata_14_equation_7_first_form_stands_singular_laws(Sigma):
     """Equal levels and a total beside its parts: no inverse of ``K_Z`` or ``K_X``, yet an error, and ours is it."""
     ours = llse_error(SINGULAR, KroneckerNoise(Sigma, SINGULAR))

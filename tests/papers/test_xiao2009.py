@@ -20,7 +20,9 @@ from auditor.scenario.read import read_scenario
 RANGE = {"uniform": [0.001, 0.5], "count": 7, "each-replicate": True}
 
 
-def reconstruction(prior: np.ndarray, levels: tuple[float, ...], records: int, rng: np.random.Generator) -> float:
+def reconstruction(
+    prior: np.ndarray, levels: tuple[float, ...], records: int, rng: np.random.Generator
+) -> float:
     """Return the mean probability that Appendix 2 gives a record's true value, all copies being drawn independently (equation 1)."""
     s, total = len(prior), 0.0
     for x in rng.choice(s, records, p=prior):
@@ -36,7 +38,12 @@ def reconstruction(prior: np.ndarray, levels: tuple[float, ...], records: int, r
 
 @pytest.fixture(scope="module")
 def drawn() -> AuditResult:
-    changes = {"data.rows": 1000, "replicates": 8, "expect": [], "sweep": {"schemes[*].levels.count": [1, 7]}}
+    changes = {
+        "data.rows": 1000,
+        "replicates": 8,
+        "expect": [],
+        "sweep": {"schemes[*].levels.count": [1, 7]},
+    }
     return auditor.run("xiao2009-fig7", overrides=changes)
 
 
@@ -48,21 +55,30 @@ def line(result: AuditResult, scheme: str, count: int) -> list[Any]:
     ]  # fmt: skip
 
 
-def test_every_draw_of_levels_has_the_reconstruction_that_the_paper_derives(drawn: AuditResult) -> None:
-    prior = load_table("salary-like", rows=1000, rng=np.random.default_rng(1), categories=Categories()).categorical.prior  # type: ignore[union-attr]
+def test_every_draw_of_levels_has_the_reconstruction_that_the_paper_derives(
+    drawn: AuditResult,
+) -> None:
+    prior = load_table(
+        "salary-like", rows=1000, rng=np.random.default_rng(1), categories=Categories()
+    ).categorical.prior  # type: ignore[union-attr]
     rng, records = np.random.default_rng(7), 1500
     for r in line(drawn, "uniform", 7):
-        # a probability of mean m has at most the variance m(1 − m); 8 comparisons at 4.5 errors: a false alarm in eighteen thousand
+        # a probability of mean m has at most the variance m(1 − m); 8 comparisons at 4.5 errors: a
+        # false alarm in eighteen thousand
         bound = 4.5 * math.sqrt(r.value * (1 - r.value) * (1 / records + 1 / 1000))
         assert abs(r.value - reconstruction(prior, r.levels, records, rng)) < bound
 
 
-def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(drawn: AuditResult) -> None:
+def test_every_replicate_draws_levels_anew_and_both_schemes_have_the_same(
+    drawn: AuditResult,
+) -> None:
     fresh, nested = (line(drawn, scheme, 7) for scheme in ("uniform", "uniform-multilevel"))
     assert [r.levels for r in fresh] == [r.levels for r in nested]
     assert len({r.levels for r in fresh}) == 8
-    assert [r.levels[:1] for r in fresh] == [r.levels for r in line(drawn, "uniform", 1)]  # more recipients only add to fewer
-    assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)  # the first are what all would share
+    # more recipients only add to fewer
+    assert [r.levels[:1] for r in fresh] == [r.levels for r in line(drawn, "uniform", 1)]
+    # the first are what all would share
+    assert fresh[0].levels == parse_levels({**RANGE, "each-replicate": False}).resolve(2009)
 
 
 def test_the_bar_of_a_point_is_the_spread_between_draws(drawn: AuditResult) -> None:
@@ -71,11 +87,13 @@ def test_the_bar_of_a_point_is_the_spread_between_draws(drawn: AuditResult) -> N
     values = np.array([r.value for r in group])
     assert pooled(group) == pytest.approx((values.mean(), values.std(ddof=1) / math.sqrt(8)))
     assert any("levels anew" in note for release in drawn.releases for note in release.notes)
-    assert all(release.remedy is None for release in drawn.releases)  # it would be of levels that no other replicate has
+    # it would be of levels that no other replicate has
+    assert all(release.remedy is None for release in drawn.releases)
 
 
 def test_theory_is_held_against_each_draw_s_own(drawn: AuditResult) -> None:
-    # theory differs from draw to draw by a tenth, measurements from their own theory by a hundredth: only pairs tell
+    # theory differs from draw to draw by a tenth, measurements from their own theory by a
+    # hundredth: only pairs tell
     spread = np.std([r.theory for r in line(drawn, "uniform-multilevel", 1)], ddof=1)
     scenario = {
         "seed": 3, "data": {"source": "salary-like", "rows": 1000}, "replicates": 8, "coalitions": ["all"], "attacks": ["posterior"],
@@ -95,12 +113,30 @@ def test_theorem_3_holds_of_levels_drawn_anew() -> None:
     assert [e.status for e in auditor.run(scenario).expectations] == ["holds"]
 
 
-@pytest.mark.parametrize("wrong", [{"linear": [0.1, 0.5], "count": 3, "each-replicate": True}, {**RANGE, "each-replicate": "yes"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"linear": [0.1, 0.5], "count": 3, "each-replicate": True},
+        {**RANGE, "each-replicate": "yes"},
+    ],
+)
 def test_what_cannot_be_drawn_anew_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ScenarioError, match="needs each-replicate, true or false, with uniform or log-uniform levels"):
-        read_scenario({"data": "salary-like", "schemes": [{"name": "uniform", "levels": wrong}], "attacks": ["posterior"]})
+    with pytest.raises(
+        ScenarioError,
+        match="needs each-replicate, true or false, with uniform or log-uniform levels",
+    ):
+        read_scenario(
+            {
+                "data": "salary-like",
+                "schemes": [{"name": "uniform", "levels": wrong}],
+                "attacks": ["posterior"],
+            }
+        )
 
 
 def test_it_is_spelt_as_it_was_written() -> None:
     assert parse_levels(RANGE).spec() == RANGE
-    assert parse_levels({**RANGE, "each-replicate": False}).spec() == {"uniform": [0.001, 0.5], "count": 7}
+    assert parse_levels({**RANGE, "each-replicate": False}).spec() == {
+        "uniform": [0.001, 0.5],
+        "count": 7,
+    }

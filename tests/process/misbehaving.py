@@ -64,7 +64,9 @@ class Linear(Odd, LinearAttack):
 
     def affine(self, view):
         called(self.name, view.centre)
-        return Affine(returned(self.name, np.kron(view.weights, np.eye(view.width))), np.zeros(view.width))
+        return Affine(
+            returned(self.name, np.kron(view.weights, np.eye(view.width))), np.zeros(view.width)
+        )
 
 
 class Rowwise(Odd, RowAttack):
@@ -152,7 +154,9 @@ class Normal(Odd, Source):
 
     def frame(self, rows, rng):
         called(self.name)
-        return pd.DataFrame(returned(self.name, np.random.default_rng(1).normal(size=(200, 2))), columns=["a", "b"])
+        return pd.DataFrame(
+            returned(self.name, np.random.default_rng(1).normal(size=(200, 2))), columns=["a", "b"]
+        )
 
 
 class Holds(Odd, Expectation):

@@ -26,7 +26,14 @@ from auditor import registry
 from auditor.adversary.attack import Inferred
 from auditor.audit.anonymity.inferences import check_inferred
 from auditor.cli import main
-from auditor.errors import AuditorError, AuditorWarning, NotApplicable, PluginError, StorageError, WorkersLost
+from auditor.errors import (
+    AuditorError,
+    AuditorWarning,
+    NotApplicable,
+    PluginError,
+    StorageError,
+    WorkersLost,
+)
 from auditor.process.containment import WITHHELD, contained, failure_reason, known, tell_warning
 from auditor.process.interrupt import CtrlC, own_interrupt
 from auditor.results.measurements import Measurements
@@ -40,14 +47,24 @@ CELL = "87654321.125"
 """Stands for an original value: no file and no message may hold it."""
 NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 200}
 CLASSES = {**NUMBERS, "bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
-NUMERIC = {"data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.5, 0.25]}], "attacks": ["llse"]}
-CATEGORICAL = {"data": CLASSES, "schemes": [{"name": "uniform", "levels": [0.5, 0.25]}], "attacks": ["posterior"]}
+NUMERIC = {
+    "data": NUMBERS,
+    "schemes": [{"name": "corner-wave", "levels": [0.5, 0.25]}],
+    "attacks": ["llse"],
+}
+CATEGORICAL = {
+    "data": CLASSES,
+    "schemes": [{"name": "uniform", "levels": [0.5, 0.25]}],
+    "attacks": ["posterior"],
+}
 SCENARIOS = {
     "odd-linear": NUMERIC | {"attacks": ["odd-linear", "llse"]},
     "odd-rows": NUMERIC | {"attacks": ["odd-rows", "llse"]},
     "odd-categorical": CATEGORICAL | {"attacks": ["odd-categorical", "posterior"]},
-    "odd-additive": NUMERIC | {"schemes": [{"name": "odd-additive", "levels": [0.5, 0.25]}, *NUMERIC["schemes"]]},
-    "odd-uniform": CATEGORICAL | {"schemes": [{"name": "odd-uniform", "levels": [0.5, 0.25]}, *CATEGORICAL["schemes"]]},
+    "odd-additive": NUMERIC
+    | {"schemes": [{"name": "odd-additive", "levels": [0.5, 0.25]}, *NUMERIC["schemes"]]},
+    "odd-uniform": CATEGORICAL
+    | {"schemes": [{"name": "odd-uniform", "levels": [0.5, 0.25]}, *CATEGORICAL["schemes"]]},
     "odd-source": NUMERIC | {"data": "odd-source"},
     "odd-expectation": NUMERIC | {"expect": ["odd-expectation"]},
     "html": NUMERIC,
@@ -215,7 +232,8 @@ RETURNS = {
 def _plugins():
     registry.discover()
     gc.collect()
-    gc.freeze()  # `audit` collects after each run, and need not go through what other tests have left
+    # `audit` collects after each run, and need not go through what other tests have left
+    gc.freeze()
     page = registry._plugins["renderer"].pop("html")
     for plugin in PLUGINS:
         registry.register(plugin)
@@ -252,14 +270,21 @@ def results(folder):
 
 def assert_nothing_leaked(folder, *texts):
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    assert not any(CELL.encode() in content for content in (*files, *(text.encode() for text in texts)))
+    assert not any(
+        CELL.encode() in content for content in (*files, *(text.encode() for text in texts))
+    )
 
 
 def assert_others_finished(kind, found):
     """The cells of whatever is not at fault are measured."""
     attacks = {"odd-linear": "llse", "odd-rows": "llse", "odd-categorical": "posterior"}
     schemes = {"odd-additive": "corner-wave", "odd-uniform": "uniform"}
-    fair = [r for r in found["measurements"] if r["attack"] == attacks.get(kind, r["attack"]) and r["scheme"] == schemes.get(kind, r["scheme"])]
+    fair = [
+        r
+        for r in found["measurements"]
+        if r["attack"] == attacks.get(kind, r["attack"])
+        and r["scheme"] == schemes.get(kind, r["scheme"])
+    ]
     assert any(r["metric"] == "distortion" and r["attack"] for r in fair)
     assert {r["status"] for r in fair} == {"ok"}
 
@@ -267,7 +292,8 @@ def assert_others_finished(kind, found):
 @pytest.mark.parametrize(("how", "kind"), every_pair(RAISES, SCENARIOS))
 def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
     status, out, err = audit(kind, "--format", "json", "--quiet", act=RAISES[how])
-    assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err  # fewer rows could be asked for
+    # fewer rows could be asked for
+    assert status == (2 if (kind, how) == ("odd-source", "MemoryError") else 3), err
     assert_nothing_leaked(tmp_path, out, err)
     assert "Traceback" not in err
     if kind == "odd-source":
@@ -278,10 +304,21 @@ def test_what_a_plugin_raises_ends_in_3_and_the_others_are_finished(kind, how, a
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS))
-def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind, how, audit, tmp_path):
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    every_pair(
+        ["SystemExit(0)", "an error of ours", "a BaseException", "KeyboardInterrupt"], SCENARIOS
+    ),
+)
+def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(
+    kind, how, audit, tmp_path
+):
     status, out, err = audit(kind, "--format", "json", "--quiet", made=RAISES[how])
-    assert status == (2 if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html") else 3), err
+    assert status == (
+        2
+        if how == "an error of ours" and kind not in ("odd-source", "odd-expectation", "html")
+        else 3
+    ), err
     assert_nothing_leaked(tmp_path, out, err)
     if status == 3 and kind != "odd-source":
         assert_others_finished(kind, results(tmp_path))
@@ -289,13 +326,21 @@ def test_a_plugin_that_cannot_be_made_ends_in_3_and_the_others_are_finished(kind
 
 @pytest.mark.parametrize(("how", "kind"), every_pair(CHANGES, SCENARIOS))
 def test_what_a_plugin_changes_is_put_back_and_the_run_is_whole(kind, how, audit, tmp_path):
-    handler, streams, errors = signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()
+    handler, streams, errors = (
+        signal.getsignal(signal.SIGINT),
+        (sys.stdout, sys.stderr),
+        np.geterr(),
+    )
     status, out, err = audit(kind, "--format", "json", "--quiet", act=CHANGES[how])
     assert status == 0, err
     assert json.loads(out)["measurements"] == results(tmp_path)["measurements"]
     assert {r["status"] for r in results(tmp_path)["measurements"]} == {"ok"}
     assert_nothing_leaked(tmp_path, out, err)
-    assert (signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()) == (handler, streams, errors)
+    assert (signal.getsignal(signal.SIGINT), (sys.stdout, sys.stderr), np.geterr()) == (
+        handler,
+        streams,
+        errors,
+    )
     assert Path.cwd() == tmp_path
 
 
@@ -321,7 +366,16 @@ def test_what_a_plugin_hands_back_is_checked(kind, how, audit, tmp_path):
         assert_others_finished(kind, results(tmp_path))
 
 
-@pytest.mark.parametrize("spoil", [below_zero, lambda P: P * 0.5, lambda P: P.astype(complex), lambda P: P * np.nan, lambda P: P[:, :-1]])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        below_zero,
+        lambda P: P * 0.5,
+        lambda P: P.astype(complex),
+        lambda P: P * np.nan,
+        lambda P: P[:, :-1],
+    ],
+)
 def test_probabilities_are_not_below_0_and_sum_to_1(spoil, audit, tmp_path):
     status, _, err = audit("odd-categorical", "--quiet", spoil=spoil)
     assert status == 3, err
@@ -330,7 +384,15 @@ def test_probabilities_are_not_below_0_and_sum_to_1(spoil, audit, tmp_path):
     assert_others_finished("odd-categorical", results(tmp_path))
 
 
-@pytest.mark.parametrize("codes", [lambda y: y + 3, lambda y: y.astype(float), lambda y: y.astype(np.int64) - 1, lambda y: y[:-1]])
+@pytest.mark.parametrize(
+    "codes",
+    [
+        lambda y: y + 3,
+        lambda y: y.astype(float),
+        lambda y: y.astype(np.int64) - 1,
+        lambda y: y[:-1],
+    ],
+)
 def test_codes_are_those_of_the_domain(codes, audit, tmp_path):
     assert audit("odd-uniform", "--quiet", spoil=codes)[0] == 3
     assert_others_finished("odd-uniform", results(tmp_path))
@@ -349,7 +411,9 @@ def test_what_a_plugin_is_shown_cannot_be_changed_for_others(kind, audit, tmp_pa
     assert sound == [r for r in before if not {r["attack"], r["scheme"]} & at_fault]
 
 
-@pytest.mark.parametrize("manners", [{"act": RAISES["SystemExit(0)"]}, {"made": RAISES["GeneratorExit"]}])
+@pytest.mark.parametrize(
+    "manners", [{"act": RAISES["SystemExit(0)"]}, {"made": RAISES["GeneratorExit"]}]
+)
 @pytest.mark.parametrize("form", ["json", "table", "csv"])
 @pytest.mark.slow_after_first
 def test_a_scheme_that_fails_to_say_its_levels_is_one_that_failed(manners, form, audit, tmp_path):
@@ -357,7 +421,10 @@ def test_a_scheme_that_fails_to_say_its_levels_is_one_that_failed(manners, form,
     status, out, err = audit("odd-levels", "--format", form, **manners)
     assert status == 3, err
     assert_nothing_leaked(tmp_path, out, err)
-    assert {(r["scheme"], r["status"]) for r in results(tmp_path)["measurements"]} == {("odd-levels", "failed"), ("corner-wave", "ok")}
+    assert {(r["scheme"], r["status"]) for r in results(tmp_path)["measurements"]} == {
+        ("odd-levels", "failed"),
+        ("corner-wave", "ok"),
+    }
 
 
 def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
@@ -369,7 +436,9 @@ def test_levels_that_are_none_are_refused_before_anything_runs(audit, tmp_path):
 
 @pytest.mark.parametrize("how", RAISES)
 def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypatch):
-    (tmp_path / "grim_module.py").write_text("from tests.process.misbehaving import NOW\nNOW.made()\n")
+    (tmp_path / "grim_module.py").write_text(
+        "from tests.process.misbehaving import NOW\nNOW.made()\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(NOW, "made", RAISES[how])
     monkeypatch.setattr(registry, "failures", [])
@@ -380,7 +449,10 @@ def test_a_module_that_raises_when_imported_is_reported(how, tmp_path, monkeypat
     assert CELL not in str(failure)
 
 
-@pytest.mark.parametrize(("how", "kind"), every_pair(["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"], SCENARIOS))
+@pytest.mark.parametrize(
+    ("how", "kind"),
+    every_pair(["SystemExit(0)", "KeyboardInterrupt", "GeneratorExit", "os._exit(0)"], SCENARIOS),
+)
 def test_a_plugin_cannot_end_check_in_0_before_the_plan_is_printed(kind, how, audit):
     status, out, err = audit(kind, command="check", made=RAISES[how])
     assert status == 3 or (status == 0 and "cells" in out), err
@@ -391,36 +463,59 @@ REFUSALS = {"an error of ours", "lost workers", "a full disk"}
 
 
 @pytest.mark.parametrize("moment", ["made", "act"])
-@pytest.mark.parametrize(("how", "kind"), every_pair([*RAISES, "changes the folder"], ["odd-additive", "odd-uniform"]))
-def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(kind, moment, how, command, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("how", "kind"), every_pair([*RAISES, "changes the folder"], ["odd-additive", "odd-uniform"])
+)
+def test_what_a_scheme_raises_ends_perturb_without_copies_and_not_in_0(
+    kind, moment, how, command, tmp_path, monkeypatch
+):
     """It was a traceback, or 0 and no copies; and the copies lay where the plugin had moved to."""
     monkeypatch.chdir(tmp_path)
     for name, value in vars(Manners(kind, **{moment: (RAISES | CHANGES)[how]})).items():
         monkeypatch.setattr(NOW, name, value)
     asked = ["--columns", "species"] if kind == "odd-uniform" else []
-    status, out, err = command("perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked)
+    status, out, err = command(
+        "perturb", "iris", "--scheme", kind, "--levels", "0.5,0.25", "--output", "copies", *asked
+    )
     assert "Traceback" not in err
-    written = [name for name in ("copy-1.csv", "copy-2.csv", "release.json") if Path("copies", name).exists()]
-    assert (status, len(written)) == ((0, 3) if how == "changes the folder" else (2 if how in REFUSALS else 3, 0))
+    written = [
+        name
+        for name in ("copy-1.csv", "copy-2.csv", "release.json")
+        if Path("copies", name).exists()
+    ]
+    assert (status, len(written)) == (
+        (0, 3) if how == "changes the folder" else (2 if how in REFUSALS else 3, 0)
+    )
     assert_nothing_leaked(tmp_path, out, err)
 
 
 @pytest.mark.parametrize("moment", ["made", "act"])
 @pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-rows"])
 @pytest.mark.parametrize("how", RAISES)
-def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(kind, moment, how, monkeypatch):
+def test_what_a_plugin_raises_cannot_end_the_program_of_a_python_caller(
+    kind, moment, how, monkeypatch
+):
     """`auditor.perturb` and `auditor.attack` let a plugin's `sys.exit(0)` through, and the caller's script ended in status 0."""
     X = np.random.default_rng(0).normal(size=(50, 2))
     release = auditor.perturb(X, "corner-wave", [0.5, 0.25], seed=1)
     for name, value in vars(Manners(kind, **{moment: RAISES[how]})).items():
         monkeypatch.setattr(NOW, name, value)
     with pytest.raises(AuditorError) as told:
-        auditor.perturb(X, kind, [0.5, 0.25], seed=1) if kind == "odd-additive" else auditor.attack(kind, release)
+        auditor.perturb(X, kind, [0.5, 0.25], seed=1) if kind == "odd-additive" else auditor.attack(
+            kind, release
+        )
     shown = "".join(traceback.format_exception(told.value))
     assert how == "an error of ours" or CELL not in shown
 
 
-@pytest.mark.parametrize("wrong", [auditor.perturb, auditor.attack, auditor.perturb(np.eye(3), "corner-wave", [1.0], seed=1).extend])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        auditor.perturb,
+        auditor.attack,
+        auditor.perturb(np.eye(3), "corner-wave", [1.0], seed=1).extend,
+    ],
+)
 def test_a_call_that_lacks_an_argument_is_a_python_caller_s_mistake_and_says_which(wrong):
     with pytest.raises(TypeError, match="missing a required argument"):
         wrong()
@@ -428,11 +523,17 @@ def test_a_call_that_lacks_an_argument_is_a_python_caller_s_mistake_and_says_whi
 
 @pytest.mark.parametrize("kind", ["odd-additive", "odd-linear", "odd-expectation"])
 @pytest.mark.parametrize("error", [click.exceptions.Exit(0), click.Abort(), click.UsageError(CELL)])
-def test_an_end_that_the_command_line_s_library_knows_is_none(kind, error, command, tmp_path, monkeypatch):
+def test_an_end_that_the_command_line_s_library_knows_is_none(
+    kind, error, command, tmp_path, monkeypatch
+):
     """Raised where a plugin's parameters are read, it ended a run with 0 and no results."""
     monkeypatch.chdir(tmp_path)
     plugin = next(each for each in PLUGINS if each.name == kind)
-    refusing = type("Parameters", (plugin.Parameters,), {"__module__": __name__, "model_validate": classmethod(raising(error))})
+    refusing = type(
+        "Parameters",
+        (plugin.Parameters,),
+        {"__module__": __name__, "model_validate": classmethod(raising(error))},
+    )
     monkeypatch.setattr(plugin, "Parameters", refusing)
     Path("x.yaml").write_text(yaml.safe_dump(SCENARIOS[kind]))
     for verb in ("run", "check"):
@@ -458,10 +559,13 @@ def test_what_an_attack_infers_of_values_is_checked(change):
         check_inferred(Inferred(**INFERRED | change), 2, 2)
 
 
-# -- Ctrl-C, threads, workers ----------------------------------------------------------------------------------------------
+# -- Ctrl-C, threads, workers
+# ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["odd-linear", "odd-categorical", "odd-additive", "odd-expectation"])
+@pytest.mark.parametrize(
+    "kind", ["odd-linear", "odd-categorical", "odd-additive", "odd-expectation"]
+)
 def test_a_real_ctrl_c_is_130_while_a_plugin_runs(kind, audit):
     assert audit(kind, "--quiet", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
 
@@ -478,12 +582,26 @@ def test_ctrl_c_is_heard_by_a_command_whose_parent_had_it_ignored():
 
 def test_tests_hear_ctrl_c_though_their_parent_had_it_ignored():
     node = f"{__file__}::{test_a_real_ctrl_c_passes_in_python_too.__name__}"
-    done = python("-m", "pytest", "-q", "-n", "0", node, cwd=ROOT, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    done = python(
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        node,
+        cwd=ROOT,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_a_real_ctrl_c_is_130_while_a_scenario_is_checked(audit):
-    assert audit("odd-source", command="check", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT))[0] == 130
+    assert (
+        audit(
+            "odd-source", command="check", act=lambda *shown: os.kill(os.getpid(), signal.SIGINT)
+        )[0]
+        == 130
+    )
 
 
 def test_a_real_ctrl_c_passes_in_python_too():
@@ -514,8 +632,21 @@ ATTACK = '''
 def command(tmp_path, act, *options):
     site = install(tmp_path / "site", "grim", leaves=ATTACK.format(act=act))
     two = [{"name": "corner-wave", "id": name, "levels": [0.5, 0.25]} for name in ("one", "two")]
-    (tmp_path / "x.yaml").write_text(yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two}))
-    return python("-m", "auditor", "run", "x.yaml", "--format", "json", "--quiet", *options, cwd=tmp_path, env=environment(site))
+    (tmp_path / "x.yaml").write_text(
+        yaml.safe_dump(NUMERIC | {"attacks": ["leaves", "llse"], "schemes": two})
+    )
+    return python(
+        "-m",
+        "auditor",
+        "run",
+        "x.yaml",
+        "--format",
+        "json",
+        "--quiet",
+        *options,
+        cwd=tmp_path,
+        env=environment(site),
+    )
 
 
 @pytest.mark.slow
@@ -539,7 +670,10 @@ def test_what_is_left_for_the_end_adds_nothing_to_the_report(tmp_path):
 def test_os_exit_in_a_worker_is_a_cell_that_failed(tmp_path):
     done = command(tmp_path, "os._exit(0)", "--workers", "2")
     assert done.returncode == 3, done.stderr
-    assert {(r["attack"], r["status"]) for r in json.loads(done.stdout)["measurements"]} == {("leaves", "failed"), ("llse", "ok")}
+    assert {(r["attack"], r["status"]) for r in json.loads(done.stdout)["measurements"]} == {
+        ("leaves", "failed"),
+        ("llse", "ok"),
+    }
 
 
 @pytest.mark.slow
@@ -569,7 +703,10 @@ WARNS = f"import warnings; warnings.warn('{CELL[:4]}' + '{CELL[4:]}'); np.divide
 def test_of_a_plugin_s_warning_kind_and_place_are_told(tmp_path, workers):
     done = command(tmp_path, WARNS, "--workers", workers)
     assert done.returncode == 0, done.stderr
-    lines = {f"warning: {kind} at leaves.py:15 ({WITHHELD})" for kind in ("UserWarning", "RuntimeWarning")}
+    lines = {
+        f"warning: {kind} at leaves.py:15 ({WITHHELD})"
+        for kind in ("UserWarning", "RuntimeWarning")
+    }
     assert set(done.stderr.splitlines()) == lines
 
 
@@ -582,7 +719,12 @@ def warned(act):
 
 def test_of_warnings_in_python_ours_are_shown_as_ever_and_a_plugin_s_withheld(capsys):
     with pytest.warns(AuditorWarning, match="of ours") as caught:
-        warned(lambda: [warnings.warn(warning, stacklevel=1) for warning in (AuditorWarning("of ours"), CELL)])
+        warned(
+            lambda: [
+                warnings.warn(warning, stacklevel=1)
+                for warning in (AuditorWarning("of ours"), CELL)
+            ]
+        )
     assert len(caught) == 1
     err = capsys.readouterr().err
     assert CELL not in err
@@ -595,7 +737,8 @@ def test_a_warning_of_ours_or_of_a_library_is_not_told(module, capsys):
     assert capsys.readouterr().err == ""
 
 
-# -- what is told ----------------------------------------------------------------------------------------------------------
+# -- what is told
+# ----------------------------------------------------------------------------------------------------------
 
 
 def told(act):
@@ -666,7 +809,9 @@ def test_a_child_that_goes_on_does_not_fork_again(tmp_path):
                 file.write(f"{os.getppid()}\n")
 
     namespace = {"__name__": "auditor.audit.engine", "plugin": plugin, "contained": contained}
-    calls = "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
+    calls = (
+        "def audit():\n    with contained():\n        for _ in range(12):\n            plugin()\n"
+    )
     exec(compile(calls, "audit", "exec"), namespace)  # as code of ours would call it
     namespace["audit"]()
     assert os.getpid() == here, "a child went on"
@@ -692,5 +837,8 @@ def test_blocks_in_several_threads_give_os_exit_back():
 
 
 def test_failure_reason_of_an_error_without_a_traceback():
-    assert failure_reason(ValueError(CELL)) == "ValueError (its message is withheld: it might hold original values)"
+    assert (
+        failure_reason(ValueError(CELL))
+        == "ValueError (its message is withheld: it might hold original values)"
+    )
     assert issubclass(CtrlC, KeyboardInterrupt)

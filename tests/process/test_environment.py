@@ -36,7 +36,9 @@ def test_every_library_has_one_thread_inside_and_its_own_number_again_outside():
 
 def test_scipy_s_own_library_is_held_before_anything_needs_it():
     code = "from auditor.process.environment import one_thread\nwith one_thread():\n    import scipy.linalg, threadpoolctl\n    print(*(x['num_threads'] for x in threadpoolctl.threadpool_info()))"
-    found = python("-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True).stdout.split()
+    found = python(
+        "-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True
+    ).stdout.split()
     assert len(found) >= 2
     assert set(found) == {"1"}
 
@@ -47,7 +49,9 @@ def test_a_program_of_ours_loads_libraries_with_one_thread_and_needs_no_other_s_
         "with one_thread():\n    early = 'scipy.linalg' in sys.modules\n"
         "import scipy.linalg, threadpoolctl\nprint(early, *(x['num_threads'] for x in threadpoolctl.threadpool_info() if x['user_api'] == 'blas'))"
     )
-    early, *found = python("-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True).stdout.split()
+    early, *found = python(
+        "-c", code, env=environment_of(OPENBLAS_NUM_THREADS="2"), check=True
+    ).stdout.split()
     assert early == "False"
     assert len(found) >= 2
     assert set(found) == {"1"}

@@ -1,6 +1,5 @@
 """Results made by hand from the papers' formulas, so that the renderers are tested without the engine."""
 
-
 from __future__ import annotations
 
 import itertools
@@ -12,7 +11,14 @@ from typing import Any
 
 from auditor.results.advice import Advice, Exposed, Tried
 from auditor.results.model import AuditResult, PluginSummary, Provenance, Reference, SchemeSummary
-from auditor.results.records import AttributeSummary, DataSummary, Distribution, ExpectationRecord, Measurement, Verdict
+from auditor.results.records import (
+    AttributeSummary,
+    DataSummary,
+    Distribution,
+    ExpectationRecord,
+    Measurement,
+    Verdict,
+)
 from auditor_reports.charts.inert import inflated
 
 LEVELS = (0.46, 0.25, 0.81, 0.64, 1.0)
@@ -82,19 +88,28 @@ class Case:
         replicates: int = 2,
         sweep: dict[str, Any] | None = None,
     ) -> None:
-        self.coalitions, self.rows, self.attributes, self.schemes = coalitions, rows, attributes, schemes
+        self.coalitions, self.rows, self.attributes, self.schemes = (
+            coalitions,
+            rows,
+            attributes,
+            schemes,
+        )
         self.levels, self.replicates, self.sweep = levels, replicates, sweep or {}
         self.plugin = dict(zip(schemes, SCHEMES, strict=False))
         self.noise = random.Random(2012)
 
     def measurements(self) -> list[Measurement]:
         records: list[Measurement] = []
-        for scheme, knowledge, attack in itertools.product(self.schemes, KNOWLEDGE, ("ndr", "llse")):
+        for scheme, knowledge, attack in itertools.product(
+            self.schemes, KNOWLEDGE, ("ndr", "llse")
+        ):
             for replicate in range(1, self.replicates + 1):
                 errors: dict[tuple[int, ...], float] = {}
                 draw = self.noise.gauss(0, 1)
                 for coalition in coalitions_of(self.coalitions, len(self.levels)):
-                    records += self.cell(scheme, knowledge, attack, coalition, replicate, draw, errors)
+                    records += self.cell(
+                        scheme, knowledge, attack, coalition, replicate, draw, errors
+                    )
         return records
 
     def cell(
@@ -116,17 +131,28 @@ class Case:
             variance = VARIANCE["salary"] if index == 2 else VARIANCE["age"]
             records.append(
                 measurement(
-                    **key, attribute=attribute, metric="normalized_error", **with_bar(value, std_error * tilt, exact)
+                    **key,
+                    attribute=attribute,
+                    metric="normalized_error",
+                    **with_bar(value, std_error * tilt, exact),
                 )
             )
-            bar = with_bar(value * variance, std_error * variance, None if exact is None else exact * variance)
+            bar = with_bar(
+                value * variance, std_error * variance, None if exact is None else exact * variance
+            )
             records.append(measurement(**key, attribute=attribute, metric="distortion", **bar))
-            records.append(measurement(**key, attribute=attribute, metric="rmse", value=math.sqrt(value * variance)))
+            records.append(
+                measurement(
+                    **key, attribute=attribute, metric="rmse", value=math.sqrt(value * variance)
+                )
+            )
         errors[coalition] = records[0].value or 0.0
         if len(coalition) > 1:
             best = min(errors[(copy,)] for copy in coalition)
             gain = 1 - errors[coalition] / best if best else 0.0
-            at_best = min(error_of(self.plugin[scheme], attack, (level,), knowledge) for level in levels)
+            at_best = min(
+                error_of(self.plugin[scheme], attack, (level,), knowledge) for level in levels
+            )
             bar = with_bar(gain, 0.0008, 1 - theory / at_best if known else None)
             records.append(measurement(**key, metric="collusion_gain", **bar))
         return records
@@ -134,8 +160,12 @@ class Case:
     def distributions(self) -> list[Distribution]:
         found = []
         width = 0.1
-        for scheme, coalition in itertools.product(self.schemes, ((1,), tuple(range(1, len(self.levels) + 1)))):
-            error = llse_error(self.plugin[scheme], tuple(self.levels[copy - 1] for copy in coalition))
+        for scheme, coalition in itertools.product(
+            self.schemes, ((1,), tuple(range(1, len(self.levels) + 1)))
+        ):
+            error = llse_error(
+                self.plugin[scheme], tuple(self.levels[copy - 1] for copy in coalition)
+            )
             for attribute in self.attributes[:2]:
                 scale = math.sqrt(max(error, 1e-9) * VARIANCE["age"])
                 edges = tuple(width * step * math.sqrt(VARIANCE["age"]) for step in range(31))
@@ -143,7 +173,16 @@ class Case:
                 shares = tuple(b - a for a, b in itertools.pairwise(inside))
                 found.append(
                     Distribution(
-                        self.sweep, scheme, "perfect", "llse", coalition, 1, attribute, edges, shares, 1 - inside[-1]
+                        self.sweep,
+                        scheme,
+                        "perfect",
+                        "llse",
+                        coalition,
+                        1,
+                        attribute,
+                        edges,
+                        shares,
+                        1 - inside[-1],
                     )
                 )
         return found
@@ -166,7 +205,9 @@ class Case:
             )
         ]
 
-    def result(self, *, title: str = "Five recipients of the census extract", name: str = "quickstart") -> AuditResult:
+    def result(
+        self, *, title: str = "Five recipients of the census extract", name: str = "quickstart"
+    ) -> AuditResult:
         return AuditResult(
             name=name,
             scenario={
@@ -262,12 +303,17 @@ def failed() -> AuditResult:
         scheme="independent", knowledge="perfect", attack="svd-filter", coalition=(1, 2), levels=(0.46, 0.25), metric="normalized_error",
         status="failed", reason="LinAlgError: SVD did not converge",
     )  # fmt: skip
-    return whole.model_copy(update={"name": "failed", "measurements": [*whole.measurements, broken]})
+    return whole.model_copy(
+        update={"name": "failed", "measurements": [*whole.measurements, broken]}
+    )
 
 
 def swept() -> AuditResult:
     """The same audit at four table sizes, with the seconds that generation took."""
-    points = [Case(coalitions="prefixes", rows=rows, sweep={"data.rows": rows}) for rows in (1000, 4000, 16000, 64000)]
+    points = [
+        Case(coalitions="prefixes", rows=rows, sweep={"data.rows": rows})
+        for rows in (1000, 4000, 16000, 64000)
+    ]
     audits = [point.result(title="More rows", name="sweep") for point in points]
     timings = [
         measurement(
@@ -302,7 +348,11 @@ HOSTILE_TITLE = "</script><script>alert('title')</script>\u202e{{7*7}}"
 
 def unpacked(page: str) -> str:
     """Return a page with what it holds compressed as it is, for tests that search it."""
-    return re.sub(r'<script type="application/x-deflate"[^>]*>[^<]*</script>', lambda found: inflated(found.group()), page)
+    return re.sub(
+        r'<script type="application/x-deflate"[^>]*>[^<]*</script>',
+        lambda found: inflated(found.group()),
+        page,
+    )
 
 
 def hostile() -> AuditResult:
@@ -318,8 +368,12 @@ def hostile() -> AuditResult:
     swap = {"llse": "llse</script><img src=x onerror=alert(4)>"}
     return whole.model_copy(
         update={
-            "measurements": [r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements],
-            "references": [Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")],
+            "measurements": [
+                r._replace(attack=swap.get(r.attack or "", r.attack)) for r in whole.measurements
+            ],
+            "references": [
+                Reference(key="<x>", text="javascript:alert(5) <script>alert(6)</script>")
+            ],
         }
     )
 
@@ -328,15 +382,34 @@ NASTY = "<b>pay</b>\x1b[31m`|"
 """A column's name that would be markup, steer a terminal or end a cell."""
 
 
-def tried(scheme: str, level: float, unknown: float, verdict: Verdict = "holds", pooling: float = 0.0) -> Tried:
+def tried(
+    scheme: str, level: float, unknown: float, verdict: Verdict = "holds", pooling: float = 0.0
+) -> Tried:
     exposed = Exposed(unknown, 0.012, "mixture-estimate", NASTY, (1,))
-    return Tried(scheme, (level, 2 * level, 4 * level), unknown + 0.02, exposed, verdict, True, pooling, (0.4, 0.7, 1.2))
+    return Tried(
+        scheme,
+        (level, 2 * level, 4 * level),
+        unknown + 0.02,
+        exposed,
+        verdict,
+        True,
+        pooling,
+        (0.4, 0.7, 1.2),
+    )
 
 
 def advice() -> Advice:
     taken, weaker = tried("corner-wave", 1.21, 0.52), tried("corner-wave", 1.0, 0.49, "fails")
-    paper = replace(tried("independent", 9.0, 0.5, "undecided", 0.2), exposed=None, losses=(3000.0,) * 3)
-    scenario = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "staff.csv", "columns": [NASTY]}, "attacks": "all"}
+    paper = replace(
+        tried("independent", 9.0, 0.5, "undecided", 0.2), exposed=None, losses=(3000.0,) * 3
+    )
+    scenario = {
+        "schema": 1,
+        "title": "t",
+        "seed": 1,
+        "data": {"source": "staff.csv", "columns": [NASTY]},
+        "attacks": "all",
+    }
     return Advice(
         "staff.csv", 1000, 2000, 10, 0.5, 1e-5, "mean", "how much the standard error of a mean grows", "σ² from 0.001 to 1000",
         (weaker, taken, tried("correlated", 2.1, 0.53, "undecided", 0.19), paper), taken, weaker, "a factor of 1.2 in σ²", scenario,

@@ -29,14 +29,18 @@ def test_the_least_of_each_scheme_whose_bound_is_known(bounded: AuditResult) -> 
 
 def test_a_cell_s_detail_has_what_is_proved_of_it(bounded: AuditResult) -> None:
     reading = Reading(bounded)
-    found = {(row.attack, row.knowledge): dict(bounds_of(reading, row.cells[0])) for row in matrix(reading)}
+    found = {
+        (row.attack, row.knowledge): dict(bounds_of(reading, row.cells[0]))
+        for row in matrix(reading)
+    }
     everybody, own = "From copies alone no attack leaves less than", "By a theorem on this attack"
     assert found["llse", "perfect"] == {everybody: "0.429, on average"}
     assert set(found["spectral-filter", "perfect"]) == {everybody, own}
     low, to, high = found["spectral-filter", "perfect"][own].split()
     assert to == "to"
     assert float(low) <= float(high)
-    assert everybody not in found["partial-disclosure", "known-attributes(x1)"]  # it sees more than the copies
+    # it sees more than the copies
+    assert everybody not in found["partial-disclosure", "known-attributes(x1)"]
     assert all(bounds_of(reading, row.cells[1]) == [] for row in matrix(reading))
 
 
@@ -44,7 +48,10 @@ def test_a_cell_s_detail_has_what_is_proved_of_it(bounded: AuditResult) -> None:
 def test_every_report_says_so(bounded: AuditResult, quickstart: AuditResult, form: str) -> None:
     renderer = registry.get("renderer", form)()
     said = " ".join(renderer.render([bounded]).split()).replace("\u00a0", " ")
-    assert "Proved: to whoever has copies alone so much of the variance stays unknown on average, whatever the attack: 42.9 %" in said
+    assert (
+        "Proved: to whoever has copies alone so much of the variance stays unknown on average, whatever the attack: 42.9 %"
+        in said
+    )
     assert "42.9 % from both copies" in said
     assert "From copies alone no attack leaves less than" in said
     assert form != "html" or "a<b>" not in said.replace("<bdi>", "")
@@ -52,5 +59,15 @@ def test_every_report_says_so(bounded: AuditResult, quickstart: AuditResult, for
 
 
 def test_results_hold_the_figures(bounded: AuditResult) -> None:
-    floors = {(r.coalition, r.attribute): r.value for r in bounded.measurements if r.metric == "error_floor" and r.attack is None and r.value}
-    assert floors == pytest.approx({(c, name): v for c, v in (((1,), 1 / 2), ((2,), 3 / 4), ((1, 2), 3 / 7)) for name in ("x1", "x2", "*")})
+    floors = {
+        (r.coalition, r.attribute): r.value
+        for r in bounded.measurements
+        if r.metric == "error_floor" and r.attack is None and r.value
+    }
+    assert floors == pytest.approx(
+        {
+            (c, name): v
+            for c, v in (((1,), 1 / 2), ((2,), 3 / 4), ((1, 2), 3 / 7))
+            for name in ("x1", "x2", "*")
+        }
+    )

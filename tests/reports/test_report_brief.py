@@ -22,7 +22,9 @@ def first_screen(result: AuditResult, width: int = 80) -> str:
     return Terminal(width=width, full=False).render([result])
 
 
-def test_it_fits_a_screen_and_says_exposure_then_pooling_then_who_and_how_to_see_the_rest(quickstart: AuditResult) -> None:
+def test_it_fits_a_screen_and_says_exposure_then_pooling_then_who_and_how_to_see_the_rest(
+    quickstart: AuditResult,
+) -> None:
     text = first_screen(quickstart)
     assert len(text.splitlines()) <= 60
     for scheme in quickstart.scenario["schemes"]:
@@ -74,16 +76,28 @@ def test_it_is_part_of_the_whole_report(quickstart: AuditResult) -> None:
     short = brief(whole)
     keys = [one.key for one in short.sections]
     assert keys == ["verdict", "comparison", "expectations"]
-    checks: list[Any] = [block for one in short.sections for block in one.blocks if isinstance(block, Checks)]
-    assert sorted(check.stated for check in checks[0].found) == sorted(record.expectation for record in quickstart.expectations)
+    checks: list[Any] = [
+        block for one in short.sections for block in one.blocks if isinstance(block, Checks)
+    ]
+    assert sorted(check.stated for check in checks[0].found) == sorted(
+        record.expectation for record in quickstart.expectations
+    )
 
 
 def test_curves_that_lie_on_one_another_are_named() -> None:
-    lines = [Line("a", [(1, 0.5), (2, 0.3)]), Line("b", [(1, 0.5 + SAME / 2), (2, 0.3)]), Line("c", [(1, 0.5), (2, 0.3 + 2 * SAME)]), Line("d", [])]
+    lines = [
+        Line("a", [(1, 0.5), (2, 0.3)]),
+        Line("b", [(1, 0.5 + SAME / 2), (2, 0.3)]),
+        Line("c", [(1, 0.5), (2, 0.3 + 2 * SAME)]),
+        Line("d", []),
+    ]
     (note,) = _together(lines)
     assert said(note.text) == "a, b lie on one another."  # type: ignore[attr-defined]
 
 
 def test_knowledge_with_a_long_name_has_an_alias() -> None:
     long = "x" * (LONG + 1)
-    assert _aliases(["perfect", long, long, "y" * 50]) == {long: "knowledge 1", "y" * 50: "knowledge 2"}
+    assert _aliases(["perfect", long, long, "y" * 50]) == {
+        long: "knowledge 1",
+        "y" * 50: "knowledge 2",
+    }

@@ -1,8 +1,8 @@
 """The page in a real browser: charts draw, the console stays silent, mouse and keyboard work, 400 pixels suffice.
 
-Needs Chromium on the path, the package ``playwright`` and, for accessibility, ``axe-core`` from npm in ``node_modules`` (or ``AXE_CORE``
-naming its ``axe.min.js``). No browser is downloaded and nothing is requested from the network.
-"""
+Needs Chromium on the path, the package ``playwright`` and, for accessibility, ``axe-core`` from npm
+in ``node_modules`` (or ``AXE_CORE`` naming its ``axe.min.js``). No browser is downloaded and
+nothing is requested from the network."""
 
 from __future__ import annotations
 
@@ -24,20 +24,42 @@ from auditor.results.comparison import compare_results
 from auditor.results.model import AuditResult
 from auditor_reports.html import Html
 
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: pip install playwright"
+)
 from playwright.sync_api import Browser, Error, Page, sync_playwright
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
-AXE = Path(os.environ.get("AXE_CORE", Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js"))
+CHROMIUM = next(
+    (
+        path
+        for name in ("chromium", "chromium-browser", "google-chrome")
+        if (path := shutil.which(name))
+    ),
+    None,
+)
+AXE = Path(
+    os.environ.get("AXE_CORE", Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js")
+)
 pytestmark = [
     pytest.mark.slow,
-    # A browser is no Python package: a plain machine cannot install it. `.ci/run` does, and there nothing here is skipped.
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"),
+    # A browser is no Python package: a plain machine cannot install it. `.ci/run` does, and there
+    # nothing here is skipped.
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="no Chromium on the path: install Debian's package chromium"
+    ),
 ]
 # axe-core is a package of npm's, which a plain machine may not have; `.ci/run` installs it.
-needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core")
+needs_axe = pytest.mark.skipif(
+    not AXE.is_file(), reason="axe-core is missing: npm install --no-save axe-core"
+)
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 CASES = ("quickstart", "swept", "hostile", "six", "folded")
 
 
@@ -50,12 +72,17 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Path]:
+def files(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[str, Path]:
     """The pages of all cases, written once."""
     folder, made = tmp_path_factory.mktemp("pages"), {}
     for case in CASES:
         made[case] = folder / f"{case}.html"
-        made[case].write_text(Html().render([request.getfixturevalue(case)]) if case != "folded" else folded(request), encoding="utf-8")
+        made[case].write_text(
+            Html().render([request.getfixturevalue(case)]) if case != "folded" else folded(request),
+            encoding="utf-8",
+        )
     return made
 
 
@@ -74,7 +101,9 @@ class Opened:
     """A page that was opened, with what it wrote to the console and what it asked the network for."""
 
     def __init__(self, browser: Browser, file: Path, **options: Any) -> None:
-        self.context = browser.new_context(**({"viewport": {"width": 1280, "height": 900}} | options))
+        self.context = browser.new_context(
+            **({"viewport": {"width": 1280, "height": 900}} | options)
+        )
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(15_000)
         self.said: list[str] = []
@@ -82,7 +111,9 @@ class Opened:
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.add_init_script("addEventListener('load', () => { window.drawnAtLoad = document.querySelectorAll('figure.drawn').length; })")
+        self.page.add_init_script(
+            "addEventListener('load', () => { window.drawnAtLoad = document.querySelectorAll('figure.drawn').length; })"
+        )
         self.page.goto(file.as_uri())
 
     def __enter__(self) -> Opened:
@@ -101,14 +132,23 @@ def opened(browser: Browser, files: dict[str, Path]) -> Iterator[Opened]:
 
 
 @pytest.mark.parametrize(
-    ("case", "theme", "width"), [*((case, "light", 400) for case in CASES), ("quickstart", "dark", 1280)]
+    ("case", "theme", "width"),
+    [*((case, "light", 400) for case in CASES), ("quickstart", "dark", 1280)],
 )
 def test_charts_draw_offline_without_a_word_on_the_console(
     browser: Browser, files: dict[str, Path], case: str, theme: Any, width: int
 ) -> None:
     """Before the load event, at which a browser that only prints the page to PDF does so; 400 pixels need no sideways scroll."""
-    with Opened(browser, files[case], color_scheme=theme, offline=True, viewport={"width": width, "height": 900}) as opened:
-        assert opened.page.evaluate("window.drawnAtLoad") == opened.page.locator("figure").count() >= 3
+    with Opened(
+        browser,
+        files[case],
+        color_scheme=theme,
+        offline=True,
+        viewport={"width": width, "height": 900},
+    ) as opened:
+        assert (
+            opened.page.evaluate("window.drawnAtLoad") == opened.page.locator("figure").count() >= 3
+        )
         views = opened.page.locator(".view svg")
         assert opened.said == []
         assert [url for url in opened.asked if not url.startswith(("file:", "data:"))] == []
@@ -124,7 +164,9 @@ def test_charts_draw_offline_without_a_word_on_the_console(
         assert beyond == []
 
 
-def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(
+    browser: Browser, quickstart: AuditResult, tmp_path: Path
+) -> None:
     file = tmp_path / "many.html"
     file.write_text(Html().render([quickstart] * 2), encoding="utf-8")
     context = browser.new_context()
@@ -132,7 +174,12 @@ def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser,
     page.add_init_script("window.setTimeout = () => 0")  # what is left for later never comes
     page.goto(file.as_uri())
     drawn = page.locator("figure.drawn")
-    assert drawn.count() == page.locator("#audit-1 figure").count() == page.locator("figure").count() // 2 >= 3
+    assert (
+        drawn.count()
+        == page.locator("#audit-1 figure").count()
+        == page.locator("figure").count() // 2
+        >= 3
+    )
     page.pdf()
     assert drawn.count() == page.locator("figure").count()
     context.close()
@@ -141,7 +188,9 @@ def test_many_charts_draw_one_by_one_and_all_at_once_for_paper(browser: Browser,
         assert opened.said == []
 
 
-def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, files: dict[str, Path]) -> None:
+def test_a_folded_page_unfolds_to_the_page_it_would_have_been(
+    browser: Browser, files: dict[str, Path]
+) -> None:
     script = """() => { document.querySelectorAll(".views, noscript, script, #vg-tooltip-element").forEach((one) => one.remove());
                         return document.querySelector("main").innerHTML.split(/\\s+/).join(" "); }"""
     shown = []
@@ -153,12 +202,18 @@ def test_a_folded_page_unfolds_to_the_page_it_would_have_been(browser: Browser, 
 
 
 @pytest.mark.parametrize("case", ["quickstart", "folded"])
-def test_without_scripts_the_figures_can_still_be_read(browser: Browser, files: dict[str, Path], case: str) -> None:
-    with_nothing = browser.new_context(java_script_enabled=False, viewport={"width": 400, "height": 900})
+def test_without_scripts_the_figures_can_still_be_read(
+    browser: Browser, files: dict[str, Path], case: str
+) -> None:
+    with_nothing = browser.new_context(
+        java_script_enabled=False, viewport={"width": 400, "height": 900}
+    )
     page = with_nothing.new_page()
     page.goto(files[case].as_uri())
     assert page.locator("table.matrix tbody tr").count() > 2
-    assert page.locator("figure noscript").first.inner_text().startswith("The chart needs JavaScript")
+    assert (
+        page.locator("figure noscript").first.inner_text().startswith("The chart needs JavaScript")
+    )
     page.locator("figure summary").first.click()
     rows = page.locator("figure table.data tbody tr")
     assert rows.first.is_visible() if case == "quickstart" else rows.count() == 0
@@ -173,9 +228,21 @@ def test_without_scripts_the_figures_can_still_be_read(browser: Browser, files: 
 def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -> None:
     """Blocks of all three kinds: stored, with the fixed code (short texts), and with codes of their own."""
     draw = random.Random(12)
-    texts = [b"", b"a", b"abc" * 3, bytes(range(256)) * 300, draw.randbytes(70_000), "גיל ושכר, \u202e".encode() * 9_000, b"a" * 100_000]
+    texts = [
+        b"",
+        b"a",
+        b"abc" * 3,
+        bytes(range(256)) * 300,
+        draw.randbytes(70_000),
+        "גיל ושכר, \u202e".encode() * 9_000,
+        b"a" * 100_000,
+    ]
     page = browser.new_page()
-    page.add_script_tag(content=(Path(auditor_reports.html.__file__).parent / "templates/inflate.js").read_text(encoding="utf-8"))
+    page.add_script_tag(
+        content=(Path(auditor_reports.html.__file__).parent / "templates/inflate.js").read_text(
+            encoding="utf-8"
+        )
+    )
     script = """([packed, size]) => { const bytes = Uint8Array.from(atob(packed), (one) => one.charCodeAt(0));
                 return btoa(Array.from(inflated(bytes, size), (one) => String.fromCharCode(one)).join("")); }"""
     for text in texts:
@@ -184,7 +251,15 @@ def test_the_page_inflates_whatever_was_deflated(browser: Browser, level: int) -
         assert base64.b64decode(page.evaluate(script, [packed, len(text)])) == text
         if text:
             with pytest.raises(Error, match="packed text"):
-                page.evaluate(script, [base64.b64encode(base64.b64decode(packed)[: -max(2, len(packed) // 3)]).decode(), len(text)])
+                page.evaluate(
+                    script,
+                    [
+                        base64.b64encode(
+                            base64.b64decode(packed)[: -max(2, len(packed) // 3)]
+                        ).decode(),
+                        len(text),
+                    ],
+                )
     page.close()
 
 
@@ -193,13 +268,19 @@ def test_dark_and_light_differ_in_page_and_chart(opened: Opened) -> None:
     script = "one => getComputedStyle(one).fill"
     for theme in ("dark", "light"):
         opened.page.emulate_media(color_scheme=theme)
-        label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(script)
-        seen.append((opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label))
+        label = opened.page.locator("#audit-1-collusion svg .role-axis-label text").first.evaluate(
+            script
+        )
+        seen.append(
+            (opened.page.evaluate("getComputedStyle(document.body).backgroundColor"), label)
+        )
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
 
 
-def test_six_schemes_fit_a_laptop_and_what_fits_no_scheme_unfolds_by_keyboard(browser: Browser, files: dict[str, Path]) -> None:
+def test_six_schemes_fit_a_laptop_and_what_fits_no_scheme_unfolds_by_keyboard(
+    browser: Browser, files: dict[str, Path]
+) -> None:
     with Opened(browser, files["six"]) as opened:
         box = opened.page.locator(".wide").first
         assert opened.page.locator("table.matrix thead th").count() == 7
@@ -223,17 +304,25 @@ def column(page: Page, index: int) -> list[float]:
 def test_a_heading_sorts_by_mouse_and_keyboard_and_says_so(opened: Opened) -> None:
     button = opened.page.locator("table.matrix thead button").nth(1)
     header = opened.page.locator("table.matrix thead th").nth(1)
-    for direction, sort in (("ascending", button.click), ("descending", lambda: button.press("Enter"))):
+    for direction, sort in (
+        ("ascending", button.click),
+        ("descending", lambda: button.press("Enter")),
+    ):
         sort()
         assert header.get_attribute("aria-sort") == direction
-        assert column(opened.page, 1) == sorted(column(opened.page, 1), reverse=direction == "descending")
+        assert column(opened.page, 1) == sorted(
+            column(opened.page, 1), reverse=direction == "descending"
+        )
 
 
 def test_a_cell_opens_its_detail_by_mouse(opened: Opened) -> None:
     opened.page.locator("td button[popovertarget]").first.click()
     detail = opened.page.locator("[popover]:popover-open")
     assert "Error bar from" in detail.inner_text()
-    assert "The attack assumes" in opened.page.locator("[popover]").nth(4).inner_text() or detail.is_visible()
+    assert (
+        "The attack assumes" in opened.page.locator("[popover]").nth(4).inner_text()
+        or detail.is_visible()
+    )
     detail.get_by_role("button", name="Close").click()
     assert opened.page.locator("[popover]:popover-open").count() == 0
 
@@ -267,7 +356,9 @@ def test_the_axis_names_what_a_control_chose(browser: Browser, files: dict[str, 
     with Opened(browser, files["swept"]) as opened:
         titles = opened.page.locator("#audit-1-sweep-0 svg .role-axis-title text")
         assert "normalized_error (share of variance)" in titles.all_text_contents()
-        opened.page.locator("#audit-1-sweep-0 select[name=figure]").select_option(label="distortion, all attributes")
+        opened.page.locator("#audit-1-sweep-0 select[name=figure]").select_option(
+            label="distortion, all attributes"
+        )
         opened.page.wait_for_timeout(500)
         assert "distortion (squared data units)" in titles.all_text_contents()
         assert opened.said == []
@@ -276,7 +367,10 @@ def test_the_axis_names_what_a_control_chose(browser: Browser, files: dict[str, 
 def test_the_charts_open_with_the_strongest_attack(opened: Opened) -> None:
     for name in ("collusion", "map", "errors"):
         chosen = opened.page.locator(f"#audit-1-{name} select[name=adversary] option:checked")
-        assert chosen.count() == 0 or chosen.inner_text() == "llse, knows means and correlations exactly"
+        assert (
+            chosen.count() == 0
+            or chosen.inner_text() == "llse, knows means and correlations exactly"
+        )
 
 
 def test_pictures_are_exported_with_their_colours(opened: Opened, tmp_path: Path) -> None:
@@ -296,7 +390,9 @@ def test_paper_shows_everything_but_controls(opened: Opened) -> None:
     opened.page.emulate_media(media="print", color_scheme="dark")
     assert not opened.page.locator(".controls").first.is_visible()
     assert opened.page.locator(".view svg").first.is_visible()
-    dark = opened.page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()")
+    dark = opened.page.evaluate(
+        "getComputedStyle(document.documentElement).getPropertyValue('--ink').trim()"
+    )
     assert dark == "#16191d"
     assert len(opened.page.pdf()) > 50_000
     opened.page.emulate_media(media="screen", color_scheme="light")
@@ -304,7 +400,9 @@ def test_paper_shows_everything_but_controls(opened: Opened) -> None:
 
 @needs_axe
 @pytest.mark.parametrize(("case", "theme"), [("quickstart", "dark"), ("swept", "light")])
-def test_axe_finds_nothing_findings(browser: Browser, files: dict[str, Path], case: str, theme: Any) -> None:
+def test_axe_finds_nothing_findings(
+    browser: Browser, files: dict[str, Path], case: str, theme: Any
+) -> None:
     with Opened(browser, files[case], color_scheme=theme) as opened:
         assert findings(opened.page) == []
         opened.page.locator("td button[popovertarget]").first.click()
@@ -312,20 +410,34 @@ def test_axe_finds_nothing_findings(browser: Browser, files: dict[str, Path], ca
 
 
 @needs_axe
-def test_axe_finds_nothing_where_many_attacks_compete(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
+def test_axe_finds_nothing_where_many_attacks_compete(
+    browser: Browser, quickstart: AuditResult, tmp_path: Path
+) -> None:
     third = [r._replace(attack="third") for r in quickstart.measurements if r.attack == "ndr"]
     file = tmp_path / "many.html"
-    file.write_text(Html().render([quickstart.model_copy(update={"measurements": [*quickstart.measurements, *third]})]), encoding="utf-8")
+    file.write_text(
+        Html().render(
+            [quickstart.model_copy(update={"measurements": [*quickstart.measurements, *third]})]
+        ),
+        encoding="utf-8",
+    )
     for theme, width in (("light", 1280), ("dark", 400)):
-        with Opened(browser, file, color_scheme=theme, viewport={"width": width, "height": 900}) as opened:
+        with Opened(
+            browser, file, color_scheme=theme, viewport={"width": width, "height": 900}
+        ) as opened:
             assert opened.page.locator("h3", has_text="Who wins where").is_visible()
             assert opened.page.evaluate("document.documentElement.scrollWidth") == width
             assert findings(opened.page) == []
 
 
 @needs_axe
-def test_axe_finds_nothing_in_a_comparison(browser: Browser, quickstart: AuditResult, tmp_path: Path) -> None:
-    half = [r._replace(value=r.value / 2) if r.scheme == "correlated" and r.value else r for r in quickstart.measurements]
+def test_axe_finds_nothing_in_a_comparison(
+    browser: Browser, quickstart: AuditResult, tmp_path: Path
+) -> None:
+    half = [
+        r._replace(value=r.value / 2) if r.scheme == "correlated" and r.value else r
+        for r in quickstart.measurements
+    ]
     changed = compare_results(quickstart, quickstart.model_copy(update={"measurements": half}))
     file = tmp_path / "compare.html"
     file.write_text(Html().render_comparison(changed), encoding="utf-8")
@@ -336,10 +448,14 @@ def test_axe_finds_nothing_in_a_comparison(browser: Browser, quickstart: AuditRe
 
 @needs_axe
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 400)])
-def test_axe_finds_nothing_in_an_advice(browser: Browser, advice: Advice, tmp_path: Path, theme: Any, width: int) -> None:
+def test_axe_finds_nothing_in_an_advice(
+    browser: Browser, advice: Advice, tmp_path: Path, theme: Any, width: int
+) -> None:
     file = tmp_path / "advice.html"
     file.write_text(Html().render_advice(advice), encoding="utf-8")
-    with Opened(browser, file, color_scheme=theme, viewport={"width": width, "height": 900}) as opened:
+    with Opened(
+        browser, file, color_scheme=theme, viewport={"width": width, "height": 900}
+    ) as opened:
         assert opened.said == []
         assert opened.page.evaluate("document.documentElement.scrollWidth") == width
         assert findings(opened.page) == []
@@ -352,5 +468,10 @@ def findings(page: Page, part: str = "body") -> list[str]:
     """
     page.evaluate(f"window.axe || (() => {{ {AXE.read_text(encoding='utf-8')} }})()")
     context = {"include": [[part]], "exclude": [[".view"]]}
-    found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)["violations"]
-    return [f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}" for one in found]
+    found = page.evaluate("context => axe.run(context, {resultTypes: ['violations']})", context)[
+        "violations"
+    ]
+    return [
+        f"{one['id']}: {json.dumps([node['html'][:160] for node in one['nodes'][:3]])}"
+        for one in found
+    ]

@@ -43,7 +43,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
         "title": "Canary",
         "seed": 1,
         "data": {"source": "data.csv"},
-        "schemes": [{"name": "correlated", "levels": [0.5, 1.0]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+        "schemes": [
+            {"name": "correlated", "levels": [0.5, 1.0]},
+            {"name": "linearly-dependent", "levels": [0.5, 1.0]},
+        ],
         "knowledge": ["perfect", {"estimated": {"rows": 30}}],
         "coalitions": ["subsets"],
         "attacks": ["ndr", "llse"],
@@ -53,7 +56,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory, values: list[float]) -> Pat
     (made / "canary.yaml").write_text(yaml.safe_dump(scenario))
     broken = scenario | {"data": {"source": "broken.csv"}}
     (made / "broken.yaml").write_text(yaml.safe_dump(broken))
-    (made / "broken.csv").write_text((made / "data.csv").read_text() + f"{values[0]},not a number {values[1]}\n")
+    (made / "broken.csv").write_text(
+        (made / "data.csv").read_text() + f"{values[0]},not a number {values[1]}\n"
+    )
     return made
 
 
@@ -68,7 +73,11 @@ def command(folder: Path, *arguments: str) -> str:
 def leaks(text: str, values: list[float]) -> list[float]:
     """Return the planted values that a text, or what it holds compressed, holds, to all but the last of their digits."""
     text = report_cases.unpacked(text)
-    return [value for value in values if f"{math.floor(value * 1e4) / 1e4:.4f}" in text or f"{value:.4f}" in text]
+    return [
+        value
+        for value in values
+        if f"{math.floor(value * 1e4) / 1e4:.4f}" in text or f"{value:.4f}" in text
+    ]
 
 
 def test_the_search_finds_what_is_planted(values: list[float]) -> None:
@@ -77,40 +86,83 @@ def test_the_search_finds_what_is_planted(values: list[float]) -> None:
 
 
 def test_no_command_tells_a_value(folder: Path, values: list[float]) -> None:
-    shown = command(folder, "check", "canary.yaml") + command(folder, "run", "canary.yaml", "--output", "out")
-    shown += command(folder, "run", "broken.yaml", "--output", "out")  # a cell that is no number: refused
-    shown += command(folder, "run", "canary.yaml", "--output", "out", "--set", "data.columns=[pay, nothing]")
+    shown = command(folder, "check", "canary.yaml") + command(
+        folder, "run", "canary.yaml", "--output", "out"
+    )
+    # a cell that is no number: refused
+    shown += command(folder, "run", "broken.yaml", "--output", "out")
+    shown += command(
+        folder, "run", "canary.yaml", "--output", "out", "--set", "data.columns=[pay, nothing]"
+    )
     shown += command(folder, "compare", "out/canary", "out/canary", "--format", "html")
     assert "Canary" in shown
     assert leaks(shown, values) == []
     written = [path for path in (folder / "out").rglob("*") if path.is_file()]
-    assert {path.name for path in written} == {"results.json", "results.parquet", "report.html", "journal.jsonl"}
+    assert {path.name for path in written} == {
+        "results.json",
+        "results.parquet",
+        "report.html",
+        "journal.jsonl",
+    }
     for path in written:
         assert leaks(path.read_bytes().decode("latin-1"), values) == []
 
 
 COMMANDS: dict[str, list[list[str]]] = {
-    "run": [["canary.yaml", "--output", "all"], ["missing.yaml"], ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"]],
+    "run": [
+        ["canary.yaml", "--output", "all"],
+        ["missing.yaml"],
+        ["canary.yaml", "--output", "all", "--set", "data.columns=[pay]"],
+    ],
     "check": [["canary.yaml"], ["broken.yaml"]],
     "list": [[], ["attacks"]],
     "show": [["llse"], ["canary.yaml"]],
     "new": [["mine.yaml"]],
     "schema": [[]],
     "report": [["all/canary", "--format", form] for form in (*FORMATS[:-1], "nothing")],
-    "compare": [["all/canary", "all/canary", "--format", form] for form in ("table", "html", "markdown", "json")],
-    # the copies are files of records that the owner asks for by name; what the command says of them, or of a bad file, is not
+    "compare": [
+        ["all/canary", "all/canary", "--format", form]
+        for form in ("table", "html", "markdown", "json")
+    ],
+    # the copies are files of records that the owner asks for by name; what the command says of
+    # them, or of a bad file, is not
     "perturb": [
         ["data.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
         ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--output", "copies"],
-        ["broken.csv", "--scheme", "correlated", "--levels", "0.5", "--columns", "pay,tax", "--output", "copies"],
+        [
+            "broken.csv",
+            "--scheme",
+            "correlated",
+            "--levels",
+            "0.5",
+            "--columns",
+            "pay,tax",
+            "--output",
+            "copies",
+        ],
     ],
     "advise": [
-        ["data.csv", "--copies", "2", "--unknown", "0.3", "--columns", "pay", "--scheme", "corner-wave", "--output", "advice"],
+        [
+            "data.csv",
+            "--copies",
+            "2",
+            "--unknown",
+            "0.3",
+            "--columns",
+            "pay",
+            "--scheme",
+            "corner-wave",
+            "--output",
+            "advice",
+        ],
         ["broken.csv", "--copies", "2", "--unknown", "0.3", "--scheme", "correlated"],
         ["data.csv", "--copies", "2", "--unknown", "0.9999", "--scheme", "correlated"],
     ],
-    "attack": [["ndr", "data.csv", "--original", "data.csv"], ["llse", "broken.csv", "--original", "data.csv"],
-               ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"]],
+    "attack": [
+        ["ndr", "data.csv", "--original", "data.csv"],
+        ["llse", "broken.csv", "--original", "data.csv"],
+        ["llse", "data.csv", "--original", "broken.csv", "--columns", "pay,tax"],
+    ],
     "selftest": [["--rows", "100", "--releases", "1", "--case", "bands"], ["--case", "no-such"]],
 }
 """Every command as it is used, and as it goes wrong."""
@@ -128,10 +180,20 @@ def audited(folder: Path) -> Path:
 
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.slow_after_first
-def test_nothing_that_a_command_says_is_a_value(audited: Path, values: list[float], name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)  # advice on few records has 25, and says the same
-    every = audits.Asked.scenario  # nor does it say more by nineteen attacks than by one of each kind
-    monkeypatch.setattr(audits.Asked, "scenario", lambda *asked: every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]})
+def test_nothing_that_a_command_says_is_a_value(
+    audited: Path, values: list[float], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # advice on few records has 25, and says the same
+    monkeypatch.setattr(audits, "MOST_DRAWS", audits.FEWEST_DRAWS)
+    # nor does it say more by nineteen attacks than by one of each kind
+    every = audits.Asked.scenario
+    monkeypatch.setattr(
+        audits.Asked,
+        "scenario",
+        lambda *asked: (
+            every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
+        ),
+    )
     for arguments in COMMANDS[name]:
         shown = command(audited, name, *arguments)
         assert shown
@@ -145,7 +207,9 @@ def test_no_report_tells_a_value(folder: Path, values: list[float]) -> None:
     assert leaks(result.frame().to_csv(), values) == []
 
 
-def test_a_failing_attack_that_quotes_values_is_not_quoted(folder: Path, values: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_attack_that_quotes_values_is_not_quoted(
+    folder: Path, values: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: Any) -> Any:
         raise ValueError(f"cannot use {values[:4]}")
 

@@ -26,17 +26,34 @@ TRUTH = {(1,): 0.4, (2,): 0.2, (1, 2): 0.7}
 GAIN = 1 - 0.3 / 0.6
 
 
-def guessed(scheme: str, pooled: dict[tuple[int, ...], tuple[float, float]], errors: dict[tuple[int, ...], float] | None = None) -> list[Measurement]:
+def guessed(
+    scheme: str,
+    pooled: dict[tuple[int, ...], tuple[float, float]],
+    errors: dict[tuple[int, ...], float] | None = None,
+) -> list[Measurement]:
     """Records of an attack on categories: accuracy and probability of the truth by coalition; numbers have a normalized error too."""
     records = []
     best = max(truth for coalition, (_, truth) in pooled.items() if len(coalition) == 1)
     for coalition, (right, truth) in pooled.items():
-        key: dict[str, Any] = {"scheme": scheme, "knowledge": "perfect", "attack": "posterior", "coalition": coalition, "levels": (0.5,) * len(coalition)}
-        told = {"accuracy": right, "accuracy_gain": right - BLIND, "reconstruction_probability": truth, "mutual_information": 1.0}
+        key: dict[str, Any] = {
+            "scheme": scheme,
+            "knowledge": "perfect",
+            "attack": "posterior",
+            "coalition": coalition,
+            "levels": (0.5,) * len(coalition),
+        }
+        told = {
+            "accuracy": right,
+            "accuracy_gain": right - BLIND,
+            "reconstruction_probability": truth,
+            "mutual_information": 1.0,
+        }
         told |= {ERROR: errors[coalition]} if errors else {}
         told |= {"collusion_gain": 1 - (1 - truth) / (1 - best)} if len(coalition) > 1 else {}
         for metric, value in told.items():
-            records.append(measurement(**key, metric=metric, **report_cases.with_bar(value, 0.001, None)))
+            records.append(
+                measurement(**key, metric=metric, **report_cases.with_bar(value, 0.001, None))
+            )
     return records
 
 
@@ -77,7 +94,11 @@ def test_pooling_categories_is_told_by_right_guesses(nominal: AuditResult) -> No
 
 
 def test_without_singles_the_gain_says_where_the_truth_came_from(quickstart: AuditResult) -> None:
-    whole = [record for record in guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}) if len(record.coalition) > 1]
+    whole = [
+        record
+        for record in guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY})
+        if len(record.coalition) > 1
+    ]
     found = verdict(Reading(audit(quickstart, whole)), "fresh")
     assert "rises from 40 % to 70.0 ± 0.2 %" in found.sentence
     assert "instead of" not in found.sentence
@@ -86,8 +107,13 @@ def test_without_singles_the_gain_says_where_the_truth_came_from(quickstart: Aud
 def test_what_pooling_does_not_gain_is_shown_once(nominal: AuditResult) -> None:
     found = verdict(Reading(nominal), "multilevel")
     assert found.finding == "no-gain"
-    assert "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)" in found.sentence
-    assert [(axis.worst, axis.single, axis.alone) for axis in found.axes] == [("50.0 ± 0.2 %", "", True)]
+    assert (
+        "from copy 1 the best guess is right for 50.0 ± 0.2 % of the records (without any copy: 10 %)"
+        in found.sentence
+    )
+    assert [(axis.worst, axis.single, axis.alone) for axis in found.axes] == [
+        ("50.0 ± 0.2 %", "", True)
+    ]
 
 
 def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) -> None:
@@ -97,41 +123,82 @@ def test_categories_without_numbers_are_in_every_report(nominal: AuditResult) ->
     lead = leader(Reading(nominal))
     assert lead is not None
     assert lead.scheme == "fresh"
-    for text in (terminal.Terminal(width=120).render([nominal]), markdown.Markdown().render([nominal]), html.Html().render([nominal])):
+    for text in (
+        terminal.Terminal(width=120).render([nominal]),
+        markdown.Markdown().render([nominal]),
+        html.Html().render([nominal]),
+    ):
         assert "80.0 ± 0.2 %" in text
         assert "No attack gave" not in text
 
 
 def test_both_worlds_stand_on_the_same_axes(quickstart: AuditResult) -> None:
     fresh = {coalition: (ACCURACY[coalition], TRUTH[coalition]) for coalition in ACCURACY}
-    noisy = {coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY}
+    noisy = {
+        coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY
+    }
     low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
-    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.3, 0.001, None))]
-    reading = Reading(audit(quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]))
+    llse = [
+        measurement(
+            scheme="added noise",
+            knowledge="perfect",
+            attack="llse",
+            coalition=(1,),
+            metric=ERROR,
+            **report_cases.with_bar(0.3, 0.001, None),
+        )
+    ]
+    reading = Reading(
+        audit(
+            quickstart, [*guessed("fresh", fresh, {(1,): 0.7, (2,): 0.8, (1, 2): 0.6}), *low, *llse]
+        )
+    )
     found = [verdict(reading, scheme) for scheme in ("fresh", "added noise")]
     assert [item.who for item in found] == ["posterior, knows every category's share exactly"] * 2
-    assert [[axis.what for axis in item.axes] for item in found] == [["Right guesses", "Normalized error"]] * 2
-    assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]  # by guesses, and by the error
+    assert [[axis.what for axis in item.axes] for item in found] == [
+        ["Right guesses", "Normalized error"]
+    ] * 2
+    # by guesses, and by the error
+    assert [item.severity.word for item in found if item.severity] == ["severe", "severe"]
     lowest = most_telling(found)
     assert lowest is not None
     assert (lowest.scheme, lowest.strongest) == ("added noise", "0.1000 ±0.0020")
 
 
-def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_marked_so(quickstart: AuditResult) -> None:
+def test_who_leaves_less_of_the_variance_than_any_guess_is_the_strongest_and_marked_so(
+    quickstart: AuditResult,
+) -> None:
     """The verdict names no weaker attack than the comparison shows, whatever it is made of."""
-    noisy = {coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY}
+    noisy = {
+        coalition: (0.2, 0.15) if len(coalition) > 1 else (0.15, 0.1) for coalition in ACCURACY
+    }
     low = guessed("added noise", noisy, {(1,): 0.2, (2,): 0.4, (1, 2): 0.1})
-    llse = [measurement(scheme="added noise", knowledge="perfect", attack="llse", coalition=(1,), metric=ERROR, **report_cases.with_bar(0.05, 0.001, None))]
+    llse = [
+        measurement(
+            scheme="added noise",
+            knowledge="perfect",
+            attack="llse",
+            coalition=(1,),
+            metric=ERROR,
+            **report_cases.with_bar(0.05, 0.001, None),
+        )
+    ]
     reading = Reading(audit(quickstart, [*low, *llse]))
     found = verdict(reading, "added noise")
     assert found.who == "llse, knows means and correlations exactly"
     assert "leaves 5.0 ± 0.2 % of the variance unknown" in found.sentence
-    assert {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()} == {"llse": "★"}
+    assert {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()} == {
+        "llse": "★"
+    }
 
 
-def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(quickstart: AuditResult) -> None:
+def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(
+    quickstart: AuditResult,
+) -> None:
     """From five replicates on a gain is a ratio of mean errors, and must not be one of squared errors where categories are guessed."""
-    one = guessed("fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9})
+    one = guessed(
+        "fresh", {c: (ACCURACY[c], TRUTH[c]) for c in ACCURACY}, {(1,): 0.9, (2,): 0.9, (1, 2): 0.9}
+    )
     records = [record._replace(replicate=replicate) for replicate in range(1, 7) for record in one]
     gain = gain_of(Reading(audit(quickstart, records)), SETTING, (1, 2))
     assert gain is not None
@@ -141,40 +208,75 @@ def test_replicates_do_not_turn_a_gain_in_probability_into_one_of_errors(quickst
 def given_case(quickstart: AuditResult) -> AuditResult:
     """The same attack twice: once by somebody who was given the salaries, whose error over all attributes is half as large for that alone."""
     known = "known-attributes(salary)"
-    ours = [r for r in quickstart.measurements if r.knowledge == "perfect" and r.attack in ("llse", "ndr") and r.scheme == "correlated"]
+    ours = [
+        r
+        for r in quickstart.measurements
+        if r.knowledge == "perfect" and r.attack in ("llse", "ndr") and r.scheme == "correlated"
+    ]
     more = [r._replace(knowledge=known, attack="partial", value=r.value / 2, theory=None, ci_low=None, ci_high=None)
             for r in ours if r.attack == "llse" and r.value is not None]  # fmt: skip
     scenario = {**quickstart.scenario, "knowledge": ["perfect", {"known-attributes": ["salary"]}]}
-    return quickstart.model_copy(update={"scenario": scenario, "measurements": [*ours, *more], "distributions": [], "expectations": []})
+    return quickstart.model_copy(
+        update={
+            "scenario": scenario,
+            "measurements": [*ours, *more],
+            "distributions": [],
+            "expectations": [],
+        }
+    )
 
 
-def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(quickstart: AuditResult) -> None:
+def test_who_was_given_attributes_does_not_speak_for_all_and_is_told_apart(
+    quickstart: AuditResult,
+) -> None:
     case = given_case(quickstart)
     found = verdict(Reading(case), "correlated")
     assert found.who == "llse, knows means and correlations exactly"
     told = "".join(text for text, _ in found.reasons[-2])
     assert "An adversary who already knows salary of every record is left with " in told
     assert told.endswith(" of the variance of the others unknown (partial).")
-    for text in (terminal.Terminal(width=400).render([case]), markdown.Markdown().render([case]), case._repr_html_(), html.Html().render([case])):
+    for text in (
+        terminal.Terminal(width=400).render([case]),
+        markdown.Markdown().render([case]),
+        case._repr_html_(),
+        html.Html().render([case]),
+    ):
         assert "of the variance of the others unknown (partial)." in " ".join(text.split())
     page = html.Html().render([case])
     assert "are over the attributes that were not given in clear" in page
     assert ", given in clear</dd>" in page
 
 
-def test_a_detail_says_when_the_attack_wins_and_what_of_its_assumptions_holds(quickstart: AuditResult) -> None:
-    plugins = [plugin.model_copy(update={"wins": "Wins on Tuesdays; fails on & Mondays."}) if plugin.id == "llse" else plugin for plugin in quickstart.plugins]
+def test_a_detail_says_when_the_attack_wins_and_what_of_its_assumptions_holds(
+    quickstart: AuditResult,
+) -> None:
+    plugins = [
+        plugin.model_copy(update={"wins": "Wins on Tuesdays; fails on & Mondays."})
+        if plugin.id == "llse"
+        else plugin
+        for plugin in quickstart.plugins
+    ]
     page = html.Html().render([quickstart.model_copy(update={"plugins": plugins})])
-    assert page.count("<dt>When it wins and fails</dt><dd>Wins on Tuesdays; fails on &amp; Mondays.</dd>") == 8  # four schemes, two states of knowledge
+    # four schemes, two states of knowledge
+    assert (
+        page.count(
+            "<dt>When it wins and fails</dt><dd>Wins on Tuesdays; fails on &amp; Mondays.</dd>"
+        )
+        == 8
+    )
     assert "What it knows of the data is exact here." in page
     assert "What it knows of the data is estimated here" in page
 
 
-def test_a_figure_that_pooling_does_not_better_stands_once_in_a_cell(quickstart: AuditResult) -> None:
+def test_a_figure_that_pooling_does_not_better_stands_once_in_a_cell(
+    quickstart: AuditResult,
+) -> None:
     row = next(row for row in matrix(Reading(quickstart)) if row.attack == "llse")
     assert [cell.pooled for cell in row.cells] == [True, True, True, False]
     page = html.Html().render([quickstart])
-    assert page.count('<span class="single">copy 2 alone</span>') == 10  # in two states of knowledge: ndr on all four, which takes the best copy, and llse on corner-wave
+    # in two states of knowledge: ndr on all four, which takes the best copy, and llse on
+    # corner-wave
+    assert page.count('<span class="single">copy 2 alone</span>') == 10
     text = terminal.Terminal(width=120).render([quickstart])
     assert "(copy 2 alone)" in text
 
@@ -187,9 +289,13 @@ def test_adversaries_that_fit_no_scheme_are_folded_with_their_reasons(failed: Au
     ]  # fmt: skip
     case = failed.model_copy(update={"measurements": [*failed.measurements, *extra]})
     page = html.Html().render([case])
-    folded = page.partition("<summary>1 adversary is not applicable to any scheme</summary>")[2].partition("</details>")[0]
+    folded = page.partition("<summary>1 adversary is not applicable to any scheme</summary>")[
+        2
+    ].partition("</details>")[0]
     assert reason in folded
     assert "distribution-analysis" in folded
-    assert "1 adversary is not applicable to any scheme; the page says more." in terminal.Terminal(width=120).render([case])
+    assert "1 adversary is not applicable to any scheme; the page says more." in terminal.Terminal(
+        width=120
+    ).render([case])
     assert "1 adversary is not applicable to any scheme" in markdown.Markdown().render([case])
     assert "1 adversary is not applicable to any scheme" in case._repr_html_()

@@ -19,13 +19,17 @@ from auditor_reports.terminal import Terminal
 from auditor_reports.wording.differences import headline, parts
 
 
-def shifted(result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error") -> AuditResult:
+def shifted(
+    result: AuditResult, scheme: str, factor: float, metric: str = "normalized_error"
+) -> AuditResult:
     def change(record: Any) -> Any:
         if (record.scheme, record.metric) != (scheme, metric) or record.value is None:
             return record
         return record._replace(value=record.value * factor)
 
-    return result.model_copy(update={"measurements": [change(record) for record in result.measurements]})
+    return result.model_copy(
+        update={"measurements": [change(record) for record in result.measurements]}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +44,9 @@ def test_the_same_audit_twice_differs_in_nothing(quickstart: AuditResult) -> Non
     assert headline(same) == "Nothing got worse."
 
 
-def test_lower_errors_are_worse_and_higher_ones_better(quickstart: AuditResult, worse: Comparison) -> None:
+def test_lower_errors_are_worse_and_higher_ones_better(
+    quickstart: AuditResult, worse: Comparison
+) -> None:
     assert worse.worse
     assert {change.metric for change in worse.worsened} == {"normalized_error"}
     back = compare_results(shifted(quickstart, "correlated", 0.8), quickstart)
@@ -49,16 +55,24 @@ def test_lower_errors_are_worse_and_higher_ones_better(quickstart: AuditResult, 
 
 
 @pytest.mark.parametrize(("factor", "worse"), [(0.8, True), (1.0, False), (1.2, False)])
-def test_what_was_not_tried_before_and_knows_more_is_worse(quickstart: AuditResult, factor: float, worse: bool) -> None:
+def test_what_was_not_tried_before_and_knows_more_is_worse(
+    quickstart: AuditResult, factor: float, worse: bool
+) -> None:
     """No cell of the old audit changes, and yet the release is shown to be more exposed; only an attack that knows more shows it."""
     added = [record._replace(attack="joint", value=record.value * factor, theory=None)
              for record in quickstart.measurements
              if (record.scheme, record.attack, record.knowledge, record.metric) == ("corner-wave", "llse", "perfect", "normalized_error")
              and record.value is not None]  # fmt: skip
-    found = compare_results(quickstart, quickstart.model_copy(update={"measurements": [*quickstart.measurements, *added]}))
+    found = compare_results(
+        quickstart,
+        quickstart.model_copy(update={"measurements": [*quickstart.measurements, *added]}),
+    )
     assert (found.worse, found.exposed) == (worse, int(worse))
     if worse:
-        assert headline(found) == "1 thing got worse: 1 scheme is more exposed, to an attack that was not tried."
+        assert (
+            headline(found)
+            == "1 thing got worse: 1 scheme is more exposed, to an attack that was not tried."
+        )
         assert "corner-wave, joint, perfect" in found.broken[-1]
 
 
@@ -68,7 +82,9 @@ def test_rounding_of_a_gain_of_nothing_is_no_difference(quickstart: AuditResult)
             quiet = record.metric == "collusion_gain"
             return record._replace(value=value, std_error=0.0) if quiet else record
 
-        return quickstart.model_copy(update={"measurements": [change(record) for record in quickstart.measurements]})
+        return quickstart.model_copy(
+            update={"measurements": [change(record) for record in quickstart.measurements]}
+        )
 
     assert parts(compare_results(dust(0.0), dust(3e-16))) == []
 
@@ -92,53 +108,87 @@ def test_new_and_missing_cells_are_listed(quickstart: AuditResult) -> None:
     assert part.key == "new"
     gone = compare_results(quickstart, less)
     assert part.size == sum(gone.only_old.values()) > len(part.lines) == len(gone.only_old)
-    assert part.lines[0] == f"corner-wave, ndr, perfect: {gone.only_old['corner-wave, ndr, perfect']} cells"
+    assert (
+        part.lines[0]
+        == f"corner-wave, ndr, perfect: {gone.only_old['corner-wave, ndr, perfect']} cells"
+    )
 
 
 def changed(result: AuditResult, scheme: str, **fields: Any) -> AuditResult:
-    records = [r._replace(**fields) if r.scheme == scheme and r.status == "ok" else r for r in result.measurements]
+    records = [
+        r._replace(**fields) if r.scheme == scheme and r.status == "ok" else r
+        for r in result.measurements
+    ]
     return result.model_copy(update={"measurements": records})
 
 
-def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the_reason(quickstart: AuditResult) -> None:
-    lost = compare_results(quickstart, changed(quickstart, "corner-wave", status="failed", value=None, reason="LinAlgError"))
+def test_cells_that_fail_now_are_worse_and_told_once_for_each_adversary_with_the_reason(
+    quickstart: AuditResult,
+) -> None:
+    lost = compare_results(
+        quickstart,
+        changed(quickstart, "corner-wave", status="failed", value=None, reason="LinAlgError"),
+    )
     cells = sum(lost.lost.values())
     assert lost.worse
     assert len(lost.broken) == len(lost.lost) == 4
-    assert lost.broken[0] == f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
+    assert (
+        lost.broken[0]
+        == f"corner-wave, ndr, perfect: now failed (LinAlgError): {cells // 4} cells are no longer measured"
+    )
     assert headline(lost) == f"{cells} things got worse: {cells} cells are no longer measured."
     (part,) = parts(lost)
     assert part.size == cells
 
 
-def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(quickstart: AuditResult) -> None:
-    renamed = quickstart.model_copy(update={"measurements": [r._replace(scheme=f"my {r.scheme}") for r in quickstart.measurements]})
+def test_audits_of_different_things_have_not_shown_that_nothing_got_worse(
+    quickstart: AuditResult,
+) -> None:
+    renamed = quickstart.model_copy(
+        update={
+            "measurements": [r._replace(scheme=f"my {r.scheme}") for r in quickstart.measurements]
+        }
+    )
     strange = compare_results(quickstart, renamed)
     assert strange.worse
-    assert headline(strange) == "1 thing got worse: no cell of the old audit is in the new one: nothing was compared."
+    assert (
+        headline(strange)
+        == "1 thing got worse: no cell of the old audit is in the new one: nothing was compared."
+    )
     empty = compare_results(quickstart.model_copy(update={"measurements": []}), quickstart)
     assert not empty.worse
     assert headline(empty) == "Nothing was compared: the audits have no cell in common."
 
 
-def test_an_expectation_that_is_gone_or_new_is_listed_and_the_headline_counts_what_is_gone(quickstart: AuditResult) -> None:
+def test_an_expectation_that_is_gone_or_new_is_listed_and_the_headline_counts_what_is_gone(
+    quickstart: AuditResult,
+) -> None:
     fewer = quickstart.model_copy(update={"expectations": quickstart.expectations[1:]})
     gone = compare_results(quickstart, fewer)
     assert not gone.worse
-    assert headline(gone) == "Nothing got worse, but 1 expectation of the old audit is not in the new one."
+    assert (
+        headline(gone)
+        == "Nothing got worse, but 1 expectation of the old audit is not in the new one."
+    )
     (part,) = parts(gone)
     assert part.lines == ["expectation no-collusion-gain (scheme = corner-wave): holds"]
     back = compare_results(fewer, quickstart)
     assert (headline(back), [one.key for one in parts(back)]) == ("Nothing got worse.", ["new"])
 
 
-def test_an_expectation_that_held_is_worse_and_written_as_in_the_report(quickstart: AuditResult) -> None:
+def test_an_expectation_that_held_is_worse_and_written_as_in_the_report(
+    quickstart: AuditResult,
+) -> None:
     first, *rest = quickstart.expectations
-    failed = quickstart.model_copy(update={"expectations": [first.model_copy(update={"status": "fails"}), *rest]})
+    failed = quickstart.model_copy(
+        update={"expectations": [first.model_copy(update={"status": "fails"}), *rest]}
+    )
     worse = compare_results(quickstart, failed)
     assert worse.broken == ["expectation no-collusion-gain (scheme = corner-wave): holds → fails"]
     assert headline(worse) == "1 thing got worse: 1 expectation came out worse."
-    assert compare_results(failed, quickstart).verdicts == ["expectation no-collusion-gain (scheme = corner-wave): fails → holds"]
+    assert compare_results(failed, quickstart).verdicts == [
+        "expectation no-collusion-gain (scheme = corner-wave): fails → holds"
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])

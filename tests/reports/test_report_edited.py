@@ -52,11 +52,18 @@ def edited(text: str, path: tuple[Any, ...], odd: Any) -> str:
 
 @pytest.fixture(scope="module")
 def small() -> AuditResult:
-    return report_cases.Case(coalitions="prefixes", schemes=("independent", "correlated", "corner-wave"), levels=(0.5, 1.0), replicates=1).result()
+    return report_cases.Case(
+        coalitions="prefixes",
+        schemes=("independent", "correlated", "corner-wave"),
+        levels=(0.5, 1.0),
+        replicates=1,
+    ).result()
 
 
 @pytest.mark.parametrize(("seed", "count"), [(6, 50), pytest.param(7, 160, marks=pytest.mark.slow)])
-def test_what_stands_in_an_edited_file_is_refused_or_reported(small: AuditResult, tmp_path: Path, seed: int, count: int) -> None:
+def test_what_stands_in_an_edited_file_is_refused_or_reported(
+    small: AuditResult, tmp_path: Path, seed: int, count: int
+) -> None:
     text = small.to_json()
     jobs = [(path, odd) for path in places(json.loads(text)) for odd in ODD]
     refused = []
@@ -83,7 +90,9 @@ def test_the_command_ends_with_status_2_and_one_message(
 ) -> None:
     whole = small.save(tmp_path / "whole")
     bad = tmp_path / "results.json"
-    bad.write_text(edited(small.to_json(), ("measurements", 0, "value"), float("nan")), encoding="utf-8")
+    bad.write_text(
+        edited(small.to_json(), ("measurements", 0, "value"), float("nan")), encoding="utf-8"
+    )
     with pytest.raises(SystemExit) as caught:
         main([*command, *([str(whole)] if command == ["compare"] else []), str(bad)])
     assert caught.value.code == 2

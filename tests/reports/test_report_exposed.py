@@ -41,9 +41,16 @@ def safe(**changes: Any) -> list[Measurement]:
 
 
 def audit(records: list[Measurement], knowledge: list[Any] | None = None) -> AuditResult:
-    scenario = {"schema": 1, "title": "t", "schemes": [{"name": "correlated", "id": "s"}], "knowledge": knowledge or [PERFECT]}
+    scenario = {
+        "schema": 1,
+        "title": "t",
+        "schemes": [{"name": "correlated", "id": "s"}],
+        "knowledge": knowledge or [PERFECT],
+    }
     empty: dict[str, Any] = {"distributions": [], "releases": [], "expectations": []}
-    return report_cases.quickstart().model_copy(update={"measurements": records, "scenario": scenario} | empty)
+    return report_cases.quickstart().model_copy(
+        update={"measurements": records, "scenario": scenario} | empty
+    )
 
 
 def exposing(value: float, half: float = 0.0, **changes: Any) -> AuditResult:
@@ -54,13 +61,18 @@ def exposing(value: float, half: float = 0.0, **changes: Any) -> AuditResult:
         shown += safe(**key)
     target = error("age", value, half, **changes)
     same = ("knowledge", "attack", "coalition", "attribute", "replicate")
-    kept = [one for one in shown if any(getattr(one, name) != getattr(target, name) for name in same)]
+    kept = [
+        one for one in shown if any(getattr(one, name) != getattr(target, name) for name in same)
+    ]
     return audit([*kept, target])
 
 
 def found(result: AuditResult) -> tuple[Verdict, MatrixCell]:
     reading = Reading(result)
-    return verdict(reading, "s"), max((row.cells[0] for row in matrix(reading)), key=lambda cell: cell.severity.rank if cell.severity else 0)
+    return verdict(reading, "s"), max(
+        (row.cells[0] for row in matrix(reading)),
+        key=lambda cell: cell.severity.rank if cell.severity else 0,
+    )
 
 
 WHO = {
@@ -72,7 +84,9 @@ WHO = {
 
 
 @pytest.mark.parametrize("who", WHO.values(), ids=WHO)
-def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(who: dict[str, Any]) -> None:
+def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(
+    who: dict[str, Any],
+) -> None:
     said, cell = found(exposing(0.0, **who))
     assert (said.severity.word, said.grade) == ("rebuilt", "rebuilt (age)")  # type: ignore[union-attr]
     assert (cell.severity.word, cell.whole.word) == ("rebuilt", "low")  # type: ignore[union-attr]
@@ -83,18 +97,42 @@ def test_an_attribute_rebuilt_exactly_is_graded_and_named_whoever_rebuilds_it(wh
     assert said.left == 0
     assert said.strongest == "0 of age"
     if "attack" in who or "knowledge" in who:
-        knows = f"{ESTIMATED} knowledge" if who.get("knowledge") == ESTIMATED else "which knows means and correlations exactly"
+        knows = (
+            f"{ESTIMATED} knowledge"
+            if who.get("knowledge") == ESTIMATED
+            else "which knows means and correlations exactly"
+        )
         assert f"to {who.get('attack', 'llse')}, {knows}, copies {{" in text
 
 
 @pytest.mark.parametrize(
-    ("value", "gain", "mark"), [(0.8, 0.0, "✓"), (0.55, 0.0, "✓"), (0.45, 0.0, "✗"), (0.8, 0.4, "✗"), (0.8, None, "·"), (0.1, None, "✗")]
+    ("value", "gain", "mark"),
+    [
+        (0.8, 0.0, "✓"),
+        (0.55, 0.0, "✓"),
+        (0.45, 0.0, "✗"),
+        (0.8, 0.4, "✗"),
+        (0.8, None, "·"),
+        (0.1, None, "✗"),
+    ],
 )
-def test_a_tick_needs_that_enough_stays_unknown_and_that_pooling_adds_nothing(value: float, gain: float | None, mark: str) -> None:
+def test_a_tick_needs_that_enough_stays_unknown_and_that_pooling_adds_nothing(
+    value: float, gain: float | None, mark: str
+) -> None:
     """«No collusion gain» was ticked over a copy that left a fifth of the variance unknown."""
     records = [*safe(), *safe(coalition=(2,)), *([] if gain is None else safe(coalition=(1, 2)))]
-    records = [error("age", value) if one.attribute == "age" and one.coalition == (1,) else one for one in records]
-    said, _ = found(audit([*records, *([] if gain is None else [gaining(name, gain, 0.001) for name in ("*", *NAMES)])]))
+    records = [
+        error("age", value) if one.attribute == "age" and one.coalition == (1,) else one
+        for one in records
+    ]
+    said, _ = found(
+        audit(
+            [
+                *records,
+                *([] if gain is None else [gaining(name, gain, 0.001) for name in ("*", *NAMES)]),
+            ]
+        )
+    )
     assert said.mark == mark
     assert said.label.startswith("Exposure ")
     assert Terminal(width=120).render([audit(records)]).index("Most exposed") > 0
@@ -103,12 +141,18 @@ def test_a_tick_needs_that_enough_stays_unknown_and_that_pooling_adds_nothing(va
 @pytest.mark.parametrize(("standardize", "unit", "told"), [
     (False, None, "± 12.00, root"), (True, 50.0, "± 600, root"), (True, None, "± 12.00 standard deviations, root"),
 ])  # fmt: skip
-def test_an_exposure_is_told_in_the_columns_own_units(standardize: bool, unit: float | None, told: str) -> None:
+def test_an_exposure_is_told_in_the_columns_own_units(
+    standardize: bool, unit: float | None, told: str
+) -> None:
     result = exposing(0.2)
     records = [*result.measurements, error("age", 12.0, 0.1, metric="rmse")]
-    table = DataSummary(source="t", rows=100, attributes=[AttributeSummary(name="age", unit=unit)], correlation=[])
+    table = DataSummary(
+        source="t", rows=100, attributes=[AttributeSummary(name="age", unit=unit)], correlation=[]
+    )
     scenario = {**result.scenario, "data": {"standardize": standardize}}
-    said, _ = found(result.model_copy(update={"measurements": records, "scenario": scenario, "data": [table]}))
+    said, _ = found(
+        result.model_copy(update={"measurements": records, "scenario": scenario, "data": [table]})
+    )
     assert f"its values known to {told} mean square" in "".join(part for part, _ in said.exposure)
 
 
@@ -126,7 +170,12 @@ def test_half_of_the_values_are_told_where_errors_were_spread() -> None:
 
 def test_nothing_is_singled_out_where_all_are_alike() -> None:
     said, cell = found(audit([*safe(), *safe(coalition=(2,)), *safe(attack="ndr")]))
-    assert (said.grade, said.severity.word, said.singled_out, cell.exposed) == ("low", "low", None, None)  # type: ignore[union-attr]
+    assert (said.grade, said.severity.word, said.singled_out, cell.exposed) == (
+        "low",
+        "low",
+        None,
+        None,
+    )  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +188,9 @@ def test_nothing_is_singled_out_where_all_are_alike() -> None:
         (0.7, 0.001, None, "moderate"),
     ],
 )
-def test_noise_alone_makes_no_attribute_exposed(value: float, half: float, theory: float | None, word: str) -> None:
+def test_noise_alone_makes_no_attribute_exposed(
+    value: float, half: float, theory: float | None, word: str
+) -> None:
     said, cell = found(exposing(value, half, theory=theory))
     assert said.grade == f"{word} (age)"
     assert (said.severity.word, cell.severity.word) == (word, word)  # type: ignore[union-attr]
@@ -148,12 +199,19 @@ def test_noise_alone_makes_no_attribute_exposed(value: float, half: float, theor
 def test_an_attribute_no_worse_than_the_whole_changes_nothing() -> None:
     said, cell = found(exposing(0.8))
     assert (said.grade, cell.exposed) == ("low", None)
-    assert "Most exposed: age (80.0 % of its variance unknown)" in "".join(part for part, _ in said.exposure)
+    assert "Most exposed: age (80.0 % of its variance unknown)" in "".join(
+        part for part, _ in said.exposure
+    )
 
 
 def test_what_was_given_in_clear_is_nobody_s_work() -> None:
     knowledge = "known-attributes(age)"
-    given = [*safe(), error("*", 0.45, knowledge=knowledge), error("age", 0.0, knowledge=knowledge), error("salary", SAFE, knowledge=knowledge)]
+    given = [
+        *safe(),
+        error("*", 0.45, knowledge=knowledge),
+        error("age", 0.0, knowledge=knowledge),
+        error("salary", SAFE, knowledge=knowledge),
+    ]
     said, cell = found(audit(given, [PERFECT, {"known-attributes": ["age"]}]))
     assert (said.grade, said.singled_out) == ("low", None)
     assert cell.exposed is None
@@ -169,7 +227,10 @@ def test_everything_rebuilt_exactly_needs_no_grade() -> None:
 def test_every_report_names_the_attribute_and_escapes_it() -> None:
     name = "<b>age</b>\x1b[31m"
     result = exposing(0.0)
-    records = [one._replace(attribute=name) if one.attribute == "age" else one for one in result.measurements]
+    records = [
+        one._replace(attribute=name) if one.attribute == "age" else one
+        for one in result.measurements
+    ]
     result = result.model_copy(update={"measurements": records})
     terminal = Terminal(width=120).render([result])
     assert "Exposure rebuilt (<b>age</b>" in terminal
@@ -193,7 +254,9 @@ def test_a_table_has_a_line_for_it_only_where_there_is_one() -> None:
     assert "most exposed" not in Terminal(width=120).render([exposing(0.8)])
 
 
-def test_a_scheme_that_leaves_one_attribute_all_but_clear(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheme_that_leaves_one_attribute_all_but_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of two units far apart the mean sees the large one only: noise of 10⁻⁹ on a column of variance 1 beside one of 10⁶."""
     monkeypatch.chdir(tmp_path)
     draws = np.random.default_rng(3).normal(size=(2_000, 2)) * [1000.0, 1.0]
@@ -211,7 +274,8 @@ def test_a_scheme_that_leaves_one_attribute_all_but_clear(tmp_path: Path, monkey
     json.dumps(said.exposure)
 
 
-# -- pooling that pays in one attribute ------------------------------------------------------------------------------------
+# -- pooling that pays in one attribute
+# ------------------------------------------------------------------------------------
 
 
 def gaining(attribute: str, value: float, half: float) -> Measurement:
@@ -220,23 +284,49 @@ def gaining(attribute: str, value: float, half: float) -> Measurement:
 
 @pytest.mark.parametrize(
     ("age", "half", "finding"),
-    [(0.4, 0.01, "gain"), (0.4, 0.5, "no-gain"), (0.005, 0.001, "no-gain"), (0.0, 0.0, "no-gain"), (-0.4, 0.01, "no-gain")],
+    [
+        (0.4, 0.01, "gain"),
+        (0.4, 0.5, "no-gain"),
+        (0.005, 0.001, "no-gain"),
+        (0.0, 0.0, "no-gain"),
+        (-0.4, 0.01, "no-gain"),
+    ],
 )
-def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(age: float, half: float, finding: str) -> None:
+def test_pooling_that_pays_in_one_attribute_is_not_called_no_gain(
+    age: float, half: float, finding: str
+) -> None:
     """The error of all together is mostly that of the largest attribute: what pooling buys in a small one drowns in it."""
-    records = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)), gaining("*", 0.001, 0.0005), gaining("salary", 0.001, 0.0005)]
+    records = [
+        *safe(),
+        *safe(coalition=(2,)),
+        *safe(coalition=(1, 2)),
+        gaining("*", 0.001, 0.0005),
+        gaining("salary", 0.001, 0.0005),
+    ]
     said, _ = found(audit([*records, gaining("age", age, half)]))
     assert said.finding == finding
     assert ("rebuilds age 1.67 times more accurately" in said.sentence) == (finding == "gain")
 
 
-def test_a_gain_in_one_attribute_is_told_of_a_real_audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gain_in_one_attribute_is_told_of_a_real_audit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     draws = np.random.default_rng(4).normal(size=(3_000, 2)) * [1000.0, 1.0]
     np.savetxt("table.csv", draws, delimiter=",", header="salary,age", comments="")
     np.savetxt("noise.csv", np.diag([1e10, 1.0]), delimiter=",")
-    schemes = [{"name": name, "levels": [1.0, 1.0], "noise": {"matrix": "noise.csv"}} for name in ("correlated", "corner-wave")]
-    document = {"schema": 1, "title": "t", "seed": 1, "data": {"source": "table.csv"}, "attacks": ["llse"], "schemes": schemes}
+    schemes = [
+        {"name": name, "levels": [1.0, 1.0], "noise": {"matrix": "noise.csv"}}
+        for name in ("correlated", "corner-wave")
+    ]
+    document = {
+        "schema": 1,
+        "title": "t",
+        "seed": 1,
+        "data": {"source": "table.csv"},
+        "attacks": ["llse"],
+        "schemes": schemes,
+    }
     fresh, multilevel = verdicts(Reading(auditor.run(document)))
     assert fresh.finding == "gain"
     assert re.search(r"rebuilds age 1\.[45] times", fresh.sentence)  # 1.48 by theory, ± 0.06
@@ -250,11 +340,19 @@ def test_errors_of_who_was_given_attributes_are_over_the_others() -> None:
     result = audit([error(name, value, 0.02, knowledge=knowledge) for name, value in (("*", 0.15), ("age", 0.0), ("salary", 0.2), ("size", 0.6))],
                    [{"known-attributes": ["age"]}])  # fmt: skip
     table = result.data[0]
-    attributes = [table.attributes[0].model_copy(update={"name": name, "variance": v}) for name, v in (("age", 4.0), ("salary", 3.0), ("size", 1.0))]
-    result = result.model_copy(update={"data": [table.model_copy(update={"attributes": attributes})]})
+    attributes = [
+        table.attributes[0].model_copy(update={"name": name, "variance": v})
+        for name, v in (("age", 4.0), ("salary", 3.0), ("size", 1.0))
+    ]
+    result = result.model_copy(
+        update={"data": [table.model_copy(update={"attributes": attributes})]}
+    )
     reading = Reading(result)
     (shown,) = reading.figures(reading.settings()[0]).values()
-    assert (shown.value, shown.half) == (pytest.approx((3 * 0.2 + 1 * 0.6) / 4), pytest.approx(0.04))
+    assert (shown.value, shown.half) == (
+        pytest.approx((3 * 0.2 + 1 * 0.6) / 4),
+        pytest.approx(0.04),
+    )
     (one,) = reading.figures(reading.settings()[0], attribute="salary").values()
     assert one.value == 0.2
 
@@ -264,16 +362,38 @@ def test_where_one_attribute_is_left_its_own_error_is_that_of_the_others() -> No
     result = audit([error("*", 0.45, knowledge=knowledge), error("age", 0.0, knowledge=knowledge), error("salary", SAFE, knowledge=knowledge)],
                    [{"known-attributes": ["age"]}])  # fmt: skip
     reading = Reading(result)
-    assert reading.figures(reading.settings()[0]) == reading.figures(reading.settings()[0], attribute="salary")
+    assert reading.figures(reading.settings()[0]) == reading.figures(
+        reading.settings()[0], attribute="salary"
+    )
 
 
-@pytest.mark.parametrize("metrics", [("disclosed", "disclosed_beyond_chance"), ("disclosed",)], ids=["today's", "of saved results"])
+@pytest.mark.parametrize(
+    "metrics",
+    [("disclosed", "disclosed_beyond_chance"), ("disclosed",)],
+    ids=["today's", "of saved results"],
+)
 @pytest.mark.parametrize(("share", "state"), [(0.1, "good"), (0.56, "bad")])
-def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(share: float, state: str, metrics: tuple[str, ...]) -> None:
+def test_no_tick_where_classes_give_half_of_the_sensitive_values_away(
+    share: float, state: str, metrics: tuple[str, ...]
+) -> None:
     """A squared error above that of a guess hides it: who names the class's only value for some is far off for others."""
-    records = [*safe(), *safe(coalition=(2,)), *safe(coalition=(1, 2)), error("*", 0.0, 1e-6, metric="collusion_gain", coalition=(1, 2))]
-    away = [error("*", value, attack="homogeneity", metric=one, coalition=held) for one in metrics for value, held in ((share / 2, (1,)), (share, (1, 2)))]
+    records = [
+        *safe(),
+        *safe(coalition=(2,)),
+        *safe(coalition=(1, 2)),
+        error("*", 0.0, 1e-6, metric="collusion_gain", coalition=(1, 2)),
+    ]
+    away = [
+        error("*", value, attack="homogeneity", metric=one, coalition=held)
+        for one in metrics
+        for value, held in ((share / 2, (1,)), (share, (1, 2)))
+    ]
     said, _ = found(audit([*records, *away]))
     assert said.state == state
-    assert f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)." in said.text
-    assert [axis.single for axis in said.axes if axis.said == "given away"] == [f"{50 * share:.1f} ± 0.1 %"]
+    assert (
+        f"Of {100 * share:.1f} ± 0.1 % of the records the class gives the sensitive value away (homogeneity)."
+        in said.text
+    )
+    assert [axis.single for axis in said.axes if axis.said == "given away"] == [
+        f"{50 * share:.1f} ± 0.1 %"
+    ]

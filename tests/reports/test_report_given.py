@@ -45,9 +45,14 @@ def verdict_on(scenario: dict[str, Any]) -> tuple[Verdict, str]:
 
 @pytest.mark.parametrize(
     ("scenario", "low", "high"),
-    [pytest.param(numbers(0.6, 2.0), 0.44, 0.5, id="numbers"), pytest.param(categories(0.5), 0.38, 0.42, id="categories")],
+    [
+        pytest.param(numbers(0.6, 2.0), 0.44, 0.5, id="numbers"),
+        pytest.param(categories(0.5), 0.38, 0.42, id="categories"),
+    ],
 )
-def test_a_leak_to_who_was_given_attributes_is_in_the_headline(scenario: dict[str, Any], low: float, high: float) -> None:
+def test_a_leak_to_who_was_given_attributes_is_in_the_headline(
+    scenario: dict[str, Any], low: float, high: float
+) -> None:
     """To all others it is moderate, and no cross would be there: of numbers 0.60 of the variance is unknown without copies, 0.47 with them."""
     found, printed = verdict_on(scenario)
     assert found.given is not None
@@ -64,7 +69,9 @@ def test_a_leak_to_who_was_given_attributes_is_in_the_headline(scenario: dict[st
 @pytest.mark.parametrize(
     "scenario", [pytest.param(numbers(0.9, 400.0), id="numbers"), pytest.param(categories(0.0), id="categories")]
 )  # fmt: skip
-def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(scenario: dict[str, Any]) -> None:
+def test_copies_that_add_nothing_are_not_blamed_for_what_was_known(
+    scenario: dict[str, Any],
+) -> None:
     """Of numbers with correlation 0.9 the known attribute alone tells 81 % of the other's variance."""
     found, printed = verdict_on(scenario)
     assert found.given is not None
@@ -79,13 +86,18 @@ def test_a_count_of_schemes_counts_those_that_expose_records_to_who_was_given_so
     scenario["schemes"].append({"name": "independent", "id": "loud", "levels": [400.0]})
     found = verdicts(Reading(auditor.run(scenario)))
     assert [one.state for one in found] == ["bad", "plain"]
-    assert summary(found).startswith("One of two schemes leaves less than half of some attribute unknown.")
+    assert summary(found).startswith(
+        "One of two schemes leaves less than half of some attribute unknown."
+    )
 
 
 def test_a_column_s_name_is_escaped_on_the_page() -> None:
     scenario = numbers(0.6, 2.0)
     known, other = np.random.default_rng(6).standard_normal((2, 400))
-    scenario["data"] = {"source": "inline", "values": {"<script>": known.tolist(), "pay": (0.6 * known + 0.8 * other).tolist()}}
+    scenario["data"] = {
+        "source": "inline",
+        "values": {"<script>": known.tolist(), "pay": (0.6 * known + 0.8 * other).tolist()},
+    }
     scenario["knowledge"] = ["perfect", {"known-attributes": ["<script>"]}]
     page = html.Html().render([auditor.run(scenario)])
     assert "high to whoever knows &lt;script&gt;" in page

@@ -58,11 +58,25 @@ def test_what_is_read_from_a_file_shows_the_same(bounded: AuditResult, tmp_path:
 
 def test_a_verdict_names_a_guarantee_that_pooling_weakens_though_no_error_shows_it() -> None:
     """Independent noise a thousand times the data's: all gains are far below the margin, and ε adds up all the same."""
-    schemes = [{"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}} for name in ("laplace", "laplace-multilevel")]
-    result = auditor.run({"data": DATA | {"bounds": BOUNDS}, "schemes": schemes, "attacks": ["llse"], "coalitions": ["singles", "all"]})
+    schemes = [
+        {"name": name, "levels": [1000, 1000], "noise": {"variance": 9.0}}
+        for name in ("laplace", "laplace-multilevel")
+    ]
+    result = auditor.run(
+        {
+            "data": DATA | {"bounds": BOUNDS},
+            "schemes": schemes,
+            "attacks": ["llse"],
+            "coalitions": ["singles", "all"],
+        }
+    )
     fresh, nested = verdicts(Reading(result))
     assert (fresh.finding, nested.finding) == ("gain", "no-gain")
-    found = {r.coalition: r.value for r in result.measurements if (r.metric, r.scheme, r.attribute) == ("epsilon", "laplace", "*")}
+    found = {
+        r.coalition: r.value
+        for r in result.measurements
+        if (r.metric, r.scheme, r.attribute) == ("epsilon", "laplace", "*")
+    }
     assert found[1, 2] == pytest.approx(2 * found[1,])
     assert fresh.sentence.startswith("Pooling both copies weakens what they guarantee: ε ")
     assert fresh.sentence in " ".join(fresh.brief)

@@ -58,12 +58,19 @@ class Page(HTMLParser):
 
     def blocks(self) -> dict[str, Any]:
         packed = {name: text for name, text in self.packed().items() if name.endswith("-data")}
-        plain = {str(a["id"]): text for a, text in self.scripts if a.get("type") == "application/json"}
+        plain = {
+            str(a["id"]): text for a, text in self.scripts if a.get("type") == "application/json"
+        }
         return {name: json.loads(text) for name, text in (packed | plain).items()}
 
     def packed(self) -> dict[str, str]:
         """What is held compressed and has a name."""
-        return {name: inflated(element) for element, name in re.findall(r'(<script [^>]*id="([\w-]+)"[^>]*>[\w+/=]+</script>)', self.source)}
+        return {
+            name: inflated(element)
+            for element, name in re.findall(
+                r'(<script [^>]*id="([\w-]+)"[^>]*>[\w+/=]+</script>)', self.source
+            )
+        }
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
@@ -75,7 +82,9 @@ def pages(request: pytest.FixtureRequest) -> dict[str, Page]:
 
 
 @pytest.mark.slow
-def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quickstart: AuditResult) -> None:
+def test_chart_rows_are_the_figures_of_the_reading(
+    pages: dict[str, Page], quickstart: AuditResult
+) -> None:
     block = pages["quickstart"].blocks()["audit-1-map-data"]["columns"]
     schemes, coalitions = block["s"], block["c"]
     assert set(schemes["of"]) == set(report_cases.SCHEMES)
@@ -86,7 +95,13 @@ def test_chart_rows_are_the_figures_of_the_reading(pages: dict[str, Page], quick
     assert set(block["y"]) == measured
 
 
-@pytest.mark.parametrize("case", [case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow) for case in (*CASES, "six")])
+@pytest.mark.parametrize(
+    "case",
+    [
+        case if case == "hostile" else pytest.param(case, marks=pytest.mark.slow)
+        for case in (*CASES, "six")
+    ],
+)
 def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.FixtureRequest) -> None:
     """Pages do not compare their charts with it: it would take a third of their time."""
     made = charts(Reading(request.getfixturevalue(case)), "a")
@@ -94,13 +109,22 @@ def test_every_chart_is_what_the_schema_allows(case: str, request: pytest.Fixtur
     for view in (view for chart in made for view in chart.views):
         alt.Chart.from_dict(view, validate=True)
     with pytest.raises(ValidationError):
-        alt.Chart.from_dict(made[0].views[0] | {"layer": [{"mark": "no mark"}]} if made else {"mark": "no mark"}, validate=True)
+        alt.Chart.from_dict(
+            made[0].views[0] | {"layer": [{"mark": "no mark"}]} if made else {"mark": "no mark"},
+            validate=True,
+        )
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_policy_lists_exactly_the_scripts_and_the_style(case: str, pages: dict[str, Page]) -> None:
+def test_the_policy_lists_exactly_the_scripts_and_the_style(
+    case: str, pages: dict[str, Page]
+) -> None:
     page = pages[case]
-    policy = next(m["content"] or "" for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        m["content"] or ""
+        for m in page.all("meta")
+        if m.get("http-equiv") == "Content-Security-Policy"
+    )
 
     def hashed(text: str) -> str:
         return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
@@ -120,7 +144,9 @@ def test_nothing_is_loaded_and_nothing_is_inline(case: str, pages: dict[str, Pag
     for tag, attributes in pages[case].elements:
         assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
         assert not [
-            name for name in attributes if name.startswith("on") or name in ("src", "style", "srcset", "action")
+            name
+            for name in attributes
+            if name.startswith("on") or name in ("src", "style", "srcset", "action")
         ]
         assert (attributes.get("href") or "#").startswith("#")
     outside = re.sub(r"<script.*?</script>", "", pages[case].source, flags=re.DOTALL)
@@ -134,7 +160,32 @@ def test_hostile_names_stay_text(pages: dict[str, Page]) -> None:
     assert "{{7*7}}" in page.text
     assert "49" not in page.text.split("Verdict")[0]
     assert len([s for s in page.scripts if "type" not in s[0]]) <= 2 + page.source.count("<script>")
-    fields = {"s", "a", "v", "p", "k", "y", "lo", "hi", "t", "m", "c", "w", "g", "x", "x2", "u", "e", "b", "f", "o", "n", "i", "xlo", "xhi"}
+    fields = {
+        "s",
+        "a",
+        "v",
+        "p",
+        "k",
+        "y",
+        "lo",
+        "hi",
+        "t",
+        "m",
+        "c",
+        "w",
+        "g",
+        "x",
+        "x2",
+        "u",
+        "e",
+        "b",
+        "f",
+        "o",
+        "n",
+        "i",
+        "xlo",
+        "xhi",
+    }
     for name, block in page.blocks().items():
         if name != "chart-config":
             assert set(block["columns"]) <= fields
@@ -150,7 +201,8 @@ def test_json_cannot_leave_its_block() -> None:
 
 
 SCRIPTS = 450_000
-"""What the scripts and the style of a page weigh at most: Vega, Vega-Lite and Vega-Embed are 900,000 bytes as they are."""
+"""What the scripts and the style of a page weigh at most: Vega, Vega-Lite and Vega-Embed are
+900,000 bytes as they are."""
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -158,18 +210,27 @@ def test_the_page_is_small_enough(case: str, pages: dict[str, Page]) -> None:
     """Far below the 2.5 MB that a page may have: what a page of five copies needs beside the scripts is a fraction of a megabyte."""
     page = pages[case]
     held = len(page.source.encode())
-    parts = [text for attributes, text in page.scripts if "type" not in attributes or attributes.get("id") == "bundle"]
+    parts = [
+        text
+        for attributes, text in page.scripts
+        if "type" not in attributes or attributes.get("id") == "bundle"
+    ]
     scripts = sum(len(text.encode()) for text in [*parts, *page.styles])
     assert 250_000 < scripts < SCRIPTS
     assert held - scripts < 450_000
 
 
-def test_the_same_results_make_the_same_bytes(quickstart: AuditResult, pages: dict[str, Page]) -> None:
+def test_the_same_results_make_the_same_bytes(
+    quickstart: AuditResult, pages: dict[str, Page]
+) -> None:
     assert Html().render([quickstart]) == pages["quickstart"].source
     assert deflated("same", id="x") == deflated("same", id="x")
 
 
-@pytest.mark.parametrize("text", ["", "a", "</script><!--", "<" * 70_000, "\u202e\ud800 גיל", "".join(map(chr, range(1, 3000)))])
+@pytest.mark.parametrize(
+    "text",
+    ["", "a", "</script><!--", "<" * 70_000, "\u202e\ud800 גיל", "".join(map(chr, range(1, 3000)))],
+)
 def test_what_is_packed_comes_back_and_cannot_end_its_element(text: str) -> None:
     element = deflated(text, id="<x>")
     assert inflated(element) == text.encode("utf-8", "backslashreplace").decode()
@@ -192,7 +253,8 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
     whole, made = pages["quickstart"], folded(quickstart, monkeypatch, 1)
     assert made.blocks() == whole.blocks()
     hidden = re.findall(r"<script [^>]*data-fold[^>]*>[\w+/=]+</script>", made.source)
-    assert len(hidden) == 2 + len(whole.all("figure"))  # details of cells, a table for each chart, the scenario as JSON
+    # details of cells, a table for each chart, the scenario as JSON
+    assert len(hidden) == 2 + len(whole.all("figure"))
     unfolded = made.source
     for element in hidden:
         unfolded = unfolded.replace(element, inflated(element))
@@ -203,12 +265,16 @@ def test_a_page_that_would_be_too_large_folds_what_opens_on_demand(
 
 
 @pytest.mark.slow
-def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_then_its_charts_hold_fewer_rows(
+    quickstart: AuditResult, pages: dict[str, Page], monkeypatch: pytest.MonkeyPatch
+) -> None:
     room = len(folded(quickstart, monkeypatch, 1).source.encode()) - 10_000
     monkeypatch.setattr("auditor_reports.html.LARGEST", room)
     made = Page(Html().render([quickstart]))
     assert len(made.source.encode()) <= room
-    assert {chart["id"] for chart in made.all("figure")} == {chart["id"] for chart in pages["quickstart"].all("figure")}
+    assert {chart["id"] for chart in made.all("figure")} == {
+        chart["id"] for chart in pages["quickstart"].all("figure")
+    }
     rows, all_rows = ({name: len(block["columns"]["y"]) for name, block in page.blocks().items() if "columns" in block}
                       for page in (made, pages["quickstart"]))  # fmt: skip
     assert rows.keys() == all_rows.keys()
@@ -217,7 +283,9 @@ def test_then_its_charts_hold_fewer_rows(quickstart: AuditResult, pages: dict[st
 
 
 @pytest.mark.slow
-def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(pages: dict[str, Page], quickstart: AuditResult) -> None:
+def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(
+    pages: dict[str, Page], quickstart: AuditResult
+) -> None:
     made = Page(Html().render([quickstart] * 12))
     assert len(made.source.encode()) < 2_500_000
     assert "data-fold" in made.source
@@ -226,12 +294,17 @@ def test_a_page_of_a_dozen_audits_folds_and_keeps_every_row_of_their_charts(page
     for number in (1, 12):
         for name, block in alone.items():
             if name != "chart-config":
-                assert together[name.replace("audit-1", f"audit-{number}")]["columns"] == block["columns"]
+                assert (
+                    together[name.replace("audit-1", f"audit-{number}")]["columns"]
+                    == block["columns"]
+                )
 
 
 @pytest.mark.slow
 def test_many_copies_stay_under_the_limit() -> None:
-    many = report_cases.Case(levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1).result()
+    many = report_cases.Case(
+        levels=tuple(0.25 + step / 12 for step in range(9)), replicates=1
+    ).result()
     assert len(many.measurements) > 50_000
     page = Page(Html().render([many, many]))
     assert len(page.source.encode()) < 2_500_000
@@ -254,7 +327,9 @@ def test_structure_for_keyboard_and_screen_reader(case: str, pages: dict[str, Pa
         assert attributes.get("role") != "img" or attributes.get("aria-label")
 
 
-def test_several_audits_share_a_summary_and_one_bundle(quickstart: AuditResult, swept: AuditResult) -> None:
+def test_several_audits_share_a_summary_and_one_bundle(
+    quickstart: AuditResult, swept: AuditResult
+) -> None:
     page = Page(Html().render([quickstart, swept]))
     assert len(page.all("article")) == 2
     assert "2 audits side by side" in page.text
@@ -263,7 +338,9 @@ def test_several_audits_share_a_summary_and_one_bundle(quickstart: AuditResult, 
 
 
 def test_an_empty_audit_is_a_page_without_charts(quickstart: AuditResult) -> None:
-    empty = quickstart.model_copy(update={"measurements": [], "distributions": [], "expectations": []})
+    empty = quickstart.model_copy(
+        update={"measurements": [], "distributions": [], "expectations": []}
+    )
     page = Page(Html().render([empty]))
     assert not page.all("figure")
     assert len(page.source) < 100_000
@@ -278,8 +355,16 @@ def test_the_detail_says_which_assumptions_held(pages: dict[str, Page]) -> None:
 
 def test_where_nobody_pooled_no_protection_was_tested(quickstart: AuditResult) -> None:
     alone = [r for r in quickstart.measurements if len(r.coalition) == 1]
-    gains = [r._replace(metric="collusion_gain", value=0.0, ci_low=0.0, ci_high=0.0) for r in alone if r.metric == "normalized_error"]
-    text = Page(Html().render([quickstart.model_copy(update={"measurements": [*alone, *gains], "expectations": []})])).text
+    gains = [
+        r._replace(metric="collusion_gain", value=0.0, ci_low=0.0, ci_high=0.0)
+        for r in alone
+        if r.metric == "normalized_error"
+    ]
+    text = Page(
+        Html().render(
+            [quickstart.model_copy(update={"measurements": [*alone, *gains], "expectations": []})]
+        )
+    ).text
     assert "Not put to the test here: nobody pooled." in text
     assert "gains nothing by pooling" not in text
 
@@ -291,8 +376,14 @@ def test_a_sweep_is_compared_at_one_point(pages: dict[str, Page]) -> None:
     assert "Over the sweep" in text
 
 
-def test_distributions_name_what_is_rebuilt_exactly_and_draw_the_rest(pages: dict[str, Page]) -> None:
+def test_distributions_name_what_is_rebuilt_exactly_and_draw_the_rest(
+    pages: dict[str, Page],
+) -> None:
     columns = pages["quickstart"].blocks()["audit-1-errors-data"]["columns"]
-    drawn = {columns["s"]["of"][at] for at, note in zip(columns["s"]["at"], columns["n"], strict=True) if note is None}
+    drawn = {
+        columns["s"]["of"][at]
+        for at, note in zip(columns["s"]["at"], columns["n"], strict=True)
+        if note is None
+    }
     assert drawn == {*report_cases.SCHEMES}
     assert {note for note in columns["n"] if note} == {"rebuilt exactly: linearly-dependent"}

@@ -19,7 +19,8 @@ ESCAPED = re.compile(
     rf"\\(?:{'|'.join(WORDS.split())})(?![a-z])|\\[{{}}$&#%_]|\$\\(?:{'|'.join(SIGNS.split())})\$|\$-\$|\$\\(?:hat|bar)\{{[A-Za-z]\}}\$"
     r"|\$\\[A-Za-z]+\$"
 )
-"""What may stand in text that is safe: these commands, escaped characters, and a sign or a Greek letter in mathematics."""
+"""What may stand in text that is safe: these commands, escaped characters, and a sign or a Greek
+letter in mathematics."""
 
 
 def markup(text: str) -> set[str]:
@@ -56,7 +57,9 @@ def tables(text: str) -> list[str]:
 
 @pytest.mark.parametrize("case", ["quickstart", "swept", "failed", "hostile"])
 @pytest.mark.slow_after_first
-def test_every_row_has_as_many_cells_as_the_table_has_columns(case: str, request: pytest.FixtureRequest) -> None:
+def test_every_row_has_as_many_cells_as_the_table_has_columns(
+    case: str, request: pytest.FixtureRequest
+) -> None:
     found = tables(Latex().render([request.getfixturevalue(case)]))
     assert len(found) >= 4
     for table in found:

@@ -40,13 +40,20 @@ def test_a_release_shows_its_law_and_no_value() -> None:
     text = release._repr_html_()
     assert "3 × 2" in text
     assert "corner-wave" in text
-    values = [*frame.to_numpy().ravel(), *np.concatenate([copy.to_numpy() for copy in release.copies]).ravel()]
+    values = [
+        *frame.to_numpy().ravel(),
+        *np.concatenate([copy.to_numpy() for copy in release.copies]).ravel(),
+    ]
     assert not [value for value in values if f"{value:.3f}" in text]
-    assert auditor.perturb(np.array([1.0, 2.0, 4.0]), scheme="independent", levels=[1.0], seed=1)._repr_html_()
+    assert auditor.perturb(
+        np.array([1.0, 2.0, 4.0]), scheme="independent", levels=[1.0], seed=1
+    )._repr_html_()
 
 
 def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> None:
-    chart = quickstart.plot.collusion(adversary="ndr, knows means and correlations exactly", attribute="age")
+    chart = quickstart.plot.collusion(
+        adversary="ndr, knows means and correlations exactly", attribute="age"
+    )
     document = chart.to_dict()
     assert "var(--" not in str(document)
     rows = document["datasets"]["rows"]
@@ -54,7 +61,16 @@ def test_plots_are_altair_charts_of_the_page_s_rows(quickstart: AuditResult) -> 
     assert quickstart.plot.available == ["collusion", "coalitions", "errors"]
 
 
-@pytest.mark.parametrize("name", ["collusion", *(pytest.param(name, marks=pytest.mark.slow) for name in ("errors", "coalitions", "sweep", "runtime"))])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "collusion",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("errors", "coalitions", "sweep", "runtime")
+        ),
+    ],
+)
 def test_every_plot_is_a_picture(swept: AuditResult, name: str) -> None:
     import vl_convert
 
@@ -79,17 +95,24 @@ def test_plot_called_draws_the_first_chart_or_the_one_named(quickstart: AuditRes
     plot = quickstart.plot
     assert plot().to_dict() == plot.collusion().to_dict()
     assert plot("errors", attribute="salary").to_dict() == plot.errors(attribute="salary").to_dict()
-    with pytest.raises(AuditorError, match="no runtime chart; they have collusion, coalitions, errors"):
+    with pytest.raises(
+        AuditorError, match="no runtime chart; they have collusion, coalitions, errors"
+    ):
         plot("runtime")
     with pytest.raises(AuditorError, match="no chart; they have none"):
         quickstart.model_copy(update={"measurements": [], "distributions": []}).plot()
 
 
-def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_altair_is_missing_it_is_named_and_so_is_the_way_around_it(
+    quickstart: AuditResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in [name for name in sys.modules if name.startswith("auditor_reports.charts.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "altair", None)  # as Python says that a module is not there
-    with pytest.raises(AuditorError, match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)"):
+    with pytest.raises(
+        AuditorError,
+        match=r"pip install altair\. With matplotlib draw from the table: result\.frame\(\)",
+    ):
         quickstart.plot()
 
 

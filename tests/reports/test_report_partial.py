@@ -16,9 +16,15 @@ TOLD = "Partial: 3 of 8 tasks finished; interrupted by SIGINT."
 
 @pytest.fixture
 def stopped(quickstart):
-    records = [quickstart.expectations[0].model_copy(update={"status": "undecided", "why": "tasks are missing"})]
+    records = [
+        quickstart.expectations[0].model_copy(
+            update={"status": "undecided", "why": "tasks are missing"}
+        )
+    ]
     part = Partial(finished=3, tasks=8, why="interrupted by SIGINT", signal="SIGINT")
-    return quickstart.model_copy(update={"partial": part, "expectations": [*records, *quickstart.expectations[1:]]})
+    return quickstart.model_copy(
+        update={"partial": part, "expectations": [*records, *quickstart.expectations[1:]]}
+    )
 
 
 def rendered(form, *results):
@@ -54,8 +60,12 @@ def test_junit_has_an_error_and_skips_what_is_undecided(stopped):
     suite = ElementTree.fromstring(rendered("junit", stopped)).find("testsuite")
     undecided = sum(record.status == "undecided" for record in stopped.expectations)
     assert (suite.get("errors"), suite.get("skipped")) == ("1", str(undecided))
-    assert int(suite.get("tests")) == len(suite.findall("testcase")) == len(stopped.expectations) + 1
-    assert [case.get("name") for case in suite.findall("testcase") if case.find("error") is not None] == ["the audit is whole"]
+    assert (
+        int(suite.get("tests")) == len(suite.findall("testcase")) == len(stopped.expectations) + 1
+    )
+    assert [
+        case.get("name") for case in suite.findall("testcase") if case.find("error") is not None
+    ] == ["the audit is whole"]
     assert int(suite.get("failures")) == len(suite.findall("testcase/failure"))
 
 
@@ -72,7 +82,9 @@ def test_it_survives_saving_and_loading(stopped, tmp_path):
     assert AuditResult.load(tmp_path).partial == stopped.partial
 
 
-def test_the_file_of_a_whole_audit_is_as_it_was_before_there_were_partial_ones(quickstart, tmp_path):
+def test_the_file_of_a_whole_audit_is_as_it_was_before_there_were_partial_ones(
+    quickstart, tmp_path
+):
     quickstart.save(tmp_path)
     assert "partial" not in json.loads((tmp_path / "results.json").read_text())
     assert AuditResult.load(tmp_path).partial is None

@@ -64,7 +64,9 @@ def of(value: float, half: float | None = None, coalition: tuple[int, ...] = (1,
         (-0.012, 0.004, "−0.012 ±0.004"),
     ],
 )
-def test_a_figure_is_written_to_the_precision_of_its_error_bar(value: float, half: float | None, text: str) -> None:
+def test_a_figure_is_written_to_the_precision_of_its_error_bar(
+    value: float, half: float | None, text: str
+) -> None:
     assert f"{number(value, half)} {plus_minus(half, value)}".strip() == text
 
 
@@ -82,7 +84,9 @@ def test_huge_figures_share_their_power_of_ten() -> None:
         ((0.5, 0.5), ["0.5", "0.5"]),
     ],
 )
-def test_what_differs_is_written_so_that_it_is_seen(numbers: tuple[float | None, ...], texts: list[str]) -> None:
+def test_what_differs_is_written_so_that_it_is_seen(
+    numbers: tuple[float | None, ...], texts: list[str]
+) -> None:
     assert distinct_texts(*numbers) == texts
 
 
@@ -110,7 +114,11 @@ def test_small_words() -> None:
         "0 %",
         "−2.0 %",
     ]
-    assert [times(value) for value in (2.4, 830.4, float("inf"))] == ["2.4 times", "830 times", "over a million times"]
+    assert [times(value) for value in (2.4, 830.4, float("inf"))] == [
+        "2.4 times",
+        "830 times",
+        "over a million times",
+    ]
     assert clean("a\x1b[31m\u202eb\nc") == "a�[31m�b c"
 
 
@@ -123,7 +131,9 @@ def test_the_severity_scale_covers_every_error_and_worsens_with_accuracy() -> No
 
 def test_figures_pool_replicates_as_the_results_define(quickstart: AuditResult) -> None:
     records = next(
-        r for k, r in cells(quickstart.measurements).items() if r[0].coalition == (1, 2) and r[0].metric == ERROR
+        r
+        for k, r in cells(quickstart.measurements).items()
+        if r[0].coalition == (1, 2) and r[0].metric == ERROR
     )
     value, error = pooled(records)
     setting = Setting(0, records[0].scheme, records[0].knowledge, records[0].attack)
@@ -139,7 +149,10 @@ def test_lowest_prefers_the_smallest_of_equal_coalitions() -> None:
 
 def test_lowest_is_not_the_luckiest() -> None:
     """Of two coalitions that theory calls equal, a lucky draw is no worse leak; of two without theory, the surer one is."""
-    lucky, larger = of(0.18, 0.05)._replace(theory=0.2), of(0.19, 0.01, (1, 2))._replace(theory=0.19)
+    lucky, larger = (
+        of(0.18, 0.05)._replace(theory=0.2),
+        of(0.19, 0.01, (1, 2))._replace(theory=0.19),
+    )
     assert lowest([lucky, larger]) == larger
     noisy, sure = of(0.18, 0.05), of(0.19, 0.01, (2,))
     assert lowest([noisy, sure]) == sure
@@ -151,14 +164,18 @@ def test_theory_that_the_measurement_refutes_is_not_believed() -> None:
     assert lowest([of(0.2, 0.001, (2,)), refuted]) == refuted
 
 
-def test_charts_open_with_the_strongest_attack_on_what_is_not_rebuilt_exactly(quickstart: AuditResult) -> None:
+def test_charts_open_with_the_strongest_attack_on_what_is_not_rebuilt_exactly(
+    quickstart: AuditResult,
+) -> None:
     found = leader(Reading(quickstart))
     assert found is not None
     assert (found.knowledge, found.attack) == ("perfect", "llse")
     assert found.scheme == "independent"
 
 
-def test_an_exact_scheme_is_told_by_the_attack_with_the_best_single_copy(quickstart: AuditResult) -> None:
+def test_an_exact_scheme_is_told_by_the_attack_with_the_best_single_copy(
+    quickstart: AuditResult,
+) -> None:
     found = verdict(Reading(quickstart), "linearly-dependent")
     assert found.who == "llse, knows means and correlations exactly"
     assert found.exposure == []
@@ -169,7 +186,12 @@ def test_the_most_exposed_attribute_is_named_with_its_rivals(quickstart: AuditRe
     assert found.exposed is not None
     assert found.exposed.attribute == "salary"
     assert ("salary", True) in found.exposure
-    alike = [r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005) if r.metric == ERROR else r for r in quickstart.measurements]
+    alike = [
+        r._replace(value=0.1, ci_low=0.09, ci_high=0.11, std_error=0.005)
+        if r.metric == ERROR
+        else r
+        for r in quickstart.measurements
+    ]
     found = verdict(Reading(quickstart.model_copy(update={"measurements": alike})), "correlated")
     assert found.exposed is not None
     assert found.exposed.tied == ("salary",)
@@ -182,8 +204,11 @@ def test_a_gain_over_replicates_is_a_ratio_of_means_with_student_s_bar() -> None
     gain = paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): pooled_errors, (1,): alone})
     assert gain is not None
     assert gain.value == pytest.approx(0.5)
-    assert gain.half == pytest.approx(0.0, abs=1e-12)  # the pairs move together, and so the noise cancels
-    assert paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): {1: 0.5}, (1,): {1: 1.0}}) is None
+    # the pairs move together, and so the noise cancels
+    assert gain.half == pytest.approx(0.0, abs=1e-12)
+    assert (
+        paired_gain(of(0.5, coalition=(1, 2)), of(1.0), {(1, 2): {1: 0.5}, (1,): {1: 1.0}}) is None
+    )
 
 
 def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResult) -> None:
@@ -192,11 +217,24 @@ def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResu
     records = []
     for replicate in range(1, 801):
         a, b = noise.gauss(0, 1) ** 2, noise.gauss(0, 1) ** 2
-        key = {"scheme": "correlated", "knowledge": "perfect", "attack": "llse", "replicate": replicate}
+        key = {
+            "scheme": "correlated",
+            "knowledge": "perfect",
+            "attack": "llse",
+            "replicate": replicate,
+        }
         for coalition, value in (((1,), a + 1e-3), ((1, 2), 0.4 * a + 0.1 * b)):
-            records.append(report_cases.measurement(**key, coalition=coalition, metric=ERROR, value=value, std_error=1.0))
+            records.append(
+                report_cases.measurement(
+                    **key, coalition=coalition, metric=ERROR, value=value, std_error=1.0
+                )
+            )
         ratio = 1 - (0.4 * a + 0.1 * b) / (a + 1e-3)
-        records.append(report_cases.measurement(**key, coalition=(1, 2), metric="collusion_gain", value=ratio, std_error=9.0))
+        records.append(
+            report_cases.measurement(
+                **key, coalition=(1, 2), metric="collusion_gain", value=ratio, std_error=9.0
+            )
+        )
     reading = Reading(quickstart.model_copy(update={"measurements": records}))
     gain = gain_of(reading, LLSE, (1, 2))
     assert gain is not None
@@ -205,7 +243,10 @@ def test_few_rows_and_many_replicates_do_not_blur_the_gain(quickstart: AuditResu
 
 
 def test_replicates_without_error_bars_get_one_from_their_spread() -> None:
-    records = [report_cases.measurement(scheme="s", metric="seconds", value=v, replicate=i) for i, v in enumerate((11.0, 12.0, 13.0), 1)]
+    records = [
+        report_cases.measurement(scheme="s", metric="seconds", value=v, replicate=i)
+        for i, v in enumerate((11.0, 12.0, 13.0), 1)
+    ]
     shown = figure(records)
     assert shown is not None
     assert shown.half == pytest.approx(student(2) / math.sqrt(3))
@@ -230,20 +271,28 @@ def with_gains(result: AuditResult, error: float | None, **updates: Any) -> Read
         if record.metric != "collusion_gain":
             return record
         low, high = (None, None) if error is None else (record.value - error, record.value + error)
-        return record._replace(std_error=None if error is None else error / 1.96, ci_low=low, ci_high=high)
+        return record._replace(
+            std_error=None if error is None else error / 1.96, ci_low=low, ci_high=high
+        )
 
     measurements = [widen(record) for record in result.measurements]
-    return Reading(result.model_copy(update={"measurements": measurements, "expectations": [], **updates}))
+    return Reading(
+        result.model_copy(update={"measurements": measurements, "expectations": [], **updates})
+    )
 
 
 @pytest.mark.parametrize("error", [0.05, None])
-def test_wide_or_missing_error_bars_are_undecided_and_said_so(quickstart: AuditResult, error: float | None) -> None:
+def test_wide_or_missing_error_bars_are_undecided_and_said_so(
+    quickstart: AuditResult, error: float | None
+) -> None:
     found = verdict(with_gains(quickstart, error), "corner-wave")
     assert found.finding == "undecided"
     assert found.sentence.startswith("Undecided whether pooling endangers the records")
 
 
-@pytest.mark.parametrize(("scheme", "finding"), [("correlated", "gain"), ("corner-wave", "undecided")])
+@pytest.mark.parametrize(
+    ("scheme", "finding"), [("correlated", "gain"), ("corner-wave", "undecided")]
+)
 def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pooling_pays(
     quickstart: AuditResult, scheme: str, finding: str
 ) -> None:
@@ -254,12 +303,17 @@ def test_where_the_strongest_has_no_error_bar_another_attack_may_prove_that_pool
         for record in quickstart.measurements
         if (record.attack, record.metric, record.knowledge) in (("llse", "normalized_error", "perfect"), ("llse", "collusion_gain", "perfect"))
     ]  # fmt: skip
-    both = quickstart.model_copy(update={"measurements": [*quickstart.measurements, *added], "expectations": []})
+    both = quickstart.model_copy(
+        update={"measurements": [*quickstart.measurements, *added], "expectations": []}
+    )
     found = verdict(Reading(both), scheme)
     assert found.setting is not None
     assert (found.setting.attack, found.finding) == ("rows", finding)
     if finding == "gain":
-        assert "That is llse, which knows means and correlations exactly; the strongest attack gains" in found.sentence
+        assert (
+            "That is llse, which knows means and correlations exactly; the strongest attack gains"
+            in found.sentence
+        )
 
 
 @pytest.mark.parametrize(
@@ -275,7 +329,12 @@ def test_the_verdict_never_contradicts_an_expectation(
     quickstart: AuditResult, status: Any, error: float, finding: str
 ) -> None:
     record = ExpectationRecord(
-        expectation="theorem-4", where={"scheme": "corner-wave"}, status=status, observed=None, bound=None, why=""
+        expectation="theorem-4",
+        where={"scheme": "corner-wave"},
+        status=status,
+        observed=None,
+        bound=None,
+        why="",
     )
     found = verdict(with_gains(quickstart, error, expectations=[record]), "corner-wave")
     assert found.finding == finding
@@ -288,12 +347,18 @@ def test_an_expectation_about_less_does_not_settle_the_whole(quickstart: AuditRe
         expectation="no-collusion-gain", where={"scheme": "corner-wave", "attack": "ndr"}, status="holds",
         observed=0.0, bound=0.01, why="",
     )  # fmt: skip
-    assert verdict(with_gains(quickstart, 0.05, expectations=[record]), "corner-wave").finding == "undecided"
+    assert (
+        verdict(with_gains(quickstart, 0.05, expectations=[record]), "corner-wave").finding
+        == "undecided"
+    )
 
 
 def test_single_copies_alone_and_nothing_at_all(quickstart: AuditResult) -> None:
     singles = [record for record in quickstart.measurements if len(record.coalition) == 1]
-    found = verdict(Reading(quickstart.model_copy(update={"measurements": singles, "expectations": []})), "correlated")
+    found = verdict(
+        Reading(quickstart.model_copy(update={"measurements": singles, "expectations": []})),
+        "correlated",
+    )
     assert found.finding == "alone"
     empty = quickstart.model_copy(update={"measurements": [], "distributions": []})
     assert {item.finding for item in verdicts(Reading(empty))} == {"not-measured"}
@@ -301,7 +366,10 @@ def test_single_copies_alone_and_nothing_at_all(quickstart: AuditResult) -> None
 
 def test_the_comparison_holds_worst_and_best_single(quickstart: AuditResult) -> None:
     rows = matrix(Reading(quickstart))
-    assert [(row.attack, row.knowledge) for row in rows[:2]] == [("ndr", "perfect"), ("llse", "perfect")]
+    assert [(row.attack, row.knowledge) for row in rows[:2]] == [
+        ("ndr", "perfect"),
+        ("llse", "perfect"),
+    ]
     cell = rows[1].cells[1]
     assert cell.worst is not None
     assert cell.single is not None
@@ -312,15 +380,21 @@ def test_the_comparison_holds_worst_and_best_single(quickstart: AuditResult) -> 
 
 
 def test_cells_without_figures_keep_their_reason(failed: AuditResult) -> None:
-    found = {(row.attack, cell.scheme): cell for row in matrix(Reading(failed)) for cell in row.cells}
+    found = {
+        (row.attack, cell.scheme): cell for row in matrix(Reading(failed)) for cell in row.cells
+    }
     assert found[("distribution-analysis", "linearly-dependent")].reason == report_cases.UNSUITED
     assert found[("svd-filter", "independent")].status == "failed"
     assert found[("svd-filter", "correlated")].status == "missing"
 
 
-def test_curves_follow_prefixes_when_all_were_measured_else_the_worst(quickstart: AuditResult) -> None:
+def test_curves_follow_prefixes_when_all_were_measured_else_the_worst(
+    quickstart: AuditResult,
+) -> None:
     points = curve(Reading(quickstart), LLSE)
-    assert [point.shown.coalition for point in points] == [tuple(range(1, size + 1)) for size in range(1, 6)]
+    assert [point.shown.coalition for point in points] == [
+        tuple(range(1, size + 1)) for size in range(1, 6)
+    ]
     kept = [record for record in quickstart.measurements if record.coalition != (1, 2)]
     points = curve(Reading(quickstart.model_copy(update={"measurements": kept})), LLSE)
     assert not any(point.prefix for point in points)
@@ -328,7 +402,9 @@ def test_curves_follow_prefixes_when_all_were_measured_else_the_worst(quickstart
     assert points[1].mean > points[1].shown.value
 
 
-def test_the_coalition_map_stays_within_its_limit_and_keeps_the_worst(quickstart: AuditResult) -> None:
+def test_the_coalition_map_stays_within_its_limit_and_keeps_the_worst(
+    quickstart: AuditResult,
+) -> None:
     everything, left_out = coalition_map(Reading(quickstart), 10_000)
     assert left_out == 0
     few, left_out = coalition_map(Reading(quickstart), 16 * 12)
@@ -348,7 +424,9 @@ def test_distributions_cumulate_to_their_share(quickstart: AuditResult) -> None:
         assert one.exact == (one.setting.scheme == "linearly-dependent" and len(one.coalition) > 1)
 
 
-def test_distributions_within_a_limit_keep_every_scheme_of_the_largest_coalition(quickstart: AuditResult) -> None:
+def test_distributions_within_a_limit_keep_every_scheme_of_the_largest_coalition(
+    quickstart: AuditResult,
+) -> None:
     found, left_out = spreads(Reading(quickstart), 10)
     assert left_out > 0
     assert {one.coalition for one in found} == {(1, 2, 3, 4, 5)}
@@ -364,19 +442,34 @@ def test_a_quantile_interpolates_within_its_bin() -> None:
 def test_a_sweep_is_read_point_by_point(swept: AuditResult) -> None:
     reading = Reading(swept)
     assert swept_paths(reading) == ["data.rows"]
-    assert [reading.point_text(point) for point in range(4)] == [f"data.rows = {n}" for n in (1000, 4000, 16000, 64000)]
+    assert [reading.point_text(point) for point in range(4)] == [
+        f"data.rows = {n}" for n in (1000, 4000, 16000, 64000)
+    ]
     assert [row.metric for row in measures(reading)] == ["seconds"]
 
 
-def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: AuditResult) -> None:
+def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(
+    quickstart: AuditResult,
+) -> None:
     known = "known-attributes(salary)"
-    output = [r._replace(knowledge=known) if r.knowledge == "perfect" else r for r in quickstart.measurements]
+    output = [
+        r._replace(knowledge=known) if r.knowledge == "perfect" else r
+        for r in quickstart.measurements
+    ]
     scenario = {**quickstart.scenario, "knowledge": [{"known-attributes": ["salary"]}]}
-    assert Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})).given(known) == {"salary"}
-    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})), "correlated")
+    assert Reading(
+        quickstart.model_copy(update={"scenario": scenario, "measurements": output})
+    ).given(known) == {"salary"}
+    found = verdict(
+        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": output})),
+        "correlated",
+    )
     assert found.who == "llse, estimated(rows=400) knowledge"  # who was given nothing speaks first
     only = [record for record in output if record.knowledge == known]
-    found = verdict(Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})), "correlated")
+    found = verdict(
+        Reading(quickstart.model_copy(update={"scenario": scenario, "measurements": only})),
+        "correlated",
+    )
     assert found.who == f"llse, {known} knowledge"
     assert found.exposed is not None
     assert found.exposed.attribute == "age"  # which alone is left
@@ -385,11 +478,16 @@ def test_an_attribute_that_the_adversary_knew_is_not_called_exposed(quickstart: 
 
 def test_the_verdicts_are_counted(quickstart: AuditResult) -> None:
     found = verdicts(Reading(quickstart))
-    every, apart = "schemes leave less than half of some attribute unknown", "one rebuilt exactly, two rebuilt better by pooling copies"
+    every, apart = (
+        "schemes leave less than half of some attribute unknown",
+        "one rebuilt exactly, two rebuilt better by pooling copies",
+    )
     assert summary(found) == f"All four {every}: {apart}, one where pooling gains nothing."
     assert summary(found[:1]) == ""
     assert summary(found[:2]).endswith(f"Both {every}: both rebuilt better by pooling copies.")
-    assert summary(found[:2] + found[1:2]).endswith(f"All three {every}: all rebuilt better by pooling copies.")
+    assert summary(found[:2] + found[1:2]).endswith(
+        f"All three {every}: all rebuilt better by pooling copies."
+    )
 
 
 def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
@@ -404,14 +502,24 @@ def test_gaps_of_one_reason_are_told_once_and_what_failed_first() -> None:
     assert gap_text(unsuited) == (
         "ica (knowledge: perfect and uniform-prior) against rotation; (knowledge: perfect) against k-anonymity (5 cells)"
     )
-    pairs = {(scheme, state) for states, schemes in unsuited.places for scheme in schemes for state in states}
+    pairs = {
+        (scheme, state)
+        for states, schemes in unsuited.places
+        for scheme in schemes
+        for state in states
+    }
     assert pairs == {(gap.scheme, gap.knowledge) for gap in gaps[:3]}
 
 
 def test_rows_of_the_comparison_without_any_figure_are_known(failed: AuditResult) -> None:
     rows = matrix(Reading(failed))
     assert [row.attack for row in rows if not row.reported] == ["distribution-analysis"]
-    assert any(cell.status == "failed" and cell.worst is None for row in rows if row.reported for cell in row.cells)
+    assert any(
+        cell.status == "failed" and cell.worst is None
+        for row in rows
+        if row.reported
+        for cell in row.cells
+    )
 
 
 def test_measures_by_size_need_two_sizes_at_one_sweep_point(quickstart: AuditResult) -> None:
@@ -421,10 +529,15 @@ def test_measures_by_size_need_two_sizes_at_one_sweep_point(quickstart: AuditRes
                                  metric="accuracy", value=0.5, error_bar="none")
         for n, c in sizes
     ]  # fmt: skip
-    result = quickstart.model_copy(update={"measurements": swept, "releases": [], "distributions": []})
+    result = quickstart.model_copy(
+        update={"measurements": swept, "releases": [], "distributions": []}
+    )
     assert measure_points(Reading(result)) == []
     both = [record._replace(sweep={}) for record in swept]
-    assert [point.size for point in measure_points(Reading(result.model_copy(update={"measurements": both})))] == [1, 2]
+    assert [
+        point.size
+        for point in measure_points(Reading(result.model_copy(update={"measurements": both})))
+    ] == [1, 2]
 
 
 def test_a_share_of_the_records_has_the_binomial_interval(quickstart: AuditResult) -> None:
@@ -438,15 +551,26 @@ def test_a_share_of_the_records_has_the_binomial_interval(quickstart: AuditResul
 
 def test_axes_say_what_is_measured_and_in_which_unit(quickstart: AuditResult) -> None:
     raw = Reading(quickstart)
-    scaled = Reading(quickstart.model_copy(update={"scenario": {**quickstart.scenario, "data": {"standardize": True}}}))
+    scaled = Reading(
+        quickstart.model_copy(
+            update={"scenario": {**quickstart.scenario, "data": {"standardize": True}}}
+        )
+    )
     assert metric_title("rmse", raw, "age") == "rmse of age (data units)"
     assert metric_title("rmse", scaled) == "rmse (standard deviations)"
     assert metric_title("distortion", scaled) == "distortion (variances)"
-    assert metric_title("utility_loss_decision_tree", raw) == "utility_loss_decision_tree (accuracy or R² lost)"
+    assert (
+        metric_title("utility_loss_decision_tree", raw)
+        == "utility_loss_decision_tree (accuracy or R² lost)"
+    )
     assert metric_title("theirs", raw) == "theirs"
     assert (path_title("data.rows"), path_title("x.y")) == ("records (data.rows)", "x.y")
 
 
 def test_the_table_is_told_by_the_span_of_its_attributes(quickstart: AuditResult) -> None:
-    wide = quickstart.data[0].model_copy(update={"attributes": quickstart.data[0].attributes * 5, "sweep": {"n": 2}})
-    assert rows_text(quickstart.model_copy(update={"data": [*quickstart.data, wide]})).endswith("20,000 rows × 2 to 10 attributes")
+    wide = quickstart.data[0].model_copy(
+        update={"attributes": quickstart.data[0].attributes * 5, "sweep": {"n": 2}}
+    )
+    assert rows_text(quickstart.model_copy(update={"data": [*quickstart.data, wide]})).endswith(
+        "20,000 rows × 2 to 10 attributes"
+    )

@@ -35,7 +35,10 @@ def test_the_quickstart_holds_and_the_readme_shows_what_it_prints() -> None:
     today = made.sample(result)
     assert len(today.splitlines()) > 30
     texts = made.shown(readme), today
-    words, numbers = zip(*((re.sub(NUMBER, "#", text).split(), re.findall(NUMBER, text)) for text in texts), strict=True)
+    words, numbers = zip(
+        *((re.sub(NUMBER, "#", text).split(), re.findall(NUMBER, text)) for text in texts),
+        strict=True,
+    )
     assert words[0] == words[1], "run python docs/make_sample.py"
     shown, found = ([float(number.replace(",", "")) for number in each] for each in numbers)
     assert found == pytest.approx(shown, rel=0.03), "run python docs/make_sample.py"

@@ -19,7 +19,12 @@ from auditor.scenario.yaml.document import load
 from auditor.scenario.yaml.positions import Places
 from auditor_reports.sarif import Sarif
 
-TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string", "minLength": 1}}, "additionalProperties": False}
+TEXT = {
+    "type": "object",
+    "required": ["text"],
+    "properties": {"text": {"type": "string", "minLength": 1}},
+    "additionalProperties": False,
+}
 PLACE = {"physicalLocation": {
     "type": "object", "required": ["artifactLocation"], "additionalProperties": False, "properties": {
         "artifactLocation": {"type": "object", "properties": {"uri": {"type": "string", "pattern": r"^[\w./%~-]+$"}}, "additionalProperties": False},
@@ -67,34 +72,61 @@ def log_of(*results: AuditResult) -> dict[str, Any]:
     log: dict[str, Any] = json.loads(Sarif().render(results))
     jsonschema.validate(log, STRUCTURE)
     run = log["runs"][0]
-    assert all(run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"] for one in run["results"])
+    assert all(
+        run["tool"]["driver"]["rules"][one["ruleIndex"]]["id"] == one["ruleId"]
+        for one in run["results"]
+    )
     return run  # type: ignore[no-any-return]
 
 
-def test_each_expectation_that_does_not_hold_is_a_result_and_no_other(quickstart: AuditResult) -> None:
+def test_each_expectation_that_does_not_hold_is_a_result_and_no_other(
+    quickstart: AuditResult,
+) -> None:
     found = log_of(quickstart)["results"]
-    assert [(one["ruleId"], one["level"]) for one in found] == [("collusion-gain", "error"), ("ranking", "warning")]
+    assert [(one["ruleId"], one["level"]) for one in found] == [
+        ("collusion-gain", "error"),
+        ("ranking", "warning"),
+    ]
     assert "observed 0.53 ± 0.002, and 0.9 was asked for" in found[0]["message"]["text"]
     safe = quickstart.model_copy(update={"expectations": quickstart.expectations[:1]})
     assert log_of(safe)["results"] == []
 
 
-def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(failed: AuditResult, quickstart: AuditResult) -> None:
-    stopped = quickstart.model_copy(update={"partial": Partial(finished=1, tasks=2, why="stopped by SIGTERM", signal="SIGTERM")})
+def test_a_failed_cell_and_an_audit_that_was_stopped_are_errors(
+    failed: AuditResult, quickstart: AuditResult
+) -> None:
+    stopped = quickstart.model_copy(
+        update={"partial": Partial(finished=1, tasks=2, why="stopped by SIGTERM", signal="SIGTERM")}
+    )
     run = log_of(failed, stopped)
-    assert {one["ruleId"] for one in run["results"]} == {"collusion-gain", "ranking", "failed-cell", "partial-audit"}
-    assert [(one["exitCode"], one["executionSuccessful"]) for one in run["invocations"]] == [(3, False), (143, False)]
+    assert {one["ruleId"] for one in run["results"]} == {
+        "collusion-gain",
+        "ranking",
+        "failed-cell",
+        "partial-audit",
+    }
+    assert [(one["exitCode"], one["executionSuccessful"]) for one in run["invocations"]] == [
+        (3, False),
+        (143, False),
+    ]
     assert "SVD did not converge" in str(run["results"])
 
 
 @pytest.mark.parametrize("case", ["hostile", "quickstart"])
-def test_names_are_no_links_no_arguments_and_steer_nothing(case: str, request: pytest.FixtureRequest) -> None:
+def test_names_are_no_links_no_arguments_and_steer_nothing(
+    case: str, request: pytest.FixtureRequest
+) -> None:
     result = request.getfixturevalue(case)
-    named = result.expectations[1].model_copy(update={"why": r"[click](http://evil) {0} \input{x} <script>" + chr(27) + "[2J"})
+    named = result.expectations[1].model_copy(
+        update={"why": r"[click](http://evil) {0} \input{x} <script>" + chr(27) + "[2J"}
+    )
     (one,) = log_of(result.model_copy(update={"expectations": [named]}))["results"]
     text = one["message"]["text"]
     assert r"\[click\](http://evil) {{0}} \\input{{x}} <script>�\[2J" in text
-    assert not re.search(r"(?<!\\)(?:\\\\)*[\[\]]|(?<!\{)(?:\{\{)*\{(?!\{)", re.sub(r"\\\\|\{\{|\}\}|\\\[|\\\]", "", text))
+    assert not re.search(
+        r"(?<!\\)(?:\\\\)*[\[\]]|(?<!\{)(?:\{\{)*\{(?!\{)",
+        re.sub(r"\\\\|\{\{|\}\}|\\\[|\\\]", "", text),
+    )
     assert "\x1b" not in Sarif().render([result])
 
 
@@ -107,12 +139,20 @@ def test_results_stand_at_their_line_of_the_scenario_s_file(here: Path) -> None:
         "expect:\n  - normalized_error: {at-most: 9}\n\n  - normalized_error: {at-least: 9}\n"
     )
     result = auditor.run(file)
-    assert [(record.status, record.line) for record in result.expectations] == [("holds", 5), ("fails", 7)]
+    assert [(record.status, record.line) for record in result.expectations] == [
+        ("holds", 5),
+        ("fails", 7),
+    ]
     (one,) = log_of(AuditResult.load(result.save(here / "out")))["results"]
     place = one["locations"][0]["physicalLocation"]
-    assert place == {"artifactLocation": {"uri": "our%20audits/mine.yaml"}, "region": {"startLine": 7}}
+    assert place == {
+        "artifactLocation": {"uri": "our%20audits/mine.yaml"},
+        "region": {"startLine": 7},
+    }
     changed = auditor.run(file, overrides={"expect": [{"normalized_error": {"at-least": 9}}]})
-    assert log_of(changed)["results"][0]["locations"] == [{"physicalLocation": {"artifactLocation": place["artifactLocation"]}}]
+    assert log_of(changed)["results"][0]["locations"] == [
+        {"physicalLocation": {"artifactLocation": place["artifactLocation"]}}
+    ]
 
 
 @pytest.mark.parametrize(("given", "told"), [
@@ -124,7 +164,9 @@ def test_a_file_is_named_as_a_repository_would(given: str | None, told: str) -> 
     assert _file_of(replace(scenario, places=Places(document))) == told
 
 
-def test_a_file_elsewhere_is_told_by_its_name_alone_and_a_scenario_from_python_has_none(here: Path) -> None:
+def test_a_file_elsewhere_is_told_by_its_name_alone_and_a_scenario_from_python_has_none(
+    here: Path,
+) -> None:
     small = {"replicates": 1, "expect": [{"distortion": {"at-least": 99}}]}
     assert auditor.run("li2012-example", overrides=small).provenance.file == "li2012-example.yaml"
     result = auditor.run(SMALL)

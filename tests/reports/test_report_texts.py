@@ -47,12 +47,26 @@ def unwrapped(text: str) -> str:
 
 
 @pytest.mark.parametrize(("case", "width"), every_pair(CASES, [40, 80, 160]))
-def test_the_terminal_report_fits_and_is_plain(case: str, width: int, request: pytest.FixtureRequest) -> None:
+def test_the_terminal_report_fits_and_is_plain(
+    case: str, width: int, request: pytest.FixtureRequest
+) -> None:
     text = Terminal(width=width).render([request.getfixturevalue(case)])
     # what is there to be copied is never broken by a width
     before, command, rest = re.split(r"\nReproduce in one line:\n(.*)\n", text)
     middle, rest = rest.split("\nScenario as run\n")
-    assert max(map(columns, [*before.splitlines(), *middle.splitlines(), *rest.partition("\nReferences\n")[2].splitlines()])) <= width
+    assert (
+        max(
+            map(
+                columns,
+                [
+                    *before.splitlines(),
+                    *middle.splitlines(),
+                    *rest.partition("\nReferences\n")[2].splitlines(),
+                ],
+            )
+        )
+        <= width
+    )
     assert command == clean(reproduce(request.getfixturevalue(case)))
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]", text)
 
@@ -72,31 +86,66 @@ HOSTILE_TEXTS = [
 
 
 def hostile_scenario(quickstart: AuditResult) -> AuditResult:
-    odd = {f"{place} {text}": text for place, text in enumerate(HOSTILE_TEXTS)} | {"none": None, "yes": True, "1": 1e-9, "big": 10**30, "deep": [[{}], []]}
-    return quickstart.model_copy(update={"scenario": quickstart.scenario | {"title": "\n".join(HOSTILE_TEXTS), "data": odd}})
+    odd = {f"{place} {text}": text for place, text in enumerate(HOSTILE_TEXTS)} | {
+        "none": None,
+        "yes": True,
+        "1": 1e-9,
+        "big": 10**30,
+        "deep": [[{}], []],
+    }
+    return quickstart.model_copy(
+        update={"scenario": quickstart.scenario | {"title": "\n".join(HOSTILE_TEXTS), "data": odd}}
+    )
 
 
 @pytest.mark.parametrize(("case", "width"), every_pair(["odd", *CASES], [40, 80, 160]))
 @pytest.mark.slow_after_first
-def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(case: str, width: int, request: pytest.FixtureRequest) -> None:
-    result = hostile_scenario(request.getfixturevalue("quickstart")) if case == "odd" else request.getfixturevalue(case)
-    shown = re.search(r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL)
+def test_the_scenario_is_printed_as_the_page_has_it_and_reads_back(
+    case: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    result = (
+        hostile_scenario(request.getfixturevalue("quickstart"))
+        if case == "odd"
+        else request.getfixturevalue(case)
+    )
+    shown = re.search(
+        r'<pre id="audit-1-scenario-yaml"[^>]*>(.*?)</pre>', Html().render([result]), re.DOTALL
+    )
     assert shown
     page = html.unescape(shown[1]).rstrip("\n")
-    printed = Terminal(width=width, color=width == 80).render([result]).partition("Scenario as run")[2].partition("\n")[2]
+    printed = (
+        Terminal(width=width, color=width == 80)
+        .render([result])
+        .partition("Scenario as run")[2]
+        .partition("\n")[2]
+    )
     assert printed.startswith(page + "\n\n")
-    fence, held = re.findall(r"^### Scenario as run\n\n(`{3,})yaml\n(.*?)\n\1$", Markdown().render([result]), re.MULTILINE | re.DOTALL)[0]
+    fence, held = re.findall(
+        r"^### Scenario as run\n\n(`{3,})yaml\n(.*?)\n\1$",
+        Markdown().render([result]),
+        re.MULTILINE | re.DOTALL,
+    )[0]
     assert held == page
     assert fence not in page
     for text in (page, printed.partition("\n\n")[0] if case != "odd" else page, held):
         assert yaml.safe_load(text) == json.loads(json.dumps(result.scenario))
-        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|<[A-Za-z/!?]", text)
+        assert not re.search(
+            r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|<[A-Za-z/!?]", text
+        )
 
 
 def test_the_printed_scenario_is_one_that_can_be_run(uniform: AuditResult, tmp_path: Path) -> None:
     """The scenario of a real audit, taken from the terminal, is read as the scenario it was."""
-    for name, text in (("table", Terminal(width=80).render([uniform])), ("markdown", Markdown().render([uniform]))):
-        copied = text.partition("Scenario as run\n")[2].lstrip("\n").removeprefix("```yaml\n").partition("\n```" if name == "markdown" else "\n\n")[0]
+    for name, text in (
+        ("table", Terminal(width=80).render([uniform])),
+        ("markdown", Markdown().render([uniform])),
+    ):
+        copied = (
+            text.partition("Scenario as run\n")[2]
+            .lstrip("\n")
+            .removeprefix("```yaml\n")
+            .partition("\n```" if name == "markdown" else "\n\n")[0]
+        )
         file = tmp_path / f"{name}.yaml"
         file.write_text(copied, encoding="utf-8")
         again = CliRunner().invoke(cli, ["check", str(file)])
@@ -107,19 +156,34 @@ def test_the_printed_scenario_is_one_that_can_be_run(uniform: AuditResult, tmp_p
 def test_the_terminal_ends_with_the_verdicts_counted_and_the_outcome(failed: AuditResult) -> None:
     text = Terminal(width=120).render([failed]).rstrip()
     assert "unknown: one rebuilt exactly," in " ".join(text.splitlines()[-4:])
-    assert text.splitlines()[-1] == "✗ A part of the audit failed: 1 of 3 holds, 1 fails, 1 undecided"
+    assert (
+        text.splitlines()[-1] == "✗ A part of the audit failed: 1 of 3 holds, 1 fails, 1 undecided"
+    )
 
 
 def test_the_strongest_attack_is_told_in_detail(quickstart: AuditResult) -> None:
-    text = unwrapped(Terminal(width=160).render([quickstart]).partition("\nIn detail")[2].partition("\nOther measures")[0].partition("\nCollusion")[0])
+    text = unwrapped(
+        Terminal(width=160)
+        .render([quickstart])
+        .partition("\nIn detail")[2]
+        .partition("\nOther measures")[0]
+        .partition("\nCollusion")[0]
+    )
     for scheme in report_cases.SCHEMES:
         assert f"llse against {scheme} Knowledge: perfect · Worst coalition: " in text
     assert "Its protection holds here: no coalition rebuilds more than this one copy." in text
     assert "Borne out here: the closed form that rests on it agrees with the measurement." in text
 
 
-def test_the_coalition_map_tells_the_worst_of_each_size_and_the_highest(quickstart: AuditResult) -> None:
-    text = Terminal(width=160).render([quickstart]).partition("\nCoalition map")[2].partition("\n\n")[0]
+def test_the_coalition_map_tells_the_worst_of_each_size_and_the_highest(
+    quickstart: AuditResult,
+) -> None:
+    text = (
+        Terminal(width=160)
+        .render([quickstart])
+        .partition("\nCoalition map")[2]
+        .partition("\n\n")[0]
+    )
     errors = Reading(quickstart).figures(Setting(0, "independent", "perfect", "llse"))
     pairs = {coalition: shown for coalition, shown in errors.items() if len(coalition) == 2}
     worst = min(pairs.values(), key=lambda shown: shown.theory or 0)
@@ -137,7 +201,9 @@ def test_several_audits_end_in_a_summary(quickstart: AuditResult, failed: AuditR
 
 def test_a_release_without_attacks_still_reports_its_measures(swept: AuditResult) -> None:
     timings = [record for record in swept.measurements if record.metric == "seconds"]
-    only = swept.model_copy(update={"measurements": timings, "distributions": [], "expectations": []})
+    only = swept.model_copy(
+        update={"measurements": timings, "distributions": [], "expectations": []}
+    )
     text = Terminal(width=120).render([only])
     assert "Runtime against data.rows: records" in text
     assert "Sweep of" not in text
@@ -197,7 +263,10 @@ STEERING = "\x1b[31m\x9b2J\u202eevil\u2066\x07"
 @pytest.mark.slow
 def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditResult) -> None:
     plain = report_cases.Case(
-        attributes=(STEERING, "גיל"), schemes=(f"s{STEERING}", "b", "c", "d"), coalitions="prefixes", replicates=1
+        attributes=(STEERING, "גיל"),
+        schemes=(f"s{STEERING}", "b", "c", "d"),
+        coalitions="prefixes",
+        replicates=1,
     ).result(title=STEERING, name=STEERING)
     records = [r._replace(reason=STEERING) if r.status != "ok" else r for r in plain.measurements]
     hostile = plain.model_copy(update={"measurements": records})
@@ -205,20 +274,36 @@ def test_no_format_steers_a_terminal_or_turns_a_line_around(quickstart: AuditRes
     for form in ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html"):
         renderer = registry.get("renderer", form)()
         texts = [renderer.render([hostile]), renderer.render([hostile, hostile])]
-        texts += [renderer.render_comparison(changed)] if form not in ("latex", "csv", "junit", "sarif") else []
+        texts += (
+            [renderer.render_comparison(changed)]
+            if form not in ("latex", "csv", "junit", "sarif")
+            else []
+        )
         for text in texts:
-            # what a page holds compressed is text of it, too; the charts' script has such characters in its own tables of letters
-            parts = [text, report_cases.unpacked(re.sub(r'<script[^>]*id="bundle".*?</script>', "", text))]
+            # what a page holds compressed is text of it, too; the charts' script has such
+            # characters in its own tables of letters
+            parts = [
+                text,
+                report_cases.unpacked(re.sub(r'<script[^>]*id="bundle".*?</script>', "", text)),
+            ]
             assert not {"\x1b", "\x9b", "\u202e", "\u2066", "\x07"} & set("".join(parts)), form
     assert AuditResult.model_validate_json(hostile.to_json()).title == STEERING
-    assert all("גיל" in registry.get("renderer", form)().render([hostile]) for form in ("json", "csv", "html"))
+    assert all(
+        "גיל" in registry.get("renderer", form)().render([hostile])
+        for form in ("json", "csv", "html")
+    )
 
 
 def test_csv_of_hostile_names_starts_no_formula(hostile: AuditResult) -> None:
     rows = list(csv.reader(io.StringIO(Csv().render([hostile]))))
     assert {len(row) for row in rows} == {18}
     numbers = re.compile(r"-?[\d.]+(e[-+]?\d+)?$")
-    assert not [text for row in rows for text in row if text.startswith(tuple("=+-@\t\r")) and not numbers.match(text)]
+    assert not [
+        text
+        for row in rows
+        for text in row
+        if text.startswith(tuple("=+-@\t\r")) and not numbers.match(text)
+    ]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -227,8 +312,13 @@ def test_junit_has_an_item_for_each_expectation(case: str, request: pytest.Fixtu
     root = ElementTree.fromstring(Junit().render([result]))
     items = root.findall("./testsuite/testcase")
     whole, *items = items
-    assert (whole.get("name"), float(whole.get("time", 0))) == ("the audit is whole", result.provenance.duration)
-    assert float(root.get("time", 0)) == sum(float(item.get("time", 0)) for item in root.iter("testcase"))
+    assert (whole.get("name"), float(whole.get("time", 0))) == (
+        "the audit is whole",
+        result.provenance.duration,
+    )
+    assert float(root.get("time", 0)) == sum(
+        float(item.get("time", 0)) for item in root.iter("testcase")
+    )
     assert len(items) == len(result.expectations) + (case == "failed")
     assert [item.find("failure") is None for item in items[: len(result.expectations)]] == [
         record.status == "holds" for record in result.expectations

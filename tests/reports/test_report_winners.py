@@ -17,14 +17,23 @@ HALF = 0.01
 
 def contest(quickstart: AuditResult, errors: dict[str, float] = ERRORS) -> AuditResult:
     """One scheme, a copy alone, and attacks of which one was given an attribute in clear."""
-    first = next(r for r in quickstart.measurements if r.metric == "normalized_error" and r.coalition == (1,) and r.attribute == "*")
+    first = next(
+        r
+        for r in quickstart.measurements
+        if r.metric == "normalized_error" and r.coalition == (1,) and r.attribute == "*"
+    )
 
     def record(attack: str, value: float) -> Measurement:
         knowledge = "known-attributes(age)" if attack == "given" else "perfect"
         interval = {"std_error": HALF / 1.96, "ci_low": value - HALF, "ci_high": value + HALF}
-        return first._replace(attack=attack, knowledge=knowledge, value=value, theory=None, replicate=1, **interval)
+        return first._replace(
+            attack=attack, knowledge=knowledge, value=value, theory=None, replicate=1, **interval
+        )
 
-    plugins = [p.model_copy(update={"id": "good", "wins": "Wins on Tuesdays."}) if p.id == "llse" else p for p in quickstart.plugins]
+    plugins = [
+        p.model_copy(update={"id": "good", "wins": "Wins on Tuesdays."}) if p.id == "llse" else p
+        for p in quickstart.plugins
+    ]
     return quickstart.model_copy(
         update={
             "measurements": [record(attack, value) for attack, value in errors.items()], "distributions": [], "expectations": [],
@@ -34,7 +43,9 @@ def contest(quickstart: AuditResult, errors: dict[str, float] = ERRORS) -> Audit
     )  # fmt: skip
 
 
-def test_the_strongest_is_marked_with_its_equal_and_with_whom_the_error_bars_do_not_tell_from_it(quickstart: AuditResult) -> None:
+def test_the_strongest_is_marked_with_its_equal_and_with_whom_the_error_bars_do_not_tell_from_it(
+    quickstart: AuditResult,
+) -> None:
     reading = Reading(contest(quickstart))
     found = {attack: mark for (_, attack, _), mark in marks(reading, matrix(reading)).items()}
     assert found == {"good": BEST, "twin": BEST, "close": NEAR}
@@ -43,13 +54,22 @@ def test_the_strongest_is_marked_with_its_equal_and_with_whom_the_error_bars_do_
 def test_the_table_names_winner_figure_rivals_and_reason(quickstart: AuditResult) -> None:
     reading = Reading(contest(quickstart))
     (one,) = winners(reading, matrix(reading))
-    assert (one.scheme, one.who, one.why) == ("independent", "good, knows means and correlations exactly", "Wins on Tuesdays.")
+    assert (one.scheme, one.who, one.why) == (
+        "independent",
+        "good, knows means and correlations exactly",
+        "Wins on Tuesdays.",
+    )
     assert one.figure == "0.200 ±0.010"
     assert one.tied == ["twin: perfect", "close: perfect"]
 
 
-def test_a_few_attacks_are_marked_without_a_table_and_one_alone_is_not(quickstart: AuditResult) -> None:
-    two, one = (Reading(contest(quickstart, {name: ERRORS[name] for name in names})) for names in (("weak", "good"), ("good",)))
+def test_a_few_attacks_are_marked_without_a_table_and_one_alone_is_not(
+    quickstart: AuditResult,
+) -> None:
+    two, one = (
+        Reading(contest(quickstart, {name: ERRORS[name] for name in names}))
+        for names in (("weak", "good"), ("good",))
+    )
     assert winners(two, matrix(two)) == []
     assert len(marks(two, matrix(two))) == 1
     assert marks(one, matrix(one)) == {}

@@ -24,7 +24,10 @@ from auditor.scenario.read import read_scenario
 UNIFORM = {
     "seed": 2,
     "data": {"source": "census-like", "rows": 600, "bin": {"age": {"equal-width": 4}}},
-    "schemes": [{"name": "uniform-multilevel", "levels": [0.3, 0.6, 0.45]}, {"name": "corner-wave", "levels": [0.25, 0.5, 1.0]}],
+    "schemes": [
+        {"name": "uniform-multilevel", "levels": [0.3, 0.6, 0.45]},
+        {"name": "corner-wave", "levels": [0.25, 0.5, 1.0]},
+    ],
     "attacks": ["posterior", "llse"],
     "measures": ["error-distribution"],
     "expect": [{"no-collusion-gain": {}}],
@@ -71,7 +74,25 @@ def test_what_a_task_yields_comes_back_with_the_same_types_and_values(place):
     assert shape(through(list[ReleaseAudit], audits)) == shape(audits)
 
 
-RECORD = Measurement({}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, None, None, None, None, "ok", None, "none")
+RECORD = Measurement(
+    {},
+    "s",
+    "perfect",
+    "llse",
+    (1, 2),
+    (0.5, 1.0),
+    1,
+    "*",
+    "rmse",
+    1.0,
+    None,
+    None,
+    None,
+    None,
+    "ok",
+    None,
+    "none",
+)
 
 
 @pytest.mark.parametrize("field", Measurement._fields)
@@ -79,7 +100,15 @@ def test_every_field_of_a_measurement_refuses_another_type(field):
     encode, decode = codec(Measurement)
     plain = json.loads(json.dumps(encode(RECORD)))
     assert decode(plain) == RECORD
-    wrong = {"sweep": 3, "coalition": [1, "2"], "levels": "0.5", "replicate": 1.5, "value": "1", "status": "splendid", "error_bar": None}
+    wrong = {
+        "sweep": 3,
+        "coalition": [1, "2"],
+        "levels": "0.5",
+        "replicate": 1.5,
+        "value": "1",
+        "status": "splendid",
+        "error_bar": None,
+    }
     plain[Measurement._fields.index(field)] = wrong.get(field, {"x": 1})
     with pytest.raises(CodecError):
         decode(plain)
@@ -107,7 +136,11 @@ def test_a_message_names_types_and_no_value():
     assert "secret" not in str(refused.value)
 
 
-TABLE = [RECORD, RECORD._replace(coalition=(2,), value=None, theory=0.1 + 0.2), RECORD._replace(coalition=(2,), sweep={"data.rows": 1})]
+TABLE = [
+    RECORD,
+    RECORD._replace(coalition=(2,), value=None, theory=0.1 + 0.2),
+    RECORD._replace(coalition=(2,), sweep={"data.rows": 1}),
+]
 
 
 def test_a_table_of_measurements_comes_back_as_its_records():
@@ -124,7 +157,18 @@ def test_equal_values_that_stand_in_a_column_twice_are_one_when_they_come_back()
 
 
 @pytest.mark.parametrize("field", Measurement._fields)
-@pytest.mark.parametrize("wrong", [["text", None, None], [True, 1.0, 2.0], [[{"x": [1]}], [0, 0, 0]], [[None], [0, 0, 1]], [[None], [True, 0, 0]], 3, [[None]]])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["text", None, None],
+        [True, 1.0, 2.0],
+        [[{"x": [1]}], [0, 0, 0]],
+        [[None], [0, 0, 1]],
+        [[None], [True, 0, 0]],
+        3,
+        [[None]],
+    ],
+)
 def test_a_table_that_is_none_is_refused(field, wrong):
     encode, decode = codec(Measurements)
     plain = json.loads(json.dumps(encode(Measurements.of(TABLE))))
@@ -135,7 +179,14 @@ def test_a_table_that_is_none_is_refused(field, wrong):
         decode(plain)
 
 
-@pytest.mark.parametrize("damaged", [lambda plain: plain[:-1], lambda plain: [*plain[:-1], [[], []]], lambda plain: {"sweep": plain[0]}])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda plain: plain[:-1],
+        lambda plain: [*plain[:-1], [[], []]],
+        lambda plain: {"sweep": plain[0]},
+    ],
+)
 def test_a_table_with_columns_missing_or_short_is_refused(damaged):
     encode, decode = codec(Measurements)
     with pytest.raises(CodecError):

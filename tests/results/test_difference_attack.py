@@ -1,9 +1,10 @@
 """The difference attack: who knows all records but one locates that one, from the figures that are written of an audit.
 
-The reader knows the scenario, every other record, and how each closed form and each figure without noise depends on the record. What is
-written of such a figure is an interval for the record, about one secret shift for all coalitions of an attack. A linear program finds the
-records that all figures together leave possible. Figures with noise are left out: each says less than the closed form it estimates.
-"""
+The reader knows the scenario, every other record, and how each closed form and each figure without
+noise depends on the record. What is written of such a figure is an interval for the record, about
+one secret shift for all coalitions of an attack. A linear program finds the records that all
+figures together leave possible. Figures with noise are left out: each says less than the closed
+form it estimates."""
 
 from __future__ import annotations
 
@@ -24,12 +25,14 @@ from auditor.results.measurements import NUMBERS
 from auditor.schemes.replacement.base import UniformScheme
 
 MOVED, SECRET = 0.5, 1.5
-"""Standard deviations by which the record is moved, to see how figures depend on it, and where it is."""
+"""Standard deviations by which the record is moved, to see how figures depend on it, and where it
+is."""
 MEASURES = ["within", "entropy-privacy", "error-quantiles", "interval-privacy", "error-bounds", "dissimilarity", "exact", "anonymity", "records-within",
             "candidates-left", "rho-breach", "delta-growth", "guarantees", "belief-gap", "share-gap"]  # fmt: skip
 WITHOUT_NOISE = ("micro-aggregation", "rounding", "top-coding")
 PROMISED = {30: (0.03, 0.004), 300: (0.1, 0.01), 3000: (0.2, 0.01)}
-"""Standard deviations by number of records, under schemes that draw noise and under those that draw none, as docs/privacy.md has them."""
+"""Standard deviations by number of records, under schemes that draw noise and under those that draw
+none, as docs/privacy.md has them."""
 SCHEMES = [name for name in registry.names("scheme") if registry.get("scheme", name).makes_copies]
 
 
@@ -86,12 +89,24 @@ def usable(folder, name, rows):
         ends.append(figures(audit(folder, name, other, 1)))
     up, down = ends
     for key, value in exact.items():
-        if all(key in found for found in (*others, *ends, written)) and all(abs(o[key] - value) <= 1e-9 * abs(value) for o in others):
+        if all(key in found for found in (*others, *ends, written)) and all(
+            abs(o[key] - value) <= 1e-9 * abs(value) for o in others
+        ):
             rise, fall = up[key] - value, value - down[key]
             if key[-1] == "std_error" and written[key] < 1.5 * _errors(exact, key, rows)[1]:
                 continue  # may stand for less
-            if abs(rise + fall) > 1e-10 * abs(value) and abs(rise - fall) < 0.5 * abs(rise + fall) and abs(value) > 1e-9:
-                yield key, value, (rise + fall) / 2.0 / step * table.pay.std(), written[key], *_errors(exact, key, rows)
+            if (
+                abs(rise + fall) > 1e-10 * abs(value)
+                and abs(rise - fall) < 0.5 * abs(rise + fall)
+                and abs(value) > 1e-9
+            ):
+                yield (
+                    key,
+                    value,
+                    (rise + fall) / 2.0 / step * table.pay.std(),
+                    written[key],
+                    *_errors(exact, key, rows),
+                )
 
 
 def _errors(exact, key, rows):
@@ -100,18 +115,26 @@ def _errors(exact, key, rows):
 
     def own(field):
         value = exact[(*key[:-1], field)]
-        return math.sqrt(abs(value * (1 - value)) / rows) if share and field != "std_error" else abs(value) * math.sqrt(2 / rows)
+        return (
+            math.sqrt(abs(value * (1 - value)) / rows)
+            if share and field != "std_error"
+            else abs(value) * math.sqrt(2 / rows)
+        )
 
     of = key[-1] if key[-1] in ("std_error", "theory") else "value"
     first = "value" if (*key[:-1], "value") in exact else "theory"
     grid = max(exact.get((*key[:-1], "std_error"), 0.0), own(first))
     power = 10.0 ** math.floor(math.log10(grid / 2)) if grid > 0 else 0.0
-    return own(of), power * max(times for times in (1, 2, 5) if times * power <= grid / 2 * (1 + 1e-12))
+    return own(of), power * max(
+        times for times in (1, 2, 5) if times * power <= grid / 2 * (1 + 1e-12)
+    )
 
 
 def located(found):
     """Half the width of what all figures together leave possible of the record, in standard deviations."""
-    groups = {key: place for place, key in enumerate(dict.fromkeys(each[0][:5] for each in found), 1)}
+    groups = {
+        key: place for place, key in enumerate(dict.fromkeys(each[0][:5] for each in found), 1)
+    }
     left, right = [], []
     for key, value, slope, written, own, step in found:
         line = np.zeros(len(groups) + 1)
@@ -119,7 +142,12 @@ def located(found):
         left += [line / step, -line / step]
         right += [(written - value) / step + 0.501, (value - written) / step + 0.501]
     limits = [(-100.0, 100.0), *[(-1.0, 1.0)] * len(groups)]
-    ends = [linprog([sign, *[0.0] * len(groups)], A_ub=np.array(left), b_ub=np.array(right), bounds=limits).fun for sign in (1, -1)]
+    ends = [
+        linprog(
+            [sign, *[0.0] * len(groups)], A_ub=np.array(left), b_ub=np.array(right), bounds=limits
+        ).fun
+        for sign in (1, -1)
+    ]
     return -sum(ends) / 2
 
 
@@ -131,12 +159,16 @@ def known_noise(monkeypatch):
 
 
 def test_in_full_the_figures_give_the_record(tmp_path, known_noise):
-    found = [(key, value, slope, value, 0.0, abs(value) * 1e-9) for key, value, slope, *_ in usable(tmp_path, "multiplicative-noise", 30)]
+    found = [
+        (key, value, slope, value, 0.0, abs(value) * 1e-9)
+        for key, value, slope, *_ in usable(tmp_path, "multiplicative-noise", 30)
+    ]
     assert located(found) < 1e-6
 
 
 QUICK = ("correlated", "multiplicative-noise", "rounding", "top-coding", "uniform")
-"""Schemes that are attacked at every size; ``AUDITOR_DIFFERENCES=all`` attacks all of them, which takes half an hour."""
+"""Schemes that are attacked at every size; ``AUDITOR_DIFFERENCES=all`` attacks all of them, which
+takes half an hour."""
 CASES = [
     pytest.param(rows, name, marks=() if name == "multiplicative-noise" and rows == 30 else pytest.mark.slow)
     for rows in (30, 300, 3000) for name in SCHEMES
@@ -145,6 +177,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("rows", "name"), CASES)
-def test_all_figures_of_a_scheme_locate_the_record_no_better_than_the_page_says(tmp_path, known_noise, name, rows):
+def test_all_figures_of_a_scheme_locate_the_record_no_better_than_the_page_says(
+    tmp_path, known_noise, name, rows
+):
     found = [figure for figure in usable(tmp_path, name, rows) if figure[-1] > 0]
     assert not found or located(found) >= PROMISED[rows][name in WITHOUT_NOISE]

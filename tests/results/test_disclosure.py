@@ -26,19 +26,34 @@ FORMATS = ("table", "markdown", "latex", "json", "csv", "junit", "sarif", "html"
 SCENARIO = {
     "title": "Private",
     "seed": 7,
-    "schemes": [{"name": "corner-wave", "levels": [0.5, 1.0]}, {"name": "independent", "levels": [0.5], "noise": {"variance": 0.3}}],
+    "schemes": [
+        {"name": "corner-wave", "levels": [0.5, 1.0]},
+        {"name": "independent", "levels": [0.5], "noise": {"variance": 0.3}},
+    ],
     "coalitions": ["subsets"],
     "attacks": ["ndr", "llse"],
-    "measures": ["error-distribution", {"within": 0.1}, "entropy-privacy", "error-quantiles", "interval-privacy"],
+    "measures": [
+        "error-distribution",
+        {"within": 0.1},
+        "entropy-privacy",
+        "error-quantiles",
+        "interval-privacy",
+    ],
     "utility": {},
-    "expect": ["matches-theory", {"distortion": {"at-least": 1e-9}}, {"normalized_error": {"at-least": 0.0}}],
+    "expect": [
+        "matches-theory",
+        {"distortion": {"at-least": 1e-9}},
+        {"normalized_error": {"at-least": 0.0}},
+    ],
 }
 
 
 def audit(folder, records, names=("pay", "tax"), **changes):
     file = folder / "people.csv"
     pd.DataFrame(records, columns=list(names)).to_csv(file, index=False)
-    return auditor.run(SCENARIO | {"data": {"source": str(file), "disclosure": "figures"}} | changes)
+    return auditor.run(
+        SCENARIO | {"data": {"source": str(file), "disclosure": "figures"}} | changes
+    )
 
 
 def people(rows, seed=5):
@@ -73,7 +88,9 @@ def variances(document, column):
             found.append(cell["distortion"]["theory"] / cell["distortion"]["levels"][0])
         if (attack, coalition) == ("ndr", "[1]") and scheme == "independent":
             found.append(0.3 * cell["distortion"]["levels"][0] / cell["normalized_error"]["theory"])
-    found += [(d["edges"][-1] / 3.0) ** 2 for d in document["distributions"] if d["attribute"] == name]
+    found += [
+        (d["edges"][-1] / 3.0) ** 2 for d in document["distributions"] if d["attribute"] == name
+    ]
     return [each for each in found if each is not None and math.isfinite(each)]
 
 
@@ -90,7 +107,11 @@ def test_two_records_were_their_mean_and_standard_deviation_apart_and_are_withhe
         assert output["data"][0]["attributes"][column]["mean"] is None
     assert output["data"][0]["correlation"] == output["distributions"] == []
     figures = [r for r in output["measurements"] if r["metric"] != "seconds"]
-    assert all(r[field] is None for r in figures for field in ("value", "std_error", "ci_low", "ci_high", "theory"))
+    assert all(
+        r[field] is None
+        for r in figures
+        for field in ("value", "std_error", "ci_low", "ci_high", "theory")
+    )
     assert {r["status"] for r in figures} == {"not-applicable"}
     assert any("fewer than 10 records; it has 2" in r["reason"] for r in figures)
     assert [e["status"] for e in output["expectations"]] == [e.status for e in result.expectations]
@@ -111,7 +132,15 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
             before, now = getattr(exact, field), getattr(after, field)
             if before and exact.metric != "seconds":
                 sizes = [abs(before), abs(exact.value or 0.0)]
-                error = max([exact.std_error or 0.0, *(size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200) for size in sizes)])
+                error = max(
+                    [
+                        exact.std_error or 0.0,
+                        *(
+                            size * math.sqrt(2 / 200) + math.sqrt(abs(size * (1 - size)) / 200)
+                            for size in sizes
+                        ),
+                    ]
+                )
                 assert abs(now - before) <= 0.8 * error
                 assert len(f"{now:.12g}".strip("-").replace(".", "").split("e")[0].strip("0")) <= 4
                 compared += 1
@@ -123,7 +152,9 @@ def test_every_number_of_a_private_table_is_within_its_error_and_none_is_in_full
 
 
 def test_a_file_whose_records_are_declared_public_is_written_in_full(tmp_path):
-    result = audit(tmp_path, people(200), data={"source": str(tmp_path / "people.csv"), "disclosure": "public"})
+    result = audit(
+        tmp_path, people(200), data={"source": str(tmp_path / "people.csv"), "disclosure": "public"}
+    )
     assert result.disclosed() is result
     assert result.provenance.fingerprint_key == ""
 
@@ -141,7 +172,9 @@ def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
             found = [rows * document["data"][0]["attributes"][column]["mean"] - others.sum()]
             for variance in [*known, float(np.mean(known))]:
                 square = (rows * variance - others.var() * len(others)) * rows / (rows - 1)
-                found.append(others.mean() + math.copysign(math.sqrt(max(square, 0.0)), x - others.mean()))
+                found.append(
+                    others.mean() + math.copysign(math.sqrt(max(square, 0.0)), x - others.mean())
+                )
             yield from (abs(guess - x) / records[:, column].std() for guess in found)
 
     before, after = [], []
@@ -151,7 +184,8 @@ def test_two_audits_that_differ_by_one_record_do_not_give_it(tmp_path, rows):
         before += misses(in_full(result), records)
         after += misses(written(result), records)
     assert max(before) < 1e-6
-    # a guess may be near by chance, as any is: uniform over a step of 0.2 √n standard deviations, within 0.02 of the truth with chance 1/15
+    # a guess may be near by chance, as any is: uniform over a step of 0.2 √n standard deviations,
+    # within 0.02 of the truth with chance 1/15
     assert np.median(after) > 0.1
     assert np.mean(np.array(after) < 0.02) < 0.2
 
@@ -161,31 +195,51 @@ def test_records_are_not_the_solution_of_the_figures(tmp_path):
     rows, copies = 14, 40
     records = people(rows)[:, :1]
     schemes = [{"name": "correlated", "levels": np.linspace(0.3, 1.5, copies).round(4).tolist()}]
-    plain = {"schemes": schemes, "attacks": ["llse"], "coalitions": ["singles"], "measures": [], "expect": []}
+    plain = {
+        "schemes": schemes,
+        "attacks": ["llse"],
+        "coalitions": ["singles"],
+        "measures": [],
+        "expect": [],
+    }
     result = audit(tmp_path, records, ("pay",), **plain)
 
     def noise(source):
         """Standard normal noise of every copy, shape (copies, rows), drawn by the program itself beside another table."""
         scenario = read_scenario(SCENARIO | plain | {"data": source})
         table, moments = table_of(scenario)
-        release = open_release(scenario, table, table_moments(table), scenario.schemes[0], tuple(schemes[0]["levels"]), 1)
-        (_, x, drawn), = ((k, x.copy(), [y.copy() for y in ys]) for k, x, ys in release.blocks())
+        release = open_release(
+            scenario,
+            table,
+            table_moments(table),
+            scenario.schemes[0],
+            tuple(schemes[0]["levels"]),
+            1,
+        )
+        ((_, x, drawn),) = ((k, x.copy(), [y.copy() for y in ys]) for k, x, ys in release.blocks())
         std = np.sqrt(moments.covariance[0, 0] * np.array(schemes[0]["levels"]))
         return np.array([(y - x)[:, 0] for y in drawn]) / std[:, None]
 
     def solved(document, g):
         """D/K = (1 − w)² + w²σ²·mean(g²) − 2w(1 − w)σ·mean(g·u), with u the standardised records and w = 1/(1 + σ²)."""
-        value = {r["coalition"][0]: r["value"] for r in document["measurements"] if (r["metric"], r["attribute"]) == ("normalized_error", "pay")}
+        value = {
+            r["coalition"][0]: r["value"]
+            for r in document["measurements"]
+            if (r["metric"], r["attribute"]) == ("normalized_error", "pay")
+        }
         level = np.array(schemes[0]["levels"])
         w = 1 / (1 + level)
         y = np.array([value[copy] for copy in range(1, copies + 1)])
         left = (1 - w) ** 2 + w**2 * level * (g**2).mean(axis=1) - y
-        u, *_ = np.linalg.lstsq(g * (2 * w * (1 - w) * np.sqrt(level))[:, None] / rows, left, rcond=None)
+        u, *_ = np.linalg.lstsq(
+            g * (2 * w * (1 - w) * np.sqrt(level))[:, None] / rows, left, rcond=None
+        )
         return u
 
     truth = (records[:, 0] - records.mean()) / records.std()
     own = noise(str(tmp_path / "people.csv"))
-    assert np.abs(solved(in_full(result), own) - truth).max() < 1e-6  # who has the table has the noise: the equations are right
+    # who has the table has the noise: the equations are right
+    assert np.abs(solved(in_full(result), own) - truth).max() < 1e-6
     assert np.abs(solved(written(result), own) - truth).max() > 0.05
     public = noise({"source": "inline", "values": {"pay": list(range(rows))}})
     assert np.abs(solved(in_full(result), public) - truth).max() > 1.0
@@ -199,7 +253,11 @@ def text_of(document):
 def inflated_parts(page):
     import re
 
-    return re.sub(r'<script type="application/x-deflate"[^>]*>[^<]*</script>', lambda found: inflated(found.group()), page)
+    return re.sub(
+        r'<script type="application/x-deflate"[^>]*>[^<]*</script>',
+        lambda found: inflated(found.group()),
+        page,
+    )
 
 
 def holds(text, secret):
@@ -221,13 +279,27 @@ def test_no_format_holds_a_record_or_a_moment_of_a_short_file(tmp_path, rows):
     folder = result.save(tmp_path / "out")
     other = audit(tmp_path, people(rows, seed=6))
     compared = compare_results(AuditResult.load(folder), other.disclosed())
-    shown |= {f"compare {form}": registry.get("renderer", form)().render_comparison(compared) for form in ("table", "markdown", "json", "html")}
-    shown |= {"frame": pq.read_table(folder / "results.parquet").to_pandas().to_csv(), "results.json": (folder / "results.json").read_text()}
-    shown |= {"notebook repr": result._repr_html_(), "verdicts": str(result.disclosed().expectations)}
+    shown |= {
+        f"compare {form}": registry.get("renderer", form)().render_comparison(compared)
+        for form in ("table", "markdown", "json", "html")
+    }
+    shown |= {
+        "frame": pq.read_table(folder / "results.parquet").to_pandas().to_csv(),
+        "results.json": (folder / "results.json").read_text(),
+    }
+    shown |= {
+        "notebook repr": result._repr_html_(),
+        "verdicts": str(result.disclosed().expectations),
+    }
     assert any(output.strip() for output in shown.values())
     for form, text in shown.items():
         assert [secret for secret in secrets if holds(text, secret)] == [], form
-    assert all(holds("".join(result._json()), secret) for secret in (*records.mean(axis=0), *records.var(axis=0)) if secret > 1e-2)  # the search finds what is there
+    # the search finds what is there
+    assert all(
+        holds("".join(result._json()), secret)
+        for secret in (*records.mean(axis=0), *records.var(axis=0))
+        if secret > 1e-2
+    )
 
 
 def test_the_command_writes_and_prints_what_is_disclosed(here, command):
@@ -237,7 +309,11 @@ def test_the_command_writes_and_prints_what_is_disclosed(here, command):
     printed = command("run", "short.yaml", "--format", "markdown")[1]
     assert "figures of tables with too few records are withheld" in printed
     folder = here / "audit" / "short"
-    texts = [printed, (folder / "results.json").read_text(), text_of((folder / "report.html").read_text())]
+    texts = [
+        printed,
+        (folder / "results.json").read_text(),
+        text_of((folder / "report.html").read_text()),
+    ]
     texts.append(pq.read_table(folder / "results.parquet").to_pandas().to_csv())
     secrets = [*records.ravel(), *records.mean(axis=0), *records.var(axis=0), *records.std(axis=0)]
     assert [secret for secret in secrets for text in texts if holds(text, secret)] == []
@@ -270,9 +346,14 @@ def test_what_is_disclosed_is_disclosed_once_and_read_back(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
-def test_a_guarantee_of_noise_sized_by_the_table_is_rounded_and_of_noise_sized_by_bounds_in_full(tmp_path):
+def test_a_guarantee_of_noise_sized_by_the_table_is_rounded_and_of_noise_sized_by_bounds_in_full(
+    tmp_path,
+):
     bounds = {"pay": [0, 10_000], "tax": [-1, 2]}
-    schemes = [{"name": "corner-wave", "id": "data", "levels": [0.5, 1.0]}, {"name": "corner-wave", "levels": {"gaussian-dp": [2, 1]}}]
+    schemes = [
+        {"name": "corner-wave", "id": "data", "levels": [0.5, 1.0]},
+        {"name": "corner-wave", "levels": {"gaussian-dp": [2, 1]}},
+    ]
     expect = [{"gaussian_dp": {"scheme": "data", "at-most": 1e9}}]
     data = {"source": str(tmp_path / "people.csv"), "bounds": bounds}
     result = audit(tmp_path, people(40), data=data, schemes=schemes, expect=expect)
@@ -282,7 +363,9 @@ def test_a_guarantee_of_noise_sized_by_the_table_is_rounded_and_of_noise_sized_b
             assert (output == exact) == (exact.scheme != "data")
     verdict = result.disclosed().expectations[0]
     assert verdict.status == "holds"
-    assert verdict.observed == half_step(result.expectations[0].observed, result.expectations[0].observed * math.sqrt(2 / 40))
+    assert verdict.observed == half_step(
+        result.expectations[0].observed, result.expectations[0].observed * math.sqrt(2 / 40)
+    )
 
 
 def test_a_verdict_tells_figures_as_they_are_rounded_and_bounds_as_they_were_asked_for(tmp_path):
@@ -290,7 +373,8 @@ def test_a_verdict_tells_figures_as_they_are_rounded_and_bounds_as_they_were_ask
     exact, output = result.expectations[0], result.disclosed().expectations[0]
     assert output.status == exact.status
     assert output.observed == half_step(exact.observed, exact.observed * math.sqrt(2 / 40))
-    assert output.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))  # it is the closed form
+    # it is the closed form
+    assert output.bound == half_step(exact.bound, exact.bound * math.sqrt(2 / 40))
     assert f"{exact.observed:.6g}" in exact.why
     assert f"{exact.observed:.6g}" not in output.why
     assert result.disclosed().expectations[1].bound == 1e-9  # as the scenario has it
@@ -301,13 +385,31 @@ def test_a_verdict_tells_figures_as_they_are_rounded_and_bounds_as_they_were_ask
 def test_tables_of_a_sweep_are_each_treated_as_their_own_size_asks(tmp_path):
     file = tmp_path / "people.csv"
     pd.DataFrame(people(40), columns=["pay", "tax"]).to_csv(file, index=False)
-    output = auditor.run(SCENARIO | {"data": str(file), "sweep": {"data.rows": [5, 40]}}).disclosed()
+    output = auditor.run(
+        SCENARIO | {"data": str(file), "sweep": {"data.rows": [5, 40]}}
+    ).disclosed()
     assert [table.disclosure for table in output.data] == ["withheld", "rounded"]
-    values = {rows: {r.value is None for r in output.measurements if r.sweep["data.rows"] == rows and r.metric == "rmse"} for rows in (5, 40)}
+    values = {
+        rows: {
+            r.value is None
+            for r in output.measurements
+            if r.sweep["data.rows"] == rows and r.metric == "rmse"
+        }
+        for rows in (5, 40)
+    }
     assert values == {5: {True}, 40: {False}}
 
 
-@pytest.mark.parametrize(("value", "error", "wanted"), [(3.14159, 0.1, 3.15), (-3.14159, 0.1, -3.15), (7.0, 0.0, 7.0), (0.0, 1.0, 0.0), (1e9, 3e8, 1e9)])
+@pytest.mark.parametrize(
+    ("value", "error", "wanted"),
+    [
+        (3.14159, 0.1, 3.15),
+        (-3.14159, 0.1, -3.15),
+        (7.0, 0.0, 7.0),
+        (0.0, 1.0, 0.0),
+        (1e9, 3e8, 1e9),
+    ],
+)
 def test_rounding_by_hand(value, error, wanted):
     assert half_step(value, error) == wanted
 
@@ -326,14 +428,21 @@ NASTY = "tax\x1b[2J\n\u202eevil"
 
 @pytest.mark.slow
 def test_names_that_steer_a_terminal_are_escaped_in_every_table(tmp_path):
-    result = audit(tmp_path, people(40), ("pay", NASTY), schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}])
+    result = audit(
+        tmp_path,
+        people(40),
+        ("pay", NASTY),
+        schemes=[{"name": "corner-wave", "levels": [0.5], "id": "a\x9bb"}],
+    )
     folder = result.save(tmp_path / "out")
     frame = pq.read_table(folder / "results.parquet").to_pandas()
     assert set(frame.attribute) == {"pay", "*", "tax\\u001b[2J\\n\\u202eevil"}
     assert set(frame.scheme) == {"a\\u009bb"}
     assert b"\x1b[2J" not in (folder / "results.parquet").read_bytes()  # nor in the metadata
     assert NASTY.encode() not in (folder / "results.json").read_bytes()
-    assert {r["attribute"] for r in json.loads((folder / "results.json").read_text())["measurements"]} == {"pay", "*", NASTY}
+    assert {
+        r["attribute"] for r in json.loads((folder / "results.json").read_text())["measurements"]
+    } == {"pay", "*", NASTY}
     for form in FORMATS:
         text = text_of(registry.get("renderer", form)().render([result]))
         assert not any(steering in text for steering in ("\x1b", "\x9b", "\u202e")), form

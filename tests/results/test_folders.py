@@ -32,9 +32,18 @@ def loud() -> AuditResult:
 
 
 @pytest.fixture
-def folders(tmp_path: Path, quiet: AuditResult, loud: AuditResult, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folders(
+    tmp_path: Path, quiet: AuditResult, loud: AuditResult, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     monkeypatch.chdir(tmp_path)
-    for place, result in (("old/same", quiet), ("new/same", quiet), ("old/leaks", quiet), ("new/leaks", loud), ("old/gone", quiet), ("new/added", quiet)):
+    for place, result in (
+        ("old/same", quiet),
+        ("new/same", quiet),
+        ("old/leaks", quiet),
+        ("new/leaks", loud),
+        ("old/gone", quiet),
+        ("new/added", quiet),
+    ):
         result.save(place)
     return tmp_path
 
@@ -42,7 +51,12 @@ def folders(tmp_path: Path, quiet: AuditResult, loud: AuditResult, monkeypatch: 
 def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None:
     found = {one.name: one for one in compare_paths("old", "new")}
     assert list(found) == ["added", "gone", "leaks", "same"]
-    assert {name: one.worse for name, one in found.items()} == {"added": False, "gone": True, "leaks": True, "same": False}
+    assert {name: one.worse for name, one in found.items()} == {
+        "added": False,
+        "gone": True,
+        "leaks": True,
+        "same": False,
+    }
     assert found["gone"].broken == [GONE]
     assert found["gone"].compared == found["added"].compared == 0
     assert found["added"].only_new
@@ -54,7 +68,10 @@ def test_scenarios_are_matched_by_name_and_each_is_judged(folders: Path) -> None
 def test_a_lone_result_is_compared_with_a_lone_result(folders: Path) -> None:
     (one,) = compare_paths("old/leaks", "new/leaks/results.json")
     assert (one.name, one.worse) == ("", True)
-    with pytest.raises(AuditorError, match="old/same: holds the results of one audit, and the other folder those of several"):
+    with pytest.raises(
+        AuditorError,
+        match="old/same: holds the results of one audit, and the other folder those of several",
+    ):
         compare_paths("old/same", "new")
     for wrong in ("nothere", "."):
         with pytest.raises(AuditorError, match="no such file"):
@@ -67,7 +84,9 @@ def test_every_format_has_every_scenario_and_a_summary(folders: Path, form: str)
     text = registry.get("renderer", form)().render_comparison(*comparisons)
     assert all(one.name in text for one in comparisons)
     if form == "json":
-        assert [(one["name"], one["worse"]) for one in json.loads(text)] == [(one.name, one.worse) for one in comparisons]
+        assert [(one["name"], one["worse"]) for one in json.loads(text)] == [
+            (one.name, one.worse) for one in comparisons
+        ]
     else:
         assert "4 audits" in text
         assert GONE in text
@@ -75,13 +94,18 @@ def test_every_format_has_every_scenario_and_a_summary(folders: Path, form: str)
         assert (text.count("<h1"), text.count("<article")) == (1, 4)
 
 
-def test_the_command_exits_1_where_anything_got_worse_or_nothing_was_compared(folders: Path, command) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_exits_1_where_anything_got_worse_or_nothing_was_compared(
+    folders: Path, command
+) -> None:  # type: ignore[no-untyped-def]
     assert command("compare", "old", "new")[0] == 1
     assert command("compare", "old", "old")[0] == 0
     assert command("compare", "new/added", "new/same")[0] == 0
     AuditResult.load("old/same").model_copy(update={"measurements": []}).save("empty")
     status, _, err = command("compare", "empty", "old/same")
-    assert (status, err) == (1, "nothing was compared: the old and the new results have no cell in common\n")
+    assert (status, err) == (
+        1,
+        "nothing was compared: the old and the new results have no cell in common\n",
+    )
     before = Path("old/same/results.json").read_bytes()
     assert command("compare", "old", "new", "--output", "old/same/results.json")[0] == 2
     assert Path("old/same/results.json").read_bytes() == before

@@ -20,7 +20,25 @@ from auditor.results.measurements import Coded, Measurements
 from auditor.results.model import AuditResult
 from auditor.results.records import Measurement, cells
 
-BLANK = Measurement({}, "s", "perfect", "llse", (1, 2), (0.5, 1.0), 1, "*", "rmse", 1.0, 0.1, 0.8, 1.2, 1.0, "ok", None, "closed-form")
+BLANK = Measurement(
+    {},
+    "s",
+    "perfect",
+    "llse",
+    (1, 2),
+    (0.5, 1.0),
+    1,
+    "*",
+    "rmse",
+    1.0,
+    0.1,
+    0.8,
+    1.2,
+    1.0,
+    "ok",
+    None,
+    "closed-form",
+)
 RECORDS = [
     BLANK,
     BLANK._replace(replicate=2, value=1.5, theory=None),
@@ -55,23 +73,43 @@ def test_parts_put_together_are_their_records_one_after_the_other():
     assert Measurements.concatenated(parts).columns["scheme"].values == ["s"]
 
 
-@pytest.mark.parametrize("wanted", [{"status": "ok"}, {"attack": None}, {"scheme": "no such"}, {"coalition": (1, 2), "replicate": 2}])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"status": "ok"},
+        {"attack": None},
+        {"scheme": "no such"},
+        {"coalition": (1, 2), "replicate": 2},
+    ],
+)
 def test_rows_are_found_by_what_their_records_say(wanted):
     table = Measurements.of(RECORDS)
-    kept = [record for record in RECORDS if all(getattr(record, field) == value for field, value in wanted.items())]
+    kept = [
+        record
+        for record in RECORDS
+        if all(getattr(record, field) == value for field, value in wanted.items())
+    ]
     assert table.taken(table.where(**wanted)) == kept
 
 
 def test_cells_are_those_of_the_records():
     table = Measurements.of([RECORDS[place] for place in (3, 0, 4, 1, 2, 5, 0)])
-    number = {id(record): place for place, group in enumerate(cells(table).values()) for record in group}
-    assert table.cells().tolist() == [number[id(record)] for record in table] == [0, 1, 2, 1, 3, 4, 1]
+    number = {
+        id(record): place for place, group in enumerate(cells(table).values()) for record in group
+    }
+    assert (
+        table.cells().tolist() == [number[id(record)] for record in table] == [0, 1, 2, 1, 3, 4, 1]
+    )
 
 
 def test_columns_are_replaced_in_a_table_of_its_own():
     table = Measurements.of(RECORDS)
     other = table.replaced(value=np.arange(6.0), reason=table.columns["reason"].put([0, 2], "said"))
-    assert [(record.value, record.reason) for record in other[:3]] == [(0.0, "said"), (1.0, None), (2.0, "said")]
+    assert [(record.value, record.reason) for record in other[:3]] == [
+        (0.0, "said"),
+        (1.0, None),
+        (2.0, "said"),
+    ]
     assert table == RECORDS
 
 
@@ -102,7 +140,9 @@ def test_a_long_table_is_in_parquet_alone_and_read_from_there(result, long):
     assert document["schema_version"] == 2
     assert set(document["measurements"]) == {"file", "sha256"}
     again = AuditResult.load(long)
-    assert [repr(record) for record in again.measurements] == [repr(record) for record in result.measurements]
+    assert [repr(record) for record in again.measurements] == [
+        repr(record) for record in result.measurements
+    ]
     assert again.to_json() == result.to_json()
 
 
@@ -129,7 +169,9 @@ def stored(folder: Path, table: pa.Table) -> None:
     """Write another table, and have the results name it."""
     document = json.loads((folder / "results.json").read_text())
     pq.write_table(table, folder / "results.parquet")
-    document["measurements"]["sha256"] = hashlib.sha256((folder / "results.parquet").read_bytes()).hexdigest()
+    document["measurements"]["sha256"] = hashlib.sha256(
+        (folder / "results.parquet").read_bytes()
+    ).hexdigest()
     (folder / "results.json").write_text(json.dumps(document))
 
 
@@ -144,7 +186,10 @@ def stored(folder: Path, table: pa.Table) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):
-    columns = {name: value if isinstance(value, Coded) else np.array([value]) for name, value in changes.items()}
+    columns = {
+        name: value if isinstance(value, Coded) else np.array([value])
+        for name, value in changes.items()
+    }
     stored(long, tidy.arrow(Measurements.of(RECORDS[:1]).replaced(**columns)))
     with pytest.raises(AuditorError) as caught:
         AuditResult.load(long)
@@ -153,9 +198,17 @@ def test_what_is_wrong_in_a_long_table_is_said(long, changes, shown):
 
 def test_names_that_would_steer_a_terminal_come_back_as_they_are_and_stand_escaped_in_the_file():
     names = ["<script>", "a\x1b[31m\nb\u202e", "age"]
-    content = tidy.parquet(Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names]))
-    assert [(record.attribute, record.reason) for record in tidy.from_parquet(content)] == [(name, name) for name in names]
-    assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == ["<script>", r"a\u001b[31m\nb\u202e", "age"]
+    content = tidy.parquet(
+        Measurements.of([BLANK._replace(attribute=name, reason=name) for name in names])
+    )
+    assert [(record.attribute, record.reason) for record in tidy.from_parquet(content)] == [
+        (name, name) for name in names
+    ]
+    assert pq.read_table(pa.BufferReader(content))["attribute"].to_pylist() == [
+        "<script>",
+        r"a\u001b[31m\nb\u202e",
+        "age",
+    ]
 
 
 def swept(text):
@@ -182,7 +235,10 @@ def test_a_table_that_is_torn_is_refused():
     assert refused > 10
 
 
-@pytest.mark.parametrize("name", ["../results.parquet", "/etc/passwd", "..", "", "results.parquet\0", "x" * 5_000, None, 3])
+@pytest.mark.parametrize(
+    "name",
+    ["../results.parquet", "/etc/passwd", "..", "", "results.parquet\0", "x" * 5_000, None, 3],
+)
 def test_a_table_that_cannot_be_beside_is_refused(long, name):
     document = json.loads((long / "results.json").read_text())
     document["measurements"]["file"] = name
@@ -199,7 +255,9 @@ def test_a_table_that_is_another_or_none_is_refused(long):
     with pytest.raises(AuditorError, match=r"not the table that results\.json was written with"):
         AuditResult.load(long)
     (long / "results.parquet").unlink()
-    with pytest.raises(AuditorError, match=r"no such file; results\.json has its measurements there"):
+    with pytest.raises(
+        AuditorError, match=r"no such file; results\.json has its measurements there"
+    ):
         AuditResult.load(long)
     text = (long / "results.json").read_text().replace('"results.parquet"', '"../results.parquet"')
     (long / "results.json").write_text(text)

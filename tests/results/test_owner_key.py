@@ -66,14 +66,25 @@ def test_the_key_is_its_owner_s_alone_and_stays(state):
     assert len(path.read_bytes()) == owner.BYTES
     owner._key.cache_clear()
     assert owner.fingerprint("a table") == first != owner.fingerprint("another")
-    done = python("-c", "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))", check=True)
+    done = python(
+        "-c",
+        "from auditor.results import owner_key as owner; print(owner.fingerprint('a table'))",
+        check=True,
+    )
     assert done.stdout.strip() == first
     assert [file.name for file in state.iterdir()] == [owner.NAME]
 
 
 def test_processes_that_start_together_agree_on_one_key(state):
-    command = [sys.executable, "-c", "from auditor.results import owner_key as owner; print(owner.key_name())"]
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) for _ in range(4)]
+    command = [
+        sys.executable,
+        "-c",
+        "from auditor.results import owner_key as owner; print(owner.key_name())",
+    ]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+        for _ in range(4)
+    ]
     assert len({each.communicate(timeout=PATIENCE)[0] for each in running}) == 1
 
 
@@ -110,9 +121,14 @@ def test_the_folder_is_where_a_user_s_programs_keep_their_state(monkeypatch):
     assert owner.state_folder() == Path("/somewhere/auditor")
 
 
-def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(state, tmp_path, monkeypatch):
+def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
+    state, tmp_path, monkeypatch
+):
     records, others = list(range(12)), list(range(1, 13))
-    first, again, other = (audit(tmp_path, some, name) for some, name in ((records, "a.csv"), (records, "b.csv"), (others, "c.csv")))
+    first, again, other = (
+        audit(tmp_path, some, name)
+        for some, name in ((records, "a.csv"), (records, "b.csv"), (others, "c.csv"))
+    )
     assert compare_results(first, again).data == "The data are the same."
     assert compare_results(first, other).data == "The data are not the same."
     monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "another machine"))
@@ -131,5 +147,8 @@ def test_a_comparison_says_whether_the_data_are_the_same_or_that_it_cannot_tell(
 def test_public_tables_have_the_same_fingerprint_everywhere(state, tmp_path, monkeypatch):
     first = auditor.run(SCENARIO | {"data": "iris"})
     monkeypatch.setenv("AUDITOR_STATE", str(tmp_path / "another machine"))
-    assert compare_results(first, auditor.run(SCENARIO | {"data": "iris"})).data == "The data are the same."
+    assert (
+        compare_results(first, auditor.run(SCENARIO | {"data": "iris"})).data
+        == "The data are the same."
+    )
     assert first.provenance.fingerprint_key == ""

@@ -26,7 +26,10 @@ SCENARIO = {
     "title": "Every kind of record",
     "seed": 4,
     "data": {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 120},
-    "schemes": [{"name": "corner-wave", "levels": [1.0, 0.25]}, {"name": "linearly-dependent", "levels": [0.5, 1.0]}],
+    "schemes": [
+        {"name": "corner-wave", "levels": [1.0, 0.25]},
+        {"name": "linearly-dependent", "levels": [0.5, 1.0]},
+    ],
     "knowledge": ["perfect", {"known-records": 5}],
     "coalitions": ["subsets"],
     "attacks": ["llse", "ndr"],
@@ -56,7 +59,9 @@ def document(saved):
 
 
 def test_the_document_holds_what_the_contract_says(document):
-    assert {"schema_version", "scenario", "provenance", "expectations", "measurements"} <= set(document)
+    assert {"schema_version", "scenario", "provenance", "expectations", "measurements"} <= set(
+        document
+    )
     assert document["schema_version"] == SCHEMA_VERSION == 1
     provenance = document["provenance"]
     assert {"versions", "seed", "fingerprint", "platform", "start", "duration"} <= set(provenance)
@@ -95,12 +100,19 @@ def test_a_measurement_s_values_have_their_types(document):
 
 
 def test_levels_are_those_of_the_coalition_s_copies(document):
-    levels = {tuple(r["coalition"]): r["levels"] for r in document["measurements"] if r["scheme"] == "corner-wave"}
+    levels = {
+        tuple(r["coalition"]): r["levels"]
+        for r in document["measurements"]
+        if r["scheme"] == "corner-wave"
+    }
     assert levels == {(1,): [1.0], (2,): [0.25], (1, 2): [1.0, 0.25]}
 
 
 def test_every_cell_is_there_once(document):
-    keys = [json.dumps({field: r[field] for field in CONTRACT if field not in CONTRACT[9:]}) for r in document["measurements"]]
+    keys = [
+        json.dumps({field: r[field] for field in CONTRACT if field not in CONTRACT[9:]})
+        for r in document["measurements"]
+    ]
     assert len(keys) == len(set(keys))
     cells = {(r["sweep"]["data.rows"], r["scheme"], r["knowledge"], r["attack"], tuple(r["coalition"]), r["replicate"])
              for r in document["measurements"] if r["attack"]}  # fmt: skip
@@ -108,19 +120,32 @@ def test_every_cell_is_there_once(document):
 
 
 def test_metrics_agree_with_one_another(result):
-    table = result.frame().query("status == 'ok' and knowledge == 'perfect' and attribute == '*' and scheme == 'corner-wave'")
-    table = table.assign(rows=[sweep["data.rows"] for sweep in table["sweep"]], copies=[str(c) for c in table.coalition])
-    wide = table.pivot_table(index=["rows", "attack", "copies", "replicate"], columns="metric", values="value")
+    table = result.frame().query(
+        "status == 'ok' and knowledge == 'perfect' and attribute == '*' and scheme == 'corner-wave'"
+    )
+    table = table.assign(
+        rows=[sweep["data.rows"] for sweep in table["sweep"]],
+        copies=[str(c) for c in table.coalition],
+    )
+    wide = table.pivot_table(
+        index=["rows", "attack", "copies", "replicate"], columns="metric", values="value"
+    )
     variance = {s.rows: np.mean([a.variance for a in s.attributes]) for s in result.data}
     assert np.allclose(wide.rmse**2, wide.distortion)
-    assert np.allclose(wide.normalized_error, wide.distortion / wide.index.get_level_values("rows").map(variance))
+    assert np.allclose(
+        wide.normalized_error, wide.distortion / wide.index.get_level_values("rows").map(variance)
+    )
     single = wide.distortion.unstack("copies")[["(1,)", "(2,)"]].min(axis=1)
     both = wide.distortion.unstack("copies")["(1, 2)"]
     assert np.allclose(wide.collusion_gain.unstack("copies")["(1, 2)"], 1 - both / single)
 
 
 def test_what_cannot_be_is_told_and_not_dropped(document):
-    refused = [r for r in document["measurements"] if r["knowledge"] == "known-records(5)" and r["attack"] == "llse"]
+    refused = [
+        r
+        for r in document["measurements"]
+        if r["knowledge"] == "known-records(5)" and r["attack"] == "llse"
+    ]
     assert {r["status"] for r in refused} == {"not-applicable"}
     assert all("llse cannot use known-records knowledge" in r["reason"] for r in refused)
     assert {tuple(r["coalition"]) for r in refused} == {(1,), (2,), (1, 2)}
@@ -152,8 +177,15 @@ def test_scalar_columns_group_by_coalition_level_and_sweep_point(result, saved):
     for row in table.itertuples(index=False):
         assert row.coalition_label == "+".join(map(str, row.coalition))
         assert (row.coalition_size, row.level_min) == (len(row.coalition), min(row.levels))
-    assert list(table["sweep.data.rows"]) == [record.sweep["data.rows"] for record in result.measurements]
-    counts = table.groupby(["sweep.data.rows", "scheme", "coalition_label"]).size().groupby("coalition_label").sum()
+    assert list(table["sweep.data.rows"]) == [
+        record.sweep["data.rows"] for record in result.measurements
+    ]
+    counts = (
+        table.groupby(["sweep.data.rows", "scheme", "coalition_label"])
+        .size()
+        .groupby("coalition_label")
+        .sum()
+    )
     assert set(counts.index) == {"1", "2", "1+2"}
     assert counts.sum() == len(table)
     pd.testing.assert_frame_equal(result.frame()[GROUPING], table[GROUPING], check_dtype=False)
@@ -163,11 +195,16 @@ def test_a_swept_path_s_column_is_of_numbers_or_of_text_and_its_name_steers_noth
     values = ([0.5, 1, None], [1, "sobol", [1, 2]], [True, False, None], [2**70, 1, 2])
     for given, kind in zip(values, ("double", "string", "string", "string"), strict=True):
         path = "a" + chr(27) + "[2J"
-        rows = [result.measurements[0]._replace(sweep={} if value is None else {path: value}) for value in given]
+        rows = [
+            result.measurements[0]._replace(sweep={} if value is None else {path: value})
+            for value in given
+        ]
         column = tidy.arrow(Measurements.of(rows)).column("sweep.a\\u001b[2J")
         assert str(column.type) == kind
         assert (column.to_pylist()[2] is None) == (given[2] is None)
-    mixed = Measurements.of([result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")])
+    mixed = Measurements.of(
+        [result.measurements[0]._replace(sweep={"p": value}) for value in (1, "x")]
+    )
     assert tidy.arrow(mixed).column("sweep.p").to_pylist() == ["1", "x"]
 
 
@@ -178,8 +215,16 @@ def test_a_record_of_the_release_itself_has_no_level_and_no_coalition(result):
 
 
 def test_a_result_shows_as_one_short_line_however_much_it_holds(result):
-    many = result.model_copy(update={"name": "a" + chr(10) + chr(27) + "[2J", "measurements": list(result.measurements) * 50})
-    assert repr(result) == f"<AuditResult 'audit': expectations: 2 holds; {len(result.measurements):,} measurements>"
+    many = result.model_copy(
+        update={
+            "name": "a" + chr(10) + chr(27) + "[2J",
+            "measurements": list(result.measurements) * 50,
+        }
+    )
+    assert (
+        repr(result)
+        == f"<AuditResult 'audit': expectations: 2 holds; {len(result.measurements):,} measurements>"
+    )
     assert repr(many) == str(many) == f"{many}"
     assert len(repr(many)) < 150
     assert repr(many).isprintable()
@@ -202,7 +247,11 @@ def test_saved_results_are_read_back_as_they_were(result, saved):
 def test_a_resolved_scenario_in_the_results_runs_again(document):
     again = auditor.run(document["scenario"])
     plain = {"seconds"}
-    strip = [record for record in json.loads(again.to_json())["measurements"] if record["metric"] not in plain]
+    strip = [
+        record
+        for record in json.loads(again.to_json())["measurements"]
+        if record["metric"] not in plain
+    ]
     assert strip == [record for record in document["measurements"] if record["metric"] not in plain]
 
 
@@ -219,7 +268,9 @@ def test_published_copies_without_levels_are_read_back(tmp_path):
 
 def test_nan_and_infinity_are_null_in_json(result):
     odd = result.measurements[0]._replace(value=math.nan, theory=math.inf, ci_low=-math.inf)
-    record = json.loads(result.model_copy(update={"measurements": [odd]}).to_json())["measurements"][0]
+    record = json.loads(result.model_copy(update={"measurements": [odd]}).to_json())[
+        "measurements"
+    ][0]
     assert (record["value"], record["theory"], record["ci_low"]) == (None, None, None)
 
 
@@ -235,31 +286,100 @@ def broken(change):
 @pytest.mark.parametrize(
     ("make", "shown"),
     [
-        (broken(lambda d: d.update(schema_version=3)), "schema_version 3 is newer than this program reads (2)"),
+        (
+            broken(lambda d: d.update(schema_version=3)),
+            "schema_version 3 is newer than this program reads (2)",
+        ),
         (broken(lambda d: d.update(schema_version="1")), "no schema_version"),
         (broken(lambda d: d.update(schema_version=True)), "no schema_version"),
-        (broken(lambda d: d.pop("measurements")), "not the results of an audit (measurements must be a list)"),
-        (broken(lambda d: d.update(measurements=[[1]])), "not the results of an audit (measurements[0] must be a record of named fields)"),
-        (broken(lambda d: d.update(measurements=5)), "not the results of an audit (measurements must be a list)"),
-        (broken(lambda d: d["measurements"][0].update(value="much")), "(measurements[0].value must be null or a number"),
-        (broken(lambda d: d["measurements"][3].update(value=1e300)), "(measurements[3].value must be null or a number of at most 1e+150 in size)"),
-        (broken(lambda d: d["measurements"][3].update(theory=10**400)), "(measurements[3].theory must be null or a number of at most 1e+150"),
-        (broken(lambda d: d["measurements"][0].update(std_error=-0.1)), "(measurements[0].std_error must be null or a number, and not below 0)"),
-        (broken(lambda d: d["measurements"][0].update(ci_low=2.0, ci_high=1.0)), "(measurements[0] has an interval that ends before it begins)"),
-        (broken(lambda d: d["measurements"][0].update(coalition=[2, 1])), "(measurements[0].coalition must be a list of copy numbers, ascending"),
-        (broken(lambda d: d["measurements"][0].update(coalition=[0])), "(measurements[0].coalition must be a list of copy numbers, ascending"),
-        (broken(lambda d: d["measurements"][0].update(replicate=0)), "(measurements[0].replicate must be a whole number from 1)"),
-        (broken(lambda d: d["measurements"][0].update(status="fine")), "(measurements[0].status must be one of ok, not-applicable, failed)"),
-        (broken(lambda d: d["measurements"][0].update(sweep={"data.rows": math.inf})), "Infinity is not JSON"),
-        (broken(lambda d: d["measurements"][0].pop("scheme")), "(measurements[0].scheme is missing)"),
-        (broken(lambda d: d["distributions"][0]["shares"].pop()), "(distributions[0] must have one share between every two edges)"),
-        (broken(lambda d: d["distributions"][0]["shares"].__setitem__(0, -1)), "(distributions[0].shares must be a list of shares from 0 to 1)"),
-        (broken(lambda d: d["expectations"][0].update(observed=math.nan)), "NaN is not JSON; a figure that was not measured is null"),
-        (broken(lambda d: d["expectations"][0].update(observed=1e200)), "(expectations[0].observed must be a number of at most 1e+150 in size)"),
-        (broken(lambda d: d["expectations"][0].update(status="maybe")), "not the results of an audit (expectations.0.status: input should be"),
-        (broken(lambda d: d["data"][0].update(rows=-1)), "not the results of an audit (data.0.rows: input should be greater than or equal to 0)"),
-        (broken(lambda d: d["provenance"].pop("seed")), "not the results of an audit (provenance.seed: field required)"),
-        (broken(lambda d: d["scenario"].update({"\x1b[31m": 1e200})), "'scenario.\\x1b[31m' must be a number"),
+        (
+            broken(lambda d: d.pop("measurements")),
+            "not the results of an audit (measurements must be a list)",
+        ),
+        (
+            broken(lambda d: d.update(measurements=[[1]])),
+            "not the results of an audit (measurements[0] must be a record of named fields)",
+        ),
+        (
+            broken(lambda d: d.update(measurements=5)),
+            "not the results of an audit (measurements must be a list)",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(value="much")),
+            "(measurements[0].value must be null or a number",
+        ),
+        (
+            broken(lambda d: d["measurements"][3].update(value=1e300)),
+            "(measurements[3].value must be null or a number of at most 1e+150 in size)",
+        ),
+        (
+            broken(lambda d: d["measurements"][3].update(theory=10**400)),
+            "(measurements[3].theory must be null or a number of at most 1e+150",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(std_error=-0.1)),
+            "(measurements[0].std_error must be null or a number, and not below 0)",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(ci_low=2.0, ci_high=1.0)),
+            "(measurements[0] has an interval that ends before it begins)",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(coalition=[2, 1])),
+            "(measurements[0].coalition must be a list of copy numbers, ascending",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(coalition=[0])),
+            "(measurements[0].coalition must be a list of copy numbers, ascending",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(replicate=0)),
+            "(measurements[0].replicate must be a whole number from 1)",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(status="fine")),
+            "(measurements[0].status must be one of ok, not-applicable, failed)",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].update(sweep={"data.rows": math.inf})),
+            "Infinity is not JSON",
+        ),
+        (
+            broken(lambda d: d["measurements"][0].pop("scheme")),
+            "(measurements[0].scheme is missing)",
+        ),
+        (
+            broken(lambda d: d["distributions"][0]["shares"].pop()),
+            "(distributions[0] must have one share between every two edges)",
+        ),
+        (
+            broken(lambda d: d["distributions"][0]["shares"].__setitem__(0, -1)),
+            "(distributions[0].shares must be a list of shares from 0 to 1)",
+        ),
+        (
+            broken(lambda d: d["expectations"][0].update(observed=math.nan)),
+            "NaN is not JSON; a figure that was not measured is null",
+        ),
+        (
+            broken(lambda d: d["expectations"][0].update(observed=1e200)),
+            "(expectations[0].observed must be a number of at most 1e+150 in size)",
+        ),
+        (
+            broken(lambda d: d["expectations"][0].update(status="maybe")),
+            "not the results of an audit (expectations.0.status: input should be",
+        ),
+        (
+            broken(lambda d: d["data"][0].update(rows=-1)),
+            "not the results of an audit (data.0.rows: input should be greater than or equal to 0)",
+        ),
+        (
+            broken(lambda d: d["provenance"].pop("seed")),
+            "not the results of an audit (provenance.seed: field required)",
+        ),
+        (
+            broken(lambda d: d["scenario"].update({"\x1b[31m": 1e200})),
+            "'scenario.\\x1b[31m' must be a number",
+        ),
         (lambda d: "[]", "no schema_version"),
         (lambda d: "", "cannot be read as JSON results"),
         (lambda d: "[" * 100_000, "cannot be read as JSON results"),
@@ -273,19 +393,28 @@ def test_what_are_no_results_is_refused_in_one_message(document, tmp_path, make,
 
 
 def test_a_metric_is_found_by_the_name_that_it_had(document, tmp_path):
-    document["measurements"] = [record | {"metric": "learnt"} for record in document["measurements"]]
+    document["measurements"] = [
+        record | {"metric": "learnt"} for record in document["measurements"]
+    ]
     (tmp_path / "results.json").write_text(json.dumps(document))
     assert {record.metric for record in AuditResult.load(tmp_path).measurements} == {"disclosed"}
 
 
 def test_a_file_with_the_fields_of_the_contract_alone_is_read(document, tmp_path):
     """So that audits compare across versions: what one adds, another need not have, and what it does not know it leaves."""
-    fields = ("sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason")
-    least = {key: document[key] for key in ("schema_version", "scenario", "provenance", "expectations")}
-    least["measurements"] = [{field: record[field] for field in fields.split()} | {"of_a_later_version": 1} for record in document["measurements"]]
+    fields = "sweep scheme knowledge attack coalition levels replicate attribute metric value std_error ci_low ci_high theory status reason"
+    least = {
+        key: document[key] for key in ("schema_version", "scenario", "provenance", "expectations")
+    }
+    least["measurements"] = [
+        {field: record[field] for field in fields.split()} | {"of_a_later_version": 1}
+        for record in document["measurements"]
+    ]
     (tmp_path / "results.json").write_text(json.dumps(least | {"of_a_later_version": {}}))
     read = AuditResult.load(tmp_path)
-    assert [record.value for record in read.measurements] == [record["value"] for record in document["measurements"]]
+    assert [record.value for record in read.measurements] == [
+        record["value"] for record in document["measurements"]
+    ]
     assert {record.error_bar for record in read.measurements} == {"none"}
     from auditor.results.comparison import compare_results
 
@@ -319,11 +448,32 @@ def test_a_file_is_replaced_whole_or_not_at_all(result, saved, monkeypatch):
 @pytest.mark.parametrize("value", [0.1, -0.0, 3, -2.5e-300, None, float("inf")])
 @pytest.mark.parametrize("error", [None, 0.0, 0.1, 1e-170, 7])
 def test_a_cell_of_one_record_is_pooled_as_the_rule_for_many_says(value, error):
-    record = Measurement({}, "s", None, None, (1,), (1.0,), 1, "*", "distortion", value, error, None, None, None, "ok", None, "none")
+    record = Measurement(
+        {},
+        "s",
+        None,
+        None,
+        (1,),
+        (1.0,),
+        1,
+        "*",
+        "distortion",
+        value,
+        error,
+        None,
+        None,
+        None,
+        "ok",
+        None,
+        "none",
+    )
     found = pooled([record])
     if value is None:
         assert math.isnan(found[0])
         assert found[1] is None
         return
-    expected = (math.fsum([value]) / 1, None if error is None else math.sqrt(math.fsum([error**2])) / 1)
+    expected = (
+        math.fsum([value]) / 1,
+        None if error is None else math.sqrt(math.fsum([error**2])) / 1,
+    )
     assert repr(found) == repr(expected)

@@ -35,7 +35,12 @@ def few_redraws(monkeypatch):
 def small_blocks(monkeypatch):
     """Blocks a sixteenth as long, in this process, and what else a table's size decides with them: tables a sixteenth as long show the same."""
     sizes = [(module, "BLOCK_VALUES") for module in (blocks, opened, numeric_redraws, cost)]
-    sizes += [(law_tests, "SCORED_ROWS"), (law_tests, "VALUE_ROWS"), (law_tests, "SCORED_VALUES"), (release_redraws, "MOST_RECORDS")]
+    sizes += [
+        (law_tests, "SCORED_ROWS"),
+        (law_tests, "VALUE_ROWS"),
+        (law_tests, "SCORED_VALUES"),
+        (release_redraws, "MOST_RECORDS"),
+    ]
     for module, name in sizes:
         monkeypatch.setattr(module, name, getattr(module, name) // SMALLER)
 

@@ -22,7 +22,13 @@ from auditor.results.records import Measurement
 from auditor.runs.advice import audits
 from auditor.runs.advice.advise import advise, command, steps_apart
 from auditor.runs.advice.audits import Asked, astray, of_one_release
-from auditor.runs.advice.candidates import AddedNoise, Retention, mean_loss, regression_loss, share_loss
+from auditor.runs.advice.candidates import (
+    AddedNoise,
+    Retention,
+    mean_loss,
+    regression_loss,
+    share_loss,
+)
 from auditor.runs.advice.columns import Chosen, chosen
 from auditor.runs.advice.compared import schemes_of
 from auditor.runs.advice.request import Request
@@ -38,10 +44,13 @@ ONE = np.array([[2.5]])
 
 
 def noise(scheme, copies=1, K_X=ONE, spread=4.0, loss=mean_loss):
-    return AddedNoise(copies, spread, get("scheme", scheme)(), TableMoments(np.zeros(len(K_X)), K_X, 1000), loss)
+    return AddedNoise(
+        copies, spread, get("scheme", scheme)(), TableMoments(np.zeros(len(K_X)), K_X, 1000), loss
+    )
 
 
-# -- the search, on stubs ----------------------------------------------------------------------------------------------
+# -- the search, on stubs
+# ----------------------------------------------------------------------------------------------
 
 
 @given(steps=st.integers(1, 80), data=st.data())
@@ -79,7 +88,13 @@ class StubbedAudits(Asked):
 
     def verdict(self, result, target=None):
         left = result / (1.0 + result)
-        return "holds" if left >= (target or self.target) else "undecided" if left >= 0.9 * self.target else "fails"
+        return (
+            "holds"
+            if left >= (target or self.target)
+            else "undecided"
+            if left >= 0.9 * self.target
+            else "fails"
+        )
 
 
 def test_of_one_gaussian_attribute_half_stays_unknown_at_a_level_of_exactly_1():
@@ -121,7 +136,8 @@ def test_a_scheme_that_loses_more_on_paper_is_not_audited():
 def test_a_target_beyond_the_grid_is_refused_and_the_largest_that_is_met_is_named():
     candidate = noise("corner-wave")
     trials = Trials(StubbedAudits(0.9999, candidate=candidate), "mean")
-    assert trials.lowest(candidate, math.inf) is None  # the strongest level, 1,000, leaves 1000/1001
+    # the strongest level, 1,000, leaves 1000/1001
+    assert trials.lowest(candidate, math.inf) is None
     assert "the largest that is met is --unknown 0.99" in trials.refusal(candidate)
 
 
@@ -136,7 +152,8 @@ def found(*cells):
 
 
 def test_one_release_spreads_as_one_draw_and_in_proportion_to_its_error():
-    assert of_one_release(drawn(0.4, 0.03), 0.5).std_error == pytest.approx(0.03)  # sqrt(4)·(sqrt(4·0.03²)/4)
+    # sqrt(4)·(sqrt(4·0.03²)/4)
+    assert of_one_release(drawn(0.4, 0.03), 0.5).std_error == pytest.approx(0.03)
     assert of_one_release(drawn(0.6, 0.03), 0.5).std_error == pytest.approx(0.025)
     assert of_one_release(drawn(0.6, None), 0.5).std_error is None
 
@@ -144,24 +161,32 @@ def test_one_release_spreads_as_one_draw_and_in_proportion_to_its_error():
 @pytest.mark.parametrize(
     ("mean", "error", "verdict"),
     [
-        (0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.41, 0.02, "undecided"), (0.37, 0.02, "fails"),  # 5.0·0.02·0.5/0.6 = 0.08
+        # 5.0·0.02·0.5/0.6 = 0.08
+        (0.63, 0.02, "holds"), (0.57, 0.02, "undecided"), (0.41, 0.02, "undecided"), (0.37, 0.02, "fails"),
         (1600.0, 7200.0, "holds"),  # an attack that goes astray is no sign that little may be left
     ],
 )  # fmt: skip
-def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(mean, error, verdict):
+def test_a_target_is_met_by_more_than_one_release_spreads_and_missed_by_as_much(
+    mean, error, verdict
+):
     asked = Asked({}, 0.5, 1000, 1, False, {})
     assert asked.verdict(found(drawn(mean, error))) == verdict
-    assert asked.verdict(found(drawn(mean, error, count=400))) == verdict  # more draws do not make a release better
+    # more draws do not make a release better
+    assert asked.verdict(found(drawn(mean, error, count=400))) == verdict
 
 
-@pytest.mark.parametrize(("bar", "z"), [("replicates", 1.645), ("replicates", 3.39), ("closed-form", 1.645)])
+@pytest.mark.parametrize(
+    ("bar", "z"), [("replicates", 1.645), ("replicates", 3.39), ("closed-form", 1.645)]
+)
 def test_an_audit_of_a_new_release_agrees_with_ten_draws_199_times_in_200(bar, z):
     """Of a release that just meets the target. 200,000 fixed draws know a share of 0.5 % to 0.06 % (four standard errors)."""
     rng, n = np.random.default_rng(5), 200_000
     (one, *_), known = drawn(0.0, 1.0), bar == "closed-form"
     margin = z + astray(one._replace(error_bar=bar), 10, z)
     mean = rng.normal(size=(n, 10)).mean(axis=1)
-    spread, found = (1.0 if known else np.sqrt(rng.chisquare(degrees, n) / degrees) for degrees in (9, 8))
+    spread, found = (
+        1.0 if known else np.sqrt(rng.chisquare(degrees, n) / degrees) for degrees in (9, 8)
+    )
     off = np.mean(rng.normal(size=n) - z * found < mean - margin * spread)
     assert 0.0035 < off < 0.0056
 
@@ -175,14 +200,21 @@ def test_fewer_records_make_wider_steps():
         assert asked.draws == draws
         assert verdicts == sorted(verdicts, key=("fails", "undecided", "holds").index)
         spans.append(verdicts.count("undecided") / 1000)
-        assert means[verdicts.index("holds")] == pytest.approx(0.5 * (1 + d * math.sqrt(2 / rows)), abs=0.002)
+        assert means[verdicts.index("holds")] == pytest.approx(
+            0.5 * (1 + d * math.sqrt(2 / rows)), abs=0.002
+        )
     assert spans == sorted(spans, reverse=True)
 
 
 def test_theory_below_the_target_refutes_and_the_cell_that_may_end_lowest_is_told():
     asked = Asked({}, 0.5, 1000, 1, False, {})
     assert asked.verdict(found(drawn(0.55, 0.02, theory=0.49))) == "fails"
-    assert asked.exposed(found(drawn(0.6, 0.01), [one._replace(attack="wide") for one in drawn(0.62, 0.1)])).attack == "wide"
+    assert (
+        asked.exposed(
+            found(drawn(0.6, 0.01), [one._replace(attack="wide") for one in drawn(0.62, 0.1)])
+        ).attack
+        == "wide"
+    )
     assert asked.exposed(found(drawn(0.4, 0.02))).half == pytest.approx(1.96 * 0.02, rel=1e-3)
 
 
@@ -196,7 +228,8 @@ def test_of_categories_the_value_that_is_given_away_most_counts_as_in_the_expect
     assert asked.exposed(found(whole, believed)).unknown == pytest.approx(0.4)
 
 
-# -- on paper ----------------------------------------------------------------------------------------------------------
+# -- on paper
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_fresh_copies_need_levels_that_together_tell_as_little():
@@ -220,7 +253,8 @@ def test_the_closed_form_is_the_papers_second_equation_7_written_out():
 def test_noise_of_the_datas_shape_costs_a_regression_nothing_and_white_noise_does():
     assert regression_loss(K, 3.0 * K) == pytest.approx(0.0, abs=1e-12)
     white = 2.0 * np.eye(2)
-    lost = [1 - K[0, 1] ** 2 / 36, 1 - K[0, 1] ** 2 / 36]  # naive: errors of b = K_Y,oj/K_Y,oo on the original, over K_jj, less the best
+    # naive: errors of b = K_Y,oj/K_Y,oo on the original, over K_jj, less the best
+    lost = [1 - K[0, 1] ** 2 / 36, 1 - K[0, 1] ** 2 / 36]
     naive = []
     for j, o in ((0, 1), (1, 0)):
         b = K[o, j] / (K[o, o] + white[o, o])
@@ -232,7 +266,8 @@ def test_the_standard_error_of_a_mean_grows_as_noise_says():
     rng = np.random.default_rng(0)
     copies = rng.normal(size=(4000, 50)) + math.sqrt(3.0) * rng.normal(size=(4000, 50))
     grown = copies.mean(axis=1).std() / (1 / math.sqrt(50)) - 1
-    assert grown == pytest.approx(mean_loss(ONE, 3.0 * ONE), abs=4 * 2 / math.sqrt(2 * 4000))  # four standard errors of a deviation
+    # four standard errors of a deviation
+    assert grown == pytest.approx(mean_loss(ONE, 3.0 * ONE), abs=4 * 2 / math.sqrt(2 * 4000))
 
 
 def test_a_share_estimated_from_a_copy_is_as_uncertain_as_stated():
@@ -248,12 +283,17 @@ def test_retention_leaves_what_exact_bayes_written_out_leaves():
     candidate = Retention(2, 4.0, get("scheme", "uniform-multilevel")(), prior)
     joint = prior[:, None] * (p * np.eye(3) + (1 - p) / 3)
     posterior = joint / joint.sum(axis=0)
-    error = sum(joint[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum() for x in range(3) for y in range(3))
+    error = sum(
+        joint[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum()
+        for x in range(3)
+        for y in range(3)
+    )
     assert candidate.unknown((p, p / 4)) == pytest.approx(error / (1 - (prior**2).sum()))
     assert candidate.levels(candidate.grid.index(0.6)) == (0.6, 0.15)
 
 
-# -- ε, where bounds are stated ------------------------------------------------------------------------------------------
+# -- ε, where bounds are stated
+# ------------------------------------------------------------------------------------------
 
 BOUNDS = {"age": (0.0, 10.0), "pay": (0.0, 40.0)}
 
@@ -261,17 +301,29 @@ BOUNDS = {"age": (0.0, 10.0), "pay": (0.0, 40.0)}
 def bounded(scheme, copies=2, **parameters):
     spans = np.array([high - low for low, high in BOUNDS.values()])
     made = make_plugin("scheme", scheme, {"noise": "bounds", **parameters})
-    return AddedNoise(copies, 4.0, made, TableMoments(np.zeros(2), K, 1000, spans), mean_loss, 1e-6, grid=noise_grid(-12, 3))
+    return AddedNoise(
+        copies,
+        4.0,
+        made,
+        TableMoments(np.zeros(2), K, 1000, spans),
+        mean_loss,
+        1e-6,
+        grid=noise_grid(-12, 3),
+    )
 
 
 def test_epsilon_of_all_copies_is_that_of_the_least_perturbed_by_its_law():
     levels = (0.5, 2.0)
     pure = bounded("laplace-multilevel").epsilon(levels).pure
-    assert pure == pytest.approx(2 * math.sqrt(2 / 0.5))  # Δ/b in each column, of variance 2b² = 0.5 Δ²
+    # Δ/b in each column, of variance 2b² = 0.5 Δ²
+    assert pure == pytest.approx(2 * math.sqrt(2 / 0.5))
     gaussian = bounded("corner-wave").epsilon(levels)
     assert gaussian.pure == math.inf
     mu, eps = math.sqrt(2 / 0.5), gaussian.at_delta  # each column moves by 1/√0.5 deviations
-    assert norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(-mu / 2 - eps / mu) == pytest.approx(1e-6, rel=1e-6)  # balle2018, Theorem 8
+    # balle2018, Theorem 8
+    assert norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(
+        -mu / 2 - eps / mu
+    ) == pytest.approx(1e-6, rel=1e-6)
     assert noise("corner-wave").epsilon((1.0,)) is None  # no bounds
 
 
@@ -280,13 +332,25 @@ def test_what_the_command_states_makes_the_levels_that_were_found(scheme):
     best, levels = bounded(scheme), (0.037, 0.148)
     request = Request("staff.csv", 2, 0.5, bounds=BOUNDS)
     taken = Tried(scheme, levels, 0.5, None, "holds", True, 0.0, ())
-    words = shlex.split(command(request, Chosen({"columns": list(BOUNDS), "missing": "drop"}, {}, None, 0, ()), best, taken))
+    words = shlex.split(
+        command(
+            request,
+            Chosen({"columns": list(BOUNDS), "missing": "drop"}, {}, None, 0, ()),
+            best,
+            taken,
+        )
+    )
     currency = "gaussian-dp" if scheme == "corner-wave" else "epsilon"
     stated = [float(one) for one in words[words.index(f"--{currency}") + 1].split(",")]
     made, parameters = sized_by_bounds(scheme, {}, currency, stated, BOUNDS)
     np.testing.assert_allclose(made, levels, rtol=1e-5)
-    assert parameters["noise"] in ({"variances": [100.0, 1600.0]}, {"matrix": [[100.0, 0.0], [0.0, 1600.0]]})
-    assert ["age=0.0:10.0", "pay=0.0:40.0"] == [words[k + 1] for k, word in enumerate(words) if word == "--bounds"]
+    assert parameters["noise"] in (
+        {"variances": [100.0, 1600.0]},
+        {"matrix": [[100.0, 0.0], [0.0, 1600.0]]},
+    )
+    assert ["age=0.0:10.0", "pay=0.0:40.0"] == [
+        words[k + 1] for k, word in enumerate(words) if word == "--bounds"
+    ]
     assert "--columns" not in words
 
 
@@ -301,11 +365,18 @@ def test_no_release_beyond_the_largest_epsilon_meets_the_request():
 
 
 def test_parameters_are_those_of_every_scheme_that_is_compared():
-    asked = Request("cps", 2, 0.5, schemes=("uniform-multilevel", "uniform"), parameters={"replacement": "prior"})
+    asked = Request(
+        "cps",
+        2,
+        0.5,
+        schemes=("uniform-multilevel", "uniform"),
+        parameters={"replacement": "prior"},
+    )
     assert [scheme.parameters.replacement for scheme in schemes_of(asked)] == ["prior"] * 2
 
 
-# -- what may be asked -------------------------------------------------------------------------------------------------
+# -- what may be asked
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -384,7 +455,8 @@ def test_of_many_records_the_first_are_measured_and_that_is_said(here):
     assert "measured on the first 100 of 400 records" in found.notes[0]
 
 
-# -- measured ----------------------------------------------------------------------------------------------------------
+# -- measured
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -395,10 +467,15 @@ def few_draws(monkeypatch):
 
 @pytest.mark.slow
 def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here, few_draws):
-    pd.DataFrame({"age": np.random.default_rng(3).normal(size=120)}).to_csv("small.csv", index=False)
+    pd.DataFrame({"age": np.random.default_rng(3).normal(size=120)}).to_csv(
+        "small.csv", index=False
+    )
     told = []
     advice = advise(Request("small.csv", 2, 0.3, schemes=("corner-wave",)), told.append)
-    assert told[0].startswith("on paper first: attacks with a closed form ask for corner-wave at 0.464")  # 0.3/0.7 = 0.43
+    # 0.3/0.7 = 0.43
+    assert told[0].startswith(
+        "on paper first: attacks with a closed form ask for corner-wave at 0.464"
+    )
     assert advice.chosen.met
     assert advice.weaker is not None
     assert not advice.weaker.met
@@ -413,11 +490,19 @@ def test_advice_on_a_small_table_holds_in_the_audit_that_it_hands_out(here, few_
 def few_attacks(monkeypatch):
     """Audits by three attacks, one of each kind: linear, on a fitted density, and by Bayes."""
     every = Asked.scenario
-    monkeypatch.setattr(Asked, "scenario", lambda *asked: every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]})
+    monkeypatch.setattr(
+        Asked,
+        "scenario",
+        lambda *asked: (
+            every(*asked) | {"attacks": ["llse", "distribution-analysis", "map-estimate"]}
+        ),
+    )
 
 
 @pytest.mark.parametrize("scheme", ["corner-wave", "correlated"])
-def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(here, few_draws, few_attacks, scheme):
+def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_weaker_fails(
+    here, few_draws, few_attacks, scheme
+):
     """One release an audit, whose bars may be too wide to tell: of 30 seeds 28 and 26 held and none failed; of the next weaker all failed."""
     staff(here, 400, seed=1)
     table = chosen("staff.csv", ["salary"], None, 1)
@@ -426,17 +511,30 @@ def test_over_other_draws_the_recommended_release_meets_the_target_and_the_next_
     trials = Trials(asked, "mean")
     place = trials.lowest(candidate, math.inf)
     step = steps_apart(trials, candidate, place)
-    for verdict, levels in (("holds", candidate.levels(place)), ("fails", candidate.levels(place - step))):
+    for verdict, levels in (
+        ("holds", candidate.levels(place)),
+        ("fails", candidate.levels(place - step)),
+    ):
         audited = asked.scenario(scheme, levels) | {"replicates": 1}
-        found = [auditor.run(audited | {"seed": seed}).expectations[0].status for seed in range(11, 17)]
+        found = [
+            auditor.run(audited | {"seed": seed}).expectations[0].status for seed in range(11, 17)
+        ]
         assert found.count(verdict) >= 3
         assert set(found) <= {verdict, "undecided"}
 
 
 @pytest.mark.slow
-def test_the_scenario_of_advice_on_two_columns_holds_under_other_seeds_and_of_the_next_weaker_release_fails(here, few_draws, few_attacks):
+def test_the_scenario_of_advice_on_two_columns_holds_under_other_seeds_and_of_the_next_weaker_release_fails(
+    here, few_draws, few_attacks
+):
     staff(here, 300, seed=1)
-    advice = advise(Request("staff.csv", 1, 0.5, columns=("salary", "age"), schemes=("corner-wave",)))
+    advice = advise(
+        Request("staff.csv", 1, 0.5, columns=("salary", "age"), schemes=("corner-wave",))
+    )
     for verdict, release in (("holds", advice.chosen), ("fails", advice.weaker)):
-        audited = advice.scenario | {"schemes": [{"name": release.scheme, "levels": list(release.levels)}]}
-        assert [auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12, 13)] == [verdict] * 3
+        audited = advice.scenario | {
+            "schemes": [{"name": release.scheme, "levels": list(release.levels)}]
+        }
+        assert [
+            auditor.run(audited | {"seed": seed}).expectations[0].status for seed in (11, 12, 13)
+        ] == [verdict] * 3

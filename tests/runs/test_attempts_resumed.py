@@ -30,7 +30,9 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     draw = np.random.default_rng(3)
-    return pd.DataFrame(draw.standard_normal((ROWS, 1)) + draw.standard_normal((ROWS, 3)), columns=["a", "b", "c"])
+    return pd.DataFrame(
+        draw.standard_normal((ROWS, 1)) + draw.standard_normal((ROWS, 3)), columns=["a", "b", "c"]
+    )
 
 
 @pytest.fixture
@@ -72,7 +74,11 @@ def made(monkeypatch):
 def drawn(monkeypatch):
     """The numbers of all blocks that copies are drawn of, again and again."""
     blocks, real = [], making.Drawing.block
-    monkeypatch.setattr(making.Drawing, "block", lambda self, index, *more: blocks.append(index) or real(self, index, *more))
+    monkeypatch.setattr(
+        making.Drawing,
+        "block",
+        lambda self, index, *more: blocks.append(index) or real(self, index, *more),
+    )
     return blocks
 
 
@@ -104,14 +110,17 @@ def parts() -> list:
 
 
 @pytest.mark.parametrize("count", [1, 5])
-def test_what_was_made_is_not_made_again_and_the_results_are_the_same(document, undisturbed, made, drawn, count):
+def test_what_was_made_is_not_made_again_and_the_results_are_the_same(
+    document, undisturbed, made, drawn, count
+):
     assert len(undisturbed.made) == ATTEMPTS
     stopped_after(count, document, made)
     drawn.clear()
     resumed = auditor.run(document, output="audit", resume=True)
     assert made == undisturbed.made[count:]
     assert figures(resumed) == figures(undisturbed.result)
-    assert undisturbed.drawn - len(drawn) >= count * BLOCKS  # an attempt goes through all blocks, once at least
+    # an attempt goes through all blocks, once at least
+    assert undisturbed.drawn - len(drawn) >= count * BLOCKS
 
 
 def test_attempts_are_the_same_for_any_number_of_workers(table, here, large):
@@ -128,7 +137,11 @@ def test_what_is_kept_is_what_the_task_holds(document, made):
     assert len(kept) == ATTEMPTS - 1
     auditor.run(document, output="audit", resume=True)
     assert parts() == []
-    whole = {text for line in journal().read_text().splitlines() for text in numbers(json.loads(line.split(" ", 2)[2]))}
+    whole = {
+        text
+        for line in journal().read_text().splitlines()
+        for text in numbers(json.loads(line.split(" ", 2)[2]))
+    }
     assert all(number in whole for part in kept for number in numbers(part))
 
 
@@ -145,9 +158,15 @@ def test_a_damaged_attempt_is_made_again_alone(document, undisturbed, made, dama
     lines = journal().read_bytes().splitlines(keepends=True)
     place = next(number for number, line in enumerate(lines) if b".attempt-1 " in line)
     key = lines[place].split(b" ", 2)[1].decode()
-    lines[place] = lines[place].replace(b"0.", b"1.") if damage == "torn" else _line(key, '[0.1,[[[1]],[],[],"x"]]')
+    lines[place] = (
+        lines[place].replace(b"0.", b"1.")
+        if damage == "torn"
+        else _line(key, '[0.1,[[[1]],[],[],"x"]]')
+    )
     journal().write_bytes(b"".join(lines))
-    assert figures(auditor.run(document, output="audit", resume=True)) == figures(undisturbed.result)
+    assert figures(auditor.run(document, output="audit", resume=True)) == figures(
+        undisturbed.result
+    )
     assert made == [undisturbed.made[0], *undisturbed.made[6:]]
 
 
@@ -160,7 +179,9 @@ def test_an_attempt_that_failed_is_made_again(document, made, monkeypatch):
     assert len(made) == ATTEMPTS - 2
 
 
-def test_what_trees_gain_is_found_with_the_release_where_it_could_not_be_apart(document, undisturbed, monkeypatch):
+def test_what_trees_gain_is_found_with_the_release_where_it_could_not_be_apart(
+    document, undisturbed, monkeypatch
+):
     real = schedule.attempt
     monkeypatch.setattr(schedule, "attempt", lambda step: None if step.number == -1 else real(step))
     assert figures(auditor.run(document)) == figures(undisturbed.result)
@@ -168,5 +189,12 @@ def test_what_trees_gain_is_found_with_the_release_where_it_could_not_be_apart(d
 
 
 def test_where_every_record_is_counted_linear_attacks_are_steps_too(document, made):
-    auditor.run(document | {"measures": [{"within": {"tolerance": 0.5}}], "schemes": document["schemes"][:1], "expect": []})
+    auditor.run(
+        document
+        | {
+            "measures": [{"within": {"tolerance": 0.5}}],
+            "schemes": document["schemes"][:1],
+            "expect": [],
+        }
+    )
     assert [number for _, number in made] == list(range(6))

@@ -24,7 +24,10 @@ from auditor.schemes.corner_wave import CornerWave
 RNG = np.random.default_rng(0)
 FIRST = RNG.normal(size=(12_000, 2)) @ [[1.0, 0.5], [0.0, 2.0]] + [40.0, 900.0]
 SECOND = RNG.normal(size=(8_000, 2)) @ [[0.9, 0.5], [0.0, 2.2]] + [45.0, 880.0]
-PEOPLE = pd.DataFrame({"age": [30.0, 41.0, 52.0, 63.0], "pay": [1.0, 2.5, 2.0, 4.0]}, index=["ann", "bob", "cyd", "dee"])
+PEOPLE = pd.DataFrame(
+    {"age": [30.0, 41.0, 52.0, 63.0], "pay": [1.0, 2.5, 2.0, 4.0]},
+    index=["ann", "bob", "cyd", "dee"],
+)
 
 
 def refusal(call, *args, **kwargs):
@@ -33,22 +36,36 @@ def refusal(call, *args, **kwargs):
     return str(caught.value)
 
 
-# -- in memory ---------------------------------------------------------------------------------------------------------
+# -- in memory
+# ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["corner-wave", "correlated", "independent", "linearly-dependent", "laplace-multilevel", "laplace"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        "corner-wave",
+        "correlated",
+        "independent",
+        "linearly-dependent",
+        "laplace-multilevel",
+        "laplace",
+    ],
+)
 def test_old_records_are_left_alone_and_new_ones_have_the_first_batch_s_noise(scheme):
     levels = (1.0, 0.25)
     before = auditor.perturb(FIRST, scheme, levels, seed=1)
     release = before.append(SECOND, seed=1)
     for old, new in zip(before.copies, release.copies, strict=True):
         np.testing.assert_array_equal(new[: len(FIRST)], old)
-    np.testing.assert_array_equal(release.law.covariance, before.law.covariance)  # to the last bit, whatever came since
+    # to the last bit, whatever came since
+    np.testing.assert_array_equal(release.law.covariance, before.law.covariance)
     assert not release.law.follows_data  # who must estimate K_X has no estimate of K_0
     Z = np.hstack([copy - release.original for copy in release.copies])[len(FIRST) :]
     K, n = release.law.covariance, len(SECOND)
-    tails = 2.5 if "laplace" in scheme else 1.0  # E Z⁴/σ⁴ − 1, which is 2 of Gaussian noise and 5 of Laplace's
-    spread = np.sqrt(tails * (K**2 + np.outer(np.diag(K), np.diag(K))) / n)  # no less than that of any of its covariances
+    # E Z⁴/σ⁴ − 1, which is 2 of Gaussian noise and 5 of Laplace's
+    tails = 2.5 if "laplace" in scheme else 1.0
+    # no less than that of any of its covariances
+    spread = np.sqrt(tails * (K**2 + np.outer(np.diag(K), np.diag(K))) / n)
     assert (np.abs(Z.T @ Z / n - K) < 5 * spread).all()  # 16 entries: once in 10⁵
 
 
@@ -70,7 +87,9 @@ def test_a_level_added_later_is_of_all_batches_and_a_batch_added_later_is_of_all
     release = release.extend([0.5], seed=3).append(SECOND[:5] + 1, seed=4)
     assert release.first_batch == len(FIRST)
     assert [len(copy) for copy in release.copies] == [len(FIRST) + len(SECOND) + 5] * 3
-    Z = np.array([copy[:, 1] - release.original[:, 1] for copy in release.copies]) / np.sqrt(release.law.shape[1, 1])
+    Z = np.array([copy[:, 1] - release.original[:, 1] for copy in release.copies]) / np.sqrt(
+        release.law.shape[1, 1]
+    )
     expected = np.minimum.outer(release.levels, release.levels)
     for rows in (slice(0, len(FIRST)), slice(len(FIRST), len(FIRST) + len(SECOND))):
         np.testing.assert_allclose(np.cov(Z[:, rows]), expected, atol=5 * np.sqrt(2 / len(SECOND)))
@@ -95,12 +114,20 @@ def test_theorem_4_over_batches_and_levels_by_exact_posteriors_of_records_that_d
     t = np.arange(6)
     prior = 0.9 ** np.abs(t[:, None] - t)  # six records in order of time, three a batch
     every, best = [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 0), (1, 0)]
-    mixed, sufficient = [(0, 0), (0, 1), (1, 1)], [(0, 0), (1, 1)]  # batch 1 at both levels, batch 2 at the second
+    # batch 1 at both levels, batch 2 at the second
+    mixed, sufficient = [(0, 0), (0, 1), (1, 1)], [(0, 0), (1, 1)]
     for held, least in ((every, best), (mixed, sufficient)):
-        np.testing.assert_allclose(joint(prior, held, noise_of(held, Sigma, 3)), joint(prior, least, noise_of(least, Sigma, 3)), atol=1e-12)
-    # the planted leak: with the same noise in both batches a second look at batch 2 tells of batch 1
+        np.testing.assert_allclose(
+            joint(prior, held, noise_of(held, Sigma, 3)),
+            joint(prior, least, noise_of(least, Sigma, 3)),
+            atol=1e-12,
+        )
+    # the planted leak: with the same noise in both batches a second look at batch 2 tells of batch
+    # 1
     alone = joint(prior, sufficient, noise_of(sufficient, Sigma, 3, same=True))
-    assert np.trace(joint(prior, mixed, noise_of(mixed, Sigma, 3, same=True))) < 0.99 * np.trace(alone)
+    assert np.trace(joint(prior, mixed, noise_of(mixed, Sigma, 3, same=True))) < 0.99 * np.trace(
+        alone
+    )
 
 
 def test_a_record_perturbed_twice_is_one_look_at_the_levels_harmonic_sum():
@@ -119,7 +146,9 @@ def test_records_that_are_out_are_refused_by_their_labels_and_counted():
     assert "bob" not in said
     with pytest.warns(AuditorWarning, match="1 of 2 records"):
         assert len(release.append(batch, repeats="allow").copies[0]) == 6
-    assert list(release.append(batch.rename(index={"bob": "fay", "eve": "gil"})).copies[0].index)[-2:] == ["fay", "gil"]
+    assert list(release.append(batch.rename(index={"bob": "fay", "eve": "gil"})).copies[0].index)[
+        -2:
+    ] == ["fay", "gil"]
 
 
 def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
@@ -127,7 +156,9 @@ def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
     with pytest.warns(AuditorWarning) as caught:
         release.append(np.vstack([3.0 * SECOND[:300], FIRST[:2]]), seed=2)
     said = [str(warning.message) for warning in caught]
-    assert said[0].startswith("2 of 302 records of the batch equal one that is out already, in every column (0 of 12,000 records before it")
+    assert said[0].startswith(
+        "2 of 302 records of the batch equal one that is out already, in every column (0 of 12,000 records before it"
+    )
     assert [line.split(":")[0] for line in said[1:]] == ["column 'x1'", "column 'x2'"]
     assert all("times the first batch's" in line for line in said[1:])
 
@@ -135,9 +166,13 @@ def test_equal_rows_and_a_far_variance_are_told_of_in_counts_and_ratios_alone():
 def test_a_batch_may_be_one_record_or_constant_and_comes_in_any_order_of_columns(recwarn):
     release = auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1)
     one = pd.DataFrame({"pay": [2.0], "age": [35.0]}, index=["eve"])
-    assert list(release.append(one).append(one.rename(index={"eve": "fay"}) + 1.0).copies[0].columns) == ["age", "pay"]
+    assert list(
+        release.append(one).append(one.rename(index={"eve": "fay"}) + 1.0).copies[0].columns
+    ) == ["age", "pay"]
     assert not [warning for warning in recwarn if issubclass(warning.category, AuditorWarning)]
-    assert auditor.perturb([[1.0], [2.0]], "corner-wave", [0.5]).append([[7.0], [7.0]]).copies[0].shape == (4, 1)
+    assert auditor.perturb([[1.0], [2.0]], "corner-wave", [0.5]).append([[7.0], [7.0]]).copies[
+        0
+    ].shape == (4, 1)
 
 
 @pytest.mark.parametrize(("batch", "why"), [
@@ -149,10 +184,14 @@ def test_what_is_no_batch_is_refused(batch, why):
     assert why in refusal(auditor.perturb(PEOPLE, "corner-wave", [0.5], seed=1).append, batch)
 
 
-@pytest.mark.parametrize("name", ["rotation", "random-projection", "rotation-noise", "k-anonymity", "published"])
+@pytest.mark.parametrize(
+    "name", ["rotation", "random-projection", "rotation-noise", "k-anonymity", "published"]
+)
 def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
     scheme = make_plugin("scheme", name, registry.get("scheme", name).trial)
-    assert "no records can be appended" in refusal(auditor.Release(PEOPLE, (), (), scheme).append, PEOPLE)
+    assert "no records can be appended" in refusal(
+        auditor.Release(PEOPLE, (), (), scheme).append, PEOPLE
+    )
 
 
 @pytest.mark.parametrize(("scheme", "replacement", "share"), [
@@ -161,7 +200,9 @@ def test_schemes_that_do_not_perturb_records_one_by_one_take_no_batches(name):
 def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, replacement, share):
     """``prior`` are the first batch's own shares: those of the later one, all alike, would never be perturbed."""
     X, batch = pd.Series(list("aabcd" * 40)), pd.Series(["a"] * 8_000)
-    release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(batch, seed=1)
+    release = auditor.perturb(X, scheme, [0.6, 0.3], seed=1, replacement=replacement).append(
+        batch, seed=1
+    )
     for level, copy in zip(release.levels, release.copies, strict=True):
         kept, expected = (copy[200:] == "a").mean(), level + (1 - level) * share
         assert abs(kept - expected) < 5 * np.sqrt(expected * (1 - expected) / 8_000)
@@ -172,15 +213,22 @@ def test_categories_keep_their_domain_and_are_perturbed_by_the_same_law(scheme, 
 
 @pytest.mark.parametrize("scheme", ["geometric-multilevel", "skellam"])
 def test_whole_numbers_stay_whole_in_the_first_batch_s_unit(scheme):
-    X, batch = pd.DataFrame({"age": np.arange(18, 80), "pay": 50.0 * np.arange(62)}), pd.DataFrame({"age": [20, 30], "pay": [100.0, 7_000.0]})
+    X, batch = (
+        pd.DataFrame({"age": np.arange(18, 80), "pay": 50.0 * np.arange(62)}),
+        pd.DataFrame({"age": [20, 30], "pay": [100.0, 7_000.0]}),
+    )
     release = auditor.perturb(X, scheme, [0.5, 1.0], seed=1).append(batch, seed=2)
     assert release.copies[0]["age"].dtype == np.int64
     assert (release.copies[1]["pay"] % 50 == 0).all()
     said = refusal(release.append, batch.assign(pay=[125.0, 7_025.0]))
-    assert "column 'pay' is recorded in steps of 25, which is no whole multiple of its unit, 50" in said
+    assert (
+        "column 'pay' is recorded in steps of 25, which is no whole multiple of its unit, 50"
+        in said
+    )
 
 
-# -- as files ----------------------------------------------------------------------------------------------------------
+# -- as files
+# ----------------------------------------------------------------------------------------------------------
 
 
 def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **more):
@@ -188,11 +236,26 @@ def written(tmp_path, form="csv", scheme="corner-wave", precision="double", **mo
     rng = np.random.default_rng(3)
     for number, month in enumerate(("january", "february", "march")):
         ids = 1_000 * number + np.arange(500)
-        people = {"id": ids, "age": rng.integers(18, 80, 500), "pay": rng.normal(3e3, 4e2, 500), "job": rng.choice(list("abc"), 500)}
+        people = {
+            "id": ids,
+            "age": rng.integers(18, 80, 500),
+            "pay": rng.normal(3e3, 4e2, 500),
+            "job": rng.choice(list("abc"), 500),
+        }
         pd.DataFrame(people).to_csv(tmp_path / f"{month}.csv", index=False)
     columns = ["job"] if scheme.startswith("uniform") else ["age", "pay"]
     levels = [0.3, 0.9] if scheme.startswith("uniform") else [1.0, 0.25]
-    write_copies(str(tmp_path / "january.csv"), scheme, levels, None, tmp_path / "out", columns, form=form, precision=precision, **more)
+    write_copies(
+        str(tmp_path / "january.csv"),
+        scheme,
+        levels,
+        None,
+        tmp_path / "out",
+        columns,
+        form=form,
+        precision=precision,
+        **more,
+    )
     return [str(tmp_path / f"{month}.csv") for month in ("january", "february", "march")]
 
 
@@ -206,7 +269,9 @@ def test_a_batch_is_written_beside_what_is_out_and_read_with_it(tmp_path, form, 
     append_copies(march, tmp_path / "out", [january, february], key="id")
     assert {name: (tmp_path / "out" / name).read_bytes() for name in before} == before
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert [part["copies"] for part in manifest["later_batches"]] == [[f"copy-{k}-batch-{b}.{form}" for k in (1, 2)] for b in (2, 3)]
+    assert [part["copies"] for part in manifest["later_batches"]] == [
+        [f"copy-{k}-batch-{b}.{form}" for k in (1, 2)] for b in (2, 3)
+    ]
     assert [part["kept"] for part in manifest["later_batches"]] == [["id"], ["id"]]
     frames = [pd.read_csv(path) for path in (january, february, march)]
     release = read_release(frames, tmp_path / "out")
@@ -214,13 +279,23 @@ def test_a_batch_is_written_beside_what_is_out_and_read_with_it(tmp_path, form, 
     assert release.extend([0.5]).levels == (*manifest["levels"], 0.5)
     if scheme == "corner-wave":
         assert release.first_batch == 500
-        np.testing.assert_array_equal(release.law.shape, table_moments(as_table(frames[0][["age", "pay"]])).covariance)
-        later = np.stack([(copy - release.original)["pay"][500:] for copy in release.copies]) / frames[0]["pay"].std(ddof=0)
-        np.testing.assert_allclose(np.cov(later), np.minimum.outer(release.levels, release.levels), atol=5 * np.sqrt(2 / 1_000))
+        np.testing.assert_array_equal(
+            release.law.shape, table_moments(as_table(frames[0][["age", "pay"]])).covariance
+        )
+        later = np.stack(
+            [(copy - release.original)["pay"][500:] for copy in release.copies]
+        ) / frames[0]["pay"].std(ddof=0)
+        np.testing.assert_allclose(
+            np.cov(later),
+            np.minimum.outer(release.levels, release.levels),
+            atol=5 * np.sqrt(2 / 1_000),
+        )
 
 
 def test_replacements_of_a_later_batch_in_files_are_those_of_the_first(tmp_path):
-    january, february, _ = written(tmp_path, scheme="uniform-multilevel", parameters={"replacement": "prior"})
+    january, february, _ = written(
+        tmp_path, scheme="uniform-multilevel", parameters={"replacement": "prior"}
+    )
     pd.read_csv(february).assign(job="a").to_csv(february, index=False)
     append_copies(february, tmp_path / "out", [january])
     assert set(pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")["job"]) == set("abc")
@@ -230,14 +305,23 @@ def test_nothing_that_the_first_batch_s_moments_could_be_read_from_is_in_a_file(
     january, february, _ = written(tmp_path)
     append_copies(february, tmp_path / "out", [january])
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
-    assert set(manifest["later_batches"][0]) == {"rows", "grid", "missing", "for_study_only", "copies", "fingerprint", "fingerprint_key"}
+    assert set(manifest["later_batches"][0]) == {
+        "rows",
+        "grid",
+        "missing",
+        "for_study_only",
+        "copies",
+        "fingerprint",
+        "fingerprint_key",
+    }
     assert manifest["parameters"] == {"noise": "data", "algorithm": "bridge", "serial": "none"}
 
 
 def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):
     done = Treatment("refuse", True, {"age": ("18", "80")})
     january, february, _ = written(tmp_path, treatment=done)
-    pd.read_csv(february).assign(age=np.arange(500) % 40 + 18.5).to_csv(february, index=False)  # halves, which would be another step
+    # halves, which would be another step
+    pd.read_csv(february).assign(age=np.arange(500) % 40 + 18.5).to_csv(february, index=False)
     append_copies(february, tmp_path / "out", [january])
     copy = pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")
     assert copy["age"].dtype == np.int64
@@ -246,33 +330,54 @@ def test_a_later_batch_is_rounded_and_cut_off_as_the_first_was(tmp_path):
 
 def test_what_is_no_release_or_not_what_was_released_is_refused(tmp_path):
     january, february, march = written(tmp_path)
-    assert "holds no release that records can be appended to" in refusal(append_copies, february, tmp_path, [january])
-    assert "name the originals of each batch that is out, in order, each by --earlier FILE: 1; got 0" in refusal(append_copies, february, tmp_path / "out", [])
+    assert "holds no release that records can be appended to" in refusal(
+        append_copies, february, tmp_path, [january]
+    )
+    assert (
+        "name the originals of each batch that is out, in order, each by --earlier FILE: 1; got 0"
+        in refusal(append_copies, february, tmp_path / "out", [])
+    )
     pd.read_csv(january)[:400].to_csv(march, index=False)
-    assert "has 400 records, and 500 of its batch are out" in refusal(append_copies, february, tmp_path / "out", [march])
-    said = refusal(append_copies, march, tmp_path / "out", [february])  # as many records, but others
+    assert "has 400 records, and 500 of its batch are out" in refusal(
+        append_copies, february, tmp_path / "out", [march]
+    )
+    # as many records, but others
+    said = refusal(append_copies, march, tmp_path / "out", [february])
     assert "february.csv: cannot be what copy-2.csv is of" in said
-    assert "have the key of a record that is out already" in refusal(append_copies, march, tmp_path / "out", [january], key="id")
+    assert "have the key of a record that is out already" in refusal(
+        append_copies, march, tmp_path / "out", [january], key="id"
+    )
     with pytest.warns(AuditorWarning, match="400 of 400 records"):
         append_copies(march, tmp_path / "out", [january], key="id", repeats=True)
-    assert "holds a release of 500 records" in refusal(write_copies, january, "corner-wave", [1.0, 0.25], None, tmp_path / "out", ["age", "pay"])
+    assert "holds a release of 500 records" in refusal(
+        write_copies, january, "corner-wave", [1.0, 0.25], None, tmp_path / "out", ["age", "pay"]
+    )
     (tmp_path / "out" / "copy-2.csv").write_text("age,pay\n1,x\n")
-    assert "copy-2.csv: is not as it was written" in refusal(append_copies, february, tmp_path / "out", [january, march])
+    assert "copy-2.csv: is not as it was written" in refusal(
+        append_copies, february, tmp_path / "out", [january, march]
+    )
     (tmp_path / "out" / "copy-2.csv").unlink()  # an old copy is not needed
     (tmp_path / "out" / "copy-2-batch-3.csv").touch()
-    assert "holds copy-2-batch-3.csv, which release.json does not name" in refusal(append_copies, february, tmp_path / "out", [january, march])
+    assert "holds copy-2-batch-3.csv, which release.json does not name" in refusal(
+        append_copies, february, tmp_path / "out", [january, march]
+    )
 
 
-# -- audited -----------------------------------------------------------------------------------------------------------
+# -- audited
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("leak", [False, True])
-def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(tmp_path, monkeypatch, leak):
+def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(
+    tmp_path, monkeypatch, leak
+):
     n = 4_000
     for month, rows in (("1", FIRST[:n]), ("2", 1.1 * SECOND[:n])):
         pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / f"{month}.csv", index=False)
-    if leak:  # what must not be: two batches' noise from one key, as copies of two tables from one seed without their fingerprints
+    # what must not be: two batches' noise from one key, as copies of two tables from one seed
+    # without their fingerprints
+    if leak:
         monkeypatch.setattr("auditor.schemes.draw.secret_of", lambda seed, fingerprint: 7)
     first, second = str(tmp_path / "1.csv"), str(tmp_path / "2.csv")
     write_copies(first, "corner-wave", [0.5, 1.0], 7, tmp_path / "out")
@@ -284,14 +389,22 @@ def test_an_audit_of_all_batches_finds_noise_that_is_drawn_from_one_key_twice(tm
     for k, copy in enumerate(release.copies, start=1):
         copy.to_csv(tmp_path / f"copy-{k}.csv", index=False)
     shown = release.copies[1][n:].to_numpy() - release.copies[1][:n].to_numpy()
-    assert np.allclose(shown, (frames[1] - frames[0]).to_numpy(), atol=1e-3) == leak  # Y_2 − Y_1 = X_2 − X_1
+    # Y_2 − Y_1 = X_2 − X_1
+    assert np.allclose(shown, (frames[1] - frames[0]).to_numpy(), atol=1e-3) == leak
     copies = [str(tmp_path / "copy-1.csv"), str(tmp_path / "copy-2.csv")]
-    published = {"name": "published", "copies": copies, "levels": [0.5, 1.0], "law": {"scheme": "corner-wave"}}
+    published = {
+        "name": "published",
+        "copies": copies,
+        "levels": [0.5, 1.0],
+        "law": {"scheme": "corner-wave"},
+    }
     result = auditor.run({
         "schema": 1, "title": "All batches", "data": {"source": str(tmp_path / "all.csv"), "first-batch": n}, "schemes": [published],
         "attacks": ["llse"], "coalitions": ["singles", "all"], "expect": ["noise-follows-law", "no-collusion-gain", "matches-theory"],
     })  # fmt: skip
-    assert result.expectations[0].status == ("fails" if leak else "holds"), result.expectations[0].why
+    assert result.expectations[0].status == ("fails" if leak else "holds"), result.expectations[
+        0
+    ].why
     assert leak or {found.status for found in result.expectations} == {"holds"}
 
 
@@ -300,7 +413,13 @@ def test_a_first_batch_that_cannot_be_is_refused_where_it_is_stated():
         return {"schema": 1, "title": "t", "data": {"source": "iris", "first-batch": first, **data}, "attacks": ["llse"],
                 "schemes": [{"name": "corner-wave", "levels": [0.5]}], "coalitions": ["all"]}  # fmt: skip
 
-    assert "the first batch cannot have 151 records: the table has 150" in refusal(auditor.run, scenario(151))
+    assert "the first batch cannot have 151 records: the table has 150" in refusal(
+        auditor.run, scenario(151)
+    )
     assert "first-batch must be an integer of at least 2" in refusal(auditor.run, scenario(1))
-    assert "constant in the first batch" in refusal(auditor.run, scenario(2, columns=["petal_length"]))
-    assert "no records can be appended" in refusal(auditor.run, scenario(90) | {"schemes": [{"name": "rank-swapping", "levels": [0.1]}]})
+    assert "constant in the first batch" in refusal(
+        auditor.run, scenario(2, columns=["petal_length"])
+    )
+    assert "no records can be appended" in refusal(
+        auditor.run, scenario(90) | {"schemes": [{"name": "rank-swapping", "levels": [0.1]}]}
+    )

@@ -52,8 +52,19 @@ def written(folder: Path, rows: int) -> Path:
 SCHEMES = [
     {"name": "uniform", "levels": [0.3, 0.1, 0.5]},
     {"name": "uniform-multilevel", "levels": [0.3, 0.1, 0.5]},
-    {"name": "uniform-multilevel", "id": "bridge", "implementation": "bridge", "levels": [0.3, 0.1, 0.5, 0.3]},
-    {"name": "uniform-multilevel", "id": "multi-pert", "implementation": "multi-pert", "levels": [0.3, 0.1], "already-out": 1},
+    {
+        "name": "uniform-multilevel",
+        "id": "bridge",
+        "implementation": "bridge",
+        "levels": [0.3, 0.1, 0.5, 0.3],
+    },
+    {
+        "name": "uniform-multilevel",
+        "id": "multi-pert",
+        "implementation": "multi-pert",
+        "levels": [0.3, 0.1],
+        "already-out": 1,
+    },
 ]
 
 
@@ -61,7 +72,11 @@ OTHERS = [SCHEMES[0], {**SCHEMES[1], "replacement": "prior"}]
 """Of which one takes what replaces values from the whole table."""
 
 
-EXPECT: list[Any] = [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}, "marginal-is-uniform", {"matches-theory": {"metric": "accuracy"}}]
+EXPECT: list[Any] = [
+    {"no-collusion-gain": {"scheme": "uniform-multilevel"}},
+    "marginal-is-uniform",
+    {"matches-theory": {"metric": "accuracy"}},
+]
 
 
 def scenario(file: Path, **changes: Any) -> dict[str, Any]:
@@ -69,12 +84,31 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
         "schema": 1,
         "title": "out of core",
         "seed": 11,
-        "data": {"source": str(file), "columns": ["disease", "sex"], "categorical": ["disease", "sex"]},
+        "data": {
+            "source": str(file),
+            "columns": ["disease", "sex"],
+            "categorical": ["disease", "sex"],
+        },
         "schemes": SCHEMES,
-        "knowledge": ["perfect", "uniform-prior", {"estimated": {"rows": 1_000}}, {"known-records": 400}],
+        "knowledge": [
+            "perfect",
+            "uniform-prior",
+            {"estimated": {"rows": 1_000}},
+            {"known-records": 400},
+        ],
         "coalitions": ["subsets"],
-        "attacks": [{"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}}, "ndr"],
-        "measures": ["rho-breach", "delta-growth", "belief-gap", "marginal-gap", "history-size", {"empirical-epsilon": {"trials": 2_000}}],
+        "attacks": [
+            {"name": "posterior", "predicates": {"ill": [["HIV", "f"], ["HIV", "m"]]}},
+            "ndr",
+        ],
+        "measures": [
+            "rho-breach",
+            "delta-growth",
+            "belief-gap",
+            "marginal-gap",
+            "history-size",
+            {"empirical-epsilon": {"trials": 2_000}},
+        ],
         "expect": [*EXPECT, "noise-follows-law"],
     } | changes
 
@@ -100,9 +134,13 @@ CASES: dict[str, dict[str, Any]] = {
 QUICK = ("equal width",)
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES]
+)
 def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
-    document = scenario(short, **{key: value for key, value in CASES[case].items() if key != "data"})
+    document = scenario(
+        short, **{key: value for key, value in CASES[case].items() if key != "data"}
+    )
     if "data" in CASES[case]:
         document["data"] = {"source": str(short)} | CASES[case]["data"]
     apart = auditor.run(document)
@@ -113,7 +151,12 @@ def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, 
 
 @pytest.mark.slow
 def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, monkeypatch):
-    document = scenario(file, schemes=OTHERS, knowledge=["perfect", {"known-records": 400}], measures=["belief-gap", "rho-breach"])
+    document = scenario(
+        file,
+        schemes=OTHERS,
+        knowledge=["perfect", {"known-records": 400}],
+        measures=["belief-gap", "rho-breach"],
+    )
     plain = figures(auditor.run(document))
     monkeypatch.setattr(passes, "WAVE_BYTES", 1)
     monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
@@ -123,7 +166,9 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
 
 
 @pytest.mark.slow
-def test_counts_of_many_coalitions_in_many_passes_are_the_same(short, large, small_blocks, monkeypatch):
+def test_counts_of_many_coalitions_in_many_passes_are_the_same(
+    short, large, small_blocks, monkeypatch
+):
     document = scenario(short, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"])
     plain = figures(auditor.run(document))
     monkeypatch.setattr(counts, "PASS_CELLS", 2**12)
@@ -131,16 +176,30 @@ def test_counts_of_many_coalitions_in_many_passes_are_the_same(short, large, sma
 
 
 @pytest.mark.slow
-def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(file, large, monkeypatch):
+def test_a_sample_of_outcomes_gives_the_same_in_memory_and_agrees_with_all_of_them(
+    file, large, monkeypatch
+):
     data = {"source": str(file)} | BINNED
-    document = scenario(file, data=data, schemes=SCHEMES[:2], attacks=["posterior"], knowledge=["perfect"], coalitions=["all"])
+    document = scenario(
+        file,
+        data=data,
+        schemes=SCHEMES[:2],
+        attacks=["posterior"],
+        knowledge=["perfect"],
+        coalitions=["all"],
+    )
     whole = auditor.run(document)
     monkeypatch.setattr("auditor.audit.counts.outcome_counts.MOST_CELLS", 2**15)
     some = auditor.run(document)
     assert figures(some) != figures(whole)
     assert figures(some) == figures(in_memory(monkeypatch, document))
-    both = [result.frame().query("metric == 'belief_gap' and scheme == 'uniform'") for result in (whole, some)]
-    gap, error = (np.concatenate([frame[name] for frame in both]) for name in ("value", "std_error"))
+    both = [
+        result.frame().query("metric == 'belief_gap' and scheme == 'uniform'")
+        for result in (whole, some)
+    ]
+    gap, error = (
+        np.concatenate([frame[name] for frame in both]) for name in ("value", "std_error")
+    )
     assert error[1] > error[0]
     assert abs(gap[1] - gap[0]) < 4.5 * error[1]
     assert [record.status for record in some.expectations] == ["holds"] * 4
@@ -160,25 +219,41 @@ def test_what_travels_holds_no_rows(tmp_path, large):
                 yield result
 
     file = written(tmp_path, 2 * ROWS)
-    document = scenario(file, schemes=SCHEMES[:1], knowledge=["perfect"], attacks=["posterior"], measures=["belief-gap"], expect=[])
+    document = scenario(
+        file,
+        schemes=SCHEMES[:1],
+        knowledge=["perfect"],
+        attacks=["posterior"],
+        measures=["belief-gap"],
+        expect=[],
+    )
     checked = read_scenario(document, [], None)
     (task,) = tasks.plan(checked, checked.sweep_points())
-    tasks.carry_out(replace(task, share=passes.shared_out(task, Crew(), passes.Checkpoint(None, {}))))
+    tasks.carry_out(
+        replace(task, share=passes.shared_out(task, Crew(), passes.Checkpoint(None, {})))
+    )
     assert len(sizes) >= 15  # three passes or more, five stripes each
     assert max(step for step, _ in sizes) < 20_000
-    assert max(result for _, result in sizes) < 2_000_000  # outcomes of three copies, by value and row group, and sums of their coins by place
+    # outcomes of three copies, by value and row group, and sums of their coins by place
+    assert max(result for _, result in sizes) < 2_000_000
 
 
 @pytest.mark.slow
 def test_copies_of_tables_in_their_files_are_not_kept(short, large, small_blocks, monkeypatch):
     kept = []
     block = making.UniformRelease.block
-    monkeypatch.setattr(making.UniformRelease, "block", lambda self, *given: kept.append(len(self._kept)) or block(self, *given))
+    monkeypatch.setattr(
+        making.UniformRelease,
+        "block",
+        lambda self, *given: kept.append(len(self._kept)) or block(self, *given),
+    )
     auditor.run(scenario(short, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
     assert set(kept) == {0}
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
+    short, large, small_blocks, few_redraws, monkeypatch
+):
     from auditor.schemes.uniform import Uniform
 
     def broken(self, original, size, key):
@@ -195,7 +270,9 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, 
     assert "CANARY" not in result.to_json()
 
 
-def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
+def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(
+    short, large, small_blocks, few_redraws, monkeypatch
+):
     from auditor_attacks.posterior import Bayes
 
     def broken(self, copies):
@@ -206,12 +283,17 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(short, large
     posterior = Bayes.posterior
     monkeypatch.setattr(Bayes, "posterior", broken)
     result = auditor.run(scenario(short, schemes=SCHEMES[:1], attacks=["posterior"], expect=[]))
-    assert {record.status for record in result.measurements if record.knowledge == "perfect"} == {"ok"}
-    assert {record.status for record in result.measurements if record.knowledge == "known-records(400)"} == {"failed"}
+    assert {record.status for record in result.measurements if record.knowledge == "perfect"} == {
+        "ok"
+    }
+    assert {
+        record.status for record in result.measurements if record.knowledge == "known-records(400)"
+    } == {"failed"}
     assert "CANARY" not in result.to_json()
 
 
-# -- killed in the middle of a pass ------------------------------------------------------------------------------------
+# -- killed in the middle of a pass
+# ------------------------------------------------------------------------------------
 
 
 def dies_at(folder: Path, number: int):
@@ -240,9 +322,19 @@ def undisturbed(document: str) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [0, 2, 7], ids=["at once", "at the end of a pass", "in a later pass"])
-def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monkeypatch, tmp_path, number):
-    document = scenario(file, schemes=SCHEMES[1:2], attacks=["posterior"], knowledge=["perfect", {"known-records": 400}], measures=["belief-gap"])
+@pytest.mark.parametrize(
+    "number", [0, 2, 7], ids=["at once", "at the end of a pass", "in a later pass"]
+)
+def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(
+    file, large, monkeypatch, tmp_path, number
+):
+    document = scenario(
+        file,
+        schemes=SCHEMES[1:2],
+        attacks=["posterior"],
+        knowledge=["perfect", {"known-records": 400}],
+        measures=["belief-gap"],
+    )
     plain = undisturbed(json.dumps(document))
     monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
     assert figures(auditor.run(document, workers=2)) == plain
@@ -250,9 +342,13 @@ def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(file, large, monk
 
 
 @pytest.mark.slow
-def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(short, large, small_blocks, monkeypatch, tmp_path):
+def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(
+    short, large, small_blocks, monkeypatch, tmp_path
+):
     """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
-    document = scenario(short, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[])
+    document = scenario(
+        short, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[]
+    )
     plain = figures(auditor.run(document))
     done: list[int] = []
 

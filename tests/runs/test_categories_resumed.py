@@ -29,7 +29,10 @@ MEASURED = STEPS
 @pytest.fixture
 def document(here, large, small_blocks):
     draw = np.random.default_rng(8)
-    disease, sex = draw.choice(["flu", "HIV", "none", "cold"], ROWS, p=[0.5, 0.05, 0.3, 0.15]), draw.choice(["f", "m"], ROWS)
+    disease, sex = (
+        draw.choice(["flu", "HIV", "none", "cold"], ROWS, p=[0.5, 0.05, 0.3, 0.15]),
+        draw.choice(["f", "m"], ROWS),
+    )
     pd.DataFrame({"disease": disease, "sex": sex}).to_parquet("table.parquet", row_group_size=3_125)
     return {
         "schema": 1, "title": "long", "seed": 11, "data": {"source": "table.parquet", "categorical": ["disease", "sex"]},
@@ -53,7 +56,9 @@ def gone(monkeypatch):
         if len(steps) == steps.stop:
             raise CtrlC
         (job,) = step.jobs.values()
-        steps.append((type(job).__name__, [knowledge for _, knowledge in getattr(job, "fitted", ())]))
+        steps.append(
+            (type(job).__name__, [knowledge for _, knowledge in getattr(job, "fitted", ())])
+        )
         return real(step)
 
     monkeypatch.setattr(passes, "go_through", go_through)
@@ -89,13 +94,16 @@ def lines() -> list[tuple[str, object]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [MEASURED + 3, 3 * STEPS + 1])
-def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, undisturbed, gone, step):
+def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(
+    document, undisturbed, gone, step
+):
     whole = undisturbed.gone
     assert [name for name, _ in whole[MEASURED : MEASURED + STEPS]] == ["MeasureJob"] * STEPS
     stopped_at(step, document, gone)
     resumed = auditor.run(document, output="audit", resume=True)
     done = min(step, MEASURED + STEPS)
-    assert gone == whole[:MEASURED] + whole[done:]  # counts hold some of single records, and are counted again
+    # counts hold some of single records, and are counted again
+    assert gone == whole[:MEASURED] + whole[done:]
     assert figures(resumed) == undisturbed.figures
     assert lines() == []
 
@@ -107,7 +115,9 @@ def test_who_knows_records_goes_through_the_rows_again(document, gone):
     undisturbed = figures(auditor.run(document))
     gone.clear()
     stopped_at(MEASURED + 3, document, gone)
-    assert {knowledge for _, stripes in lines() for stripe in stripes for (_, knowledge), _, _ in stripe} == {"perfect"}
+    assert {
+        knowledge for _, stripes in lines() for stripe in stripes for (_, knowledge), _, _ in stripe
+    } == {"perfect"}
     assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed
     served = [knowledge for name, knowledge in gone if name == "MeasureJob"]
     assert served == [["known-records(400)"]] * 3 + [["perfect", "known-records(400)"]] * 2
@@ -126,7 +136,11 @@ def test_what_a_pass_led_to_is_kept_where_its_counts_are_not(document, gone, mon
     gains = [value for name, value in lines() if "stripes" not in name]
     assert len(gains) == 3
     assert figures(auditor.run(document, output="audit", resume=True)) == figures(undisturbed)
-    assert gone == [*whole[:MEASURED], *whole[MEASURED + STEPS : first], *whole[first + 3 * STEPS :]]
+    assert gone == [
+        *whole[:MEASURED],
+        *whole[MEASURED + STEPS : first],
+        *whole[first + 3 * STEPS :],
+    ]
     held = journal().read_text()
     assert all(repr(number) in held for number in fractions(gains))
 
@@ -139,9 +153,13 @@ def fractions(value) -> list[float]:
 
 
 @pytest.mark.slow
-def test_the_journal_holds_sums_over_many_records_of_each_value_and_no_count_of_fewer(document, gone):
+def test_the_journal_holds_sums_over_many_records_of_each_value_and_no_count_of_fewer(
+    document, gone
+):
     stopped_at(3 * STEPS + 1, document, gone)
-    assert [name for name, _ in lines()] == [f"pass-2-stripes-{step}-{step + 1}" for step in range(STEPS)]
+    assert [name for name, _ in lines()] == [
+        f"pass-2-stripes-{step}-{step + 1}" for step in range(STEPS)
+    ]
     for _, stripes in lines():
         for stripe in stripes:
             assert all(min(counts) >= FEWEST_RECORDS for _, _, (counts, *_) in stripe)
@@ -165,20 +183,34 @@ def test_damaged_sums_are_taken_again_alone(document, undisturbed, gone, damage)
     found = journal().read_bytes().splitlines(keepends=True)
     (place,) = [number for number, line in enumerate(found) if b".pass-2-stripes-1-2 " in line]
     key = found[place].split(b" ", 2)[1].decode()
-    found[place] = found[place].replace(b"0.", b"1.") if damage == "torn" else _line(key, '[0.1,[[[["posterior","perfect"],[1],[[],[],{},[],{}]]]]]')
+    found[place] = (
+        found[place].replace(b"0.", b"1.")
+        if damage == "torn"
+        else _line(key, '[0.1,[[[["posterior","perfect"],[1],[[],[],{},[],{}]]]]]')
+    )
     journal().write_bytes(b"".join(found))
     assert figures(auditor.run(document, output="audit", resume=True)) == undisturbed.figures
     assert [name for name, _ in gone].count("MeasureJob") == 1
 
 
-# -- what may be kept --------------------------------------------------------------------------------------------------
+# -- what may be kept
+# --------------------------------------------------------------------------------------------------
 
 
 def job(**changes):
     """Two values in two row groups of 100 records, the second of which has a piece of nine more."""
     groups = [[(0, 0, 100)], [(1, 100, 200)], [(1, 200, 209)]]
     fitted = {("posterior", "perfect"): SimpleNamespace(inferences={(1,): None}, hidden=None)}
-    return MeasureJob(**{"size": 3, "groups": groups, "fitted": fitted, "draws": {}, "held": np.array([True, True, False])} | changes)
+    return MeasureJob(
+        **{
+            "size": 3,
+            "groups": groups,
+            "fitted": fitted,
+            "draws": {},
+            "held": np.array([True, True, False]),
+        }
+        | changes
+    )
 
 
 def found(counts=(60, 40, 0), group=0, **more):
@@ -210,7 +242,15 @@ def test_sums_come_back_to_the_last_bit():
         (Found(), {}),
         (found(), {"held": None}),
     ],
-    ids=["few records of a value", "none", "few of a row group", "groups apart", "failed", "nothing", "values unknown"],
+    ids=[
+        "few records of a value",
+        "none",
+        "few of a row group",
+        "groups apart",
+        "failed",
+        "nothing",
+        "values unknown",
+    ],
 )
 def test_other_sums_are_not_kept(part, changes):
     assert job(**changes).storable([part]) is None
@@ -221,7 +261,11 @@ def test_no_more_numbers_are_kept_than_a_step_is_worth(monkeypatch):
     assert job().storable([found()]) is None
 
 
-WHOLE = [["posterior", "perfect"], [1], [[60.0, 40.0, 0.0], [1.0, 1.0, 0.0], {"accuracy": [1.0, 1.0, 0.0]}, [[0, 1.0]], {"*": 0.5}]]
+WHOLE = [
+    ["posterior", "perfect"],
+    [1],
+    [[60.0, 40.0, 0.0], [1.0, 1.0, 0.0], {"accuracy": [1.0, 1.0, 0.0]}, [[0, 1.0]], {"*": 0.5}],
+]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,11 @@ from auditor.runs.plan import outline
 from auditor.scenario.read import read_scenario
 from tests.programs import ROOT, python
 
-OF_CPS = sorted(path.stem for path in (ROOT / "scenarios").glob("*.yaml") if "source: cps" in path.read_text(encoding="utf-8"))
+OF_CPS = sorted(
+    path.stem
+    for path in (ROOT / "scenarios").glob("*.yaml")
+    if "source: cps" in path.read_text(encoding="utf-8")
+)
 
 
 def said(name: str, *changes: tuple[str, object]) -> str:
@@ -56,7 +60,11 @@ def test_a_plan_is_the_same_without_the_records(name, read):
         {"expect": [], "knowledge": [{"known-attributes": ["age", "salary"]}]},
         {"schemes[0].levels": [1e300]},
         {"data.standardize": False, "schemes[0].levels": [1e150]},
-        {"expect": [], "attacks": ["record-linkage"], "knowledge": [{"known-attributes": ["wage"]}]},
+        {
+            "expect": [],
+            "attacks": ["record-linkage"],
+            "knowledge": [{"known-attributes": ["wage"]}],
+        },
         {"expect": [{"normalized_error": {"attribute": "wage", "at-least": 0.1}}]},
     ],
     ids=str,
@@ -69,6 +77,19 @@ def test_whatever_is_wrong_is_told_likewise_without_the_records(changes, read):
 
 def test_nothing_is_read_to_check_the_quickstart():
     """Nor is what would read it imported, or draw anything: a quarter of the time that the command takes would be spent on that."""
-    done = python("-X", "importtime", "-m", "auditor", "check", ROOT / "scenarios/quickstart.yaml", check=True)
+    done = python(
+        "-X", "importtime", "-m", "auditor", "check", ROOT / "scenarios/quickstart.yaml", check=True
+    )
     assert "193,682 rows × 2" in done.stdout
-    assert not {name for name in ("pyarrow", "pandas", "scipy", "threadpoolctl", "numpy.random", "auditor.data.load") if f" {name}\n" in done.stderr}
+    assert not {
+        name
+        for name in (
+            "pyarrow",
+            "pandas",
+            "scipy",
+            "threadpoolctl",
+            "numpy.random",
+            "auditor.data.load",
+        )
+        if f" {name}\n" in done.stderr
+    }

@@ -35,7 +35,16 @@ class Cluster:
         self._folder = folder
         self._processes: list[subprocess.Popen[bytes]] = []
         told = folder / "scheduler.json"
-        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(told))
+        self._start(
+            "scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(told),
+        )
         wait_for(lambda: told.exists() and told.stat().st_size > 0, "no scheduler")
         import json
 
@@ -57,7 +66,12 @@ class Cluster:
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self._folder / f"log-{len(self._processes)}").open("wb")
-        process = subprocess.Popen([sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]], stdout=log, stderr=log, env=ENVIRONMENT)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:]],
+            stdout=log,
+            stderr=log,
+            env=ENVIRONMENT,
+        )
         self._processes.append(process)
         return process
 
@@ -87,12 +101,17 @@ def document(tmp_path, monkeypatch):
     tables._table.cache_clear()
     rng = np.random.default_rng(8)
     path = tmp_path / "table.parquet"
-    pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(path, row_group_size=4_999)
+    pd.DataFrame({f"x{k}": 1e4 + rng.standard_normal(20_000) for k in range(40)}).to_parquet(
+        path, row_group_size=4_999
+    )
     yield {
         "title": "on a cluster",
         "seed": 11,
         "data": {"source": str(path)},
-        "schemes": [{"name": "independent", "levels": [0.3, 1.0]}, {"name": "corner-wave", "levels": [0.3, 1.0]}],
+        "schemes": [
+            {"name": "independent", "levels": [0.3, 1.0]},
+            {"name": "corner-wave", "levels": [0.3, 1.0]},
+        ],
         "knowledge": ["perfect", {"known-records": 5}],
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
@@ -112,16 +131,23 @@ def without_clock(result) -> dict:
 
 @pytest.mark.slow
 def test_the_same_results_as_here(cluster, document):
-    assert without_clock(auditor.run(document, cluster=cluster.address)) == without_clock(auditor.run(document))
+    assert without_clock(auditor.run(document, cluster=cluster.address)) == without_clock(
+        auditor.run(document)
+    )
 
 
 @pytest.mark.slow
 def test_the_same_results_of_categories(cluster, document, tmp_path):
     """Each pass of each scheme is shared out, here in four stripes; a worker that dies between two passes is missed by nobody."""
-    pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(tmp_path / "codes.parquet", row_group_size=49_999)
+    pd.DataFrame({"x1": np.random.default_rng(8).gamma(2.0, size=200_000)}).to_parquet(
+        tmp_path / "codes.parquet", row_group_size=49_999
+    )
     categorical = document | {
         "data": {"source": str(tmp_path / "codes.parquet"), "bin": {"x1": {"quantile": 7}}},
-        "schemes": [{"name": "uniform", "levels": [0.3, 0.6]}, {"name": "uniform-multilevel", "levels": [0.3, 0.6]}],
+        "schemes": [
+            {"name": "uniform", "levels": [0.3, 0.6]},
+            {"name": "uniform-multilevel", "levels": [0.3, 0.6]},
+        ],
         "attacks": ["posterior"],
         "measures": ["belief-gap"],
         "expect": [{"no-collusion-gain": {"scheme": "uniform-multilevel"}}],
@@ -152,12 +178,17 @@ def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
 
     def work() -> None:
         with Crew(cluster=cluster.address) as crew:
-            found.extend(crew.carry_out(mark_and_wait, [(str(marks), number) for number in numbers]))
+            found.extend(
+                crew.carry_out(mark_and_wait, [(str(marks), number) for number in numbers])
+            )
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
     victim = cluster.workers[0]
-    wait_for(lambda: all(list(marks.glob(f"begun-*-{worker.pid}")) for worker in cluster.workers), "a worker has nothing to do")
+    wait_for(
+        lambda: all(list(marks.glob(f"begun-*-{worker.pid}")) for worker in cluster.workers),
+        "a worker has nothing to do",
+    )
     lost = {path.name.split("-")[1] for path in marks.glob(f"begun-*-{victim.pid}")}
     victim.send_signal(signal.SIGKILL)
     victim.wait(PATIENCE)

@@ -26,7 +26,13 @@ pytestmark = pytest.mark.usefixtures("small_blocks")
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(2)
-    return pd.DataFrame({"age": rng.integers(18, 80, ROWS), "salary": np.exp(10 + rng.standard_normal(ROWS)), "tax": rng.random(ROWS)})
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, ROWS),
+            "salary": np.exp(10 + rng.standard_normal(ROWS)),
+            "tax": rng.random(ROWS),
+        }
+    )
 
 
 @pytest.fixture(params=[0, 2**30], ids=["streamed", "held"])
@@ -50,15 +56,25 @@ def test_the_values_that_perturb_makes(tmp_path, frame, held, form, scheme):
     frame.to_parquet(source, row_group_size=2_700)
     levels = [0.0] if scheme == "random-projection" else LEVELS
     release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
-    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", parameters=parameters, form=form)
-    assert [path.name for path in written] == [*(f"copy-{k + 1}.{form}" for k in range(len(levels))), "release.json"]
+    written = write_copies(
+        str(source), scheme, levels, 5, tmp_path / "out", parameters=parameters, form=form
+    )
+    assert [path.name for path in written] == [
+        *(f"copy-{k + 1}.{form}" for k in range(len(levels))),
+        "release.json",
+    ]
     for path, copy in zip(written, release.copies, strict=False):
         read = pd.read_csv(path, **_exact_floats()) if form == "csv" else pd.read_parquet(path)
         pd.testing.assert_frame_equal(read, copy, check_exact=True)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(path.name for path in written)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        path.name for path in written
+    )
 
 
-@pytest.mark.parametrize(("scheme", "form"), every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]))
+@pytest.mark.parametrize(
+    ("scheme", "form"),
+    every_pair(["corner-wave", "linearly-dependent", "rotation"], ["csv", "parquet"]),
+)
 @pytest.mark.slow_after_first
 def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, scheme):
     """Once, to 32 bits, where there is no grid; where there is, each step to a coarser one, whose multiples 32 bits hold exactly."""
@@ -66,16 +82,21 @@ def test_single_precision_rounds_the_same_copies(tmp_path, frame, held, form, sc
     source = tmp_path / "table.parquet"
     frame.to_parquet(source, row_group_size=2_700)
     copies = auditor.perturb(frame, scheme, levels, seed=5).copies
-    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", form=form, precision="single")
+    written = write_copies(
+        str(source), scheme, levels, 5, tmp_path / "out", form=form, precision="single"
+    )
     for path, copy in zip(written, copies, strict=False):
         read = pd.read_csv(path, dtype=np.float32) if form == "csv" else pd.read_parquet(path)
         if scheme != "corner-wave":
             pd.testing.assert_frame_equal(read, copy.astype(np.float32), check_exact=True)
             continue
-        grid = np.array(list(json.loads((tmp_path / "out" / "release.json").read_text())["grid"].values()))
+        grid = np.array(
+            list(json.loads((tmp_path / "out" / "release.json").read_text())["grid"].values())
+        )
         assert ((read.astype(float) / grid) % 1 == 0).all(axis=None)
         assert (grid <= frame.std(ddof=0) * 0.5 / 2**8).all()
-        assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)  # three steps, each off by half a cell
+        # three steps, each off by half a cell
+        assert (np.abs(read - copy) <= 1.5 * grid + 1e-6).all(axis=None)
 
 
 @pytest.mark.slow
@@ -84,7 +105,9 @@ def test_single_precision_changes_no_conclusion(tmp_path, frame):
     source, found = tmp_path / "table.parquet", {}
     frame.head(3_000).to_parquet(source)
     for precision in ("double", "single"):
-        files = write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / precision, precision=precision)
+        files = write_copies(
+            str(source), "corner-wave", LEVELS, 5, tmp_path / precision, precision=precision
+        )
         found[precision] = auditor.run({
             "schema": 1, "title": "copies handed out", "seed": 1, "data": {"source": str(source)},
             "schemes": [{"name": "published", "levels": LEVELS, "copies": [str(path) for path in files[:-1]], "law": {"scheme": "corner-wave"}}],
@@ -93,14 +116,21 @@ def test_single_precision_changes_no_conclusion(tmp_path, frame):
     double, single = (found[precision].frame() for precision in ("double", "single"))
     errors = double["metric"] == "normalized_error"
     np.testing.assert_allclose(single["value"][errors], double["value"][errors], rtol=1e-6)
-    assert [record.status for record in found["single"].expectations] == [record.status for record in found["double"].expectations] == ["holds"]
+    assert (
+        [record.status for record in found["single"].expectations]
+        == [record.status for record in found["double"].expectations]
+        == ["holds"]
+    )
 
 
 def test_rounding_that_noise_would_show_is_refused(tmp_path, frame):
     """At 10⁹ with deviation 9, neighbouring 32-bit numbers are 64 apart."""
     source = tmp_path / "table.parquet"
     (frame[["age", "salary"]] + [1e9, 0.0]).to_parquet(source)
-    with pytest.raises(AuditorError, match="column 'age': its noise is lost in the last digits of 32-bit numbers of its values' size; write it in double"):
+    with pytest.raises(
+        AuditorError,
+        match="column 'age': its noise is lost in the last digits of 32-bit numbers of its values' size; write it in double",
+    ):
         write_copies(str(source), "corner-wave", LEVELS, 5, tmp_path / "out", precision="single")
     assert not (tmp_path / "out").exists()
 
@@ -124,14 +154,20 @@ def test_an_error_leaves_nothing(tmp_path, frame, held, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_copies_that_are_there_already_stay_until_new_ones_are_whole(tmp_path, frame, held, monkeypatch):
+def test_copies_that_are_there_already_stay_until_new_ones_are_whole(
+    tmp_path, frame, held, monkeypatch
+):
     from auditor.data.formats import writers as writing
 
     source, out = tmp_path / "table.parquet", tmp_path / "out"
     frame.to_parquet(source)
     write_copies(str(source), "independent", LEVELS, 5, out)
     before = [path.read_bytes() for path in sorted(out.iterdir())]
-    monkeypatch.setattr(writing._Parquet, "finish", lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+    monkeypatch.setattr(
+        writing._Parquet,
+        "finish",
+        lambda self: (_ for _ in ()).throw(OSError(5, "Input/output error")),
+    )
     with pytest.raises(AuditorError, match="Input/output error"):
         write_copies(str(source), "independent", LEVELS, 6, out, force=True)
     assert [path.read_bytes() for path in sorted(out.iterdir())] == before
@@ -157,9 +193,16 @@ write_copies(sys.argv[1], "corner-wave", [0.25, 1.0], 5, Path(sys.argv[2]), form
 @pytest.mark.slow
 def test_a_kill_leaves_no_half_file_under_a_final_name(tmp_path, frame):
     source, out = tmp_path / "table.parquet", tmp_path / "out"
-    pd.concat([frame] * 15).to_parquet(source)  # in a process of its own, whose blocks are not small
+    # in a process of its own, whose blocks are not small
+    pd.concat([frame] * 15).to_parquet(source)
     with running("-c", SLOW, source, out) as process:
-        wait_for(lambda: any(path.stat().st_size for path in out.glob(".copy-*")) or process.poll() is not None, "nothing is written")
+        wait_for(
+            lambda: (
+                any(path.stat().st_size for path in out.glob(".copy-*"))
+                or process.poll() is not None
+            ),
+            "nothing is written",
+        )
         assert process.poll() is None, "it finished before it could be killed"
         process.kill()
         process.wait(PATIENCE)
@@ -172,24 +215,44 @@ def test_uniform_copies(tmp_path):
     frame = pd.DataFrame({"job": np.random.default_rng(1).choice(["a", "b", "c"], 5_000)})
     source = tmp_path / "table.csv"
     frame.to_csv(source, index=False)
-    written = write_copies(str(source), "uniform-multilevel", [0.3, 0.6], 5, tmp_path / "out", columns=["job"])
+    written = write_copies(
+        str(source), "uniform-multilevel", [0.3, 0.6], 5, tmp_path / "out", columns=["job"]
+    )
     release = auditor.perturb(frame.astype("category"), "uniform-multilevel", [0.3, 0.6], seed=5)
     for path, copy in zip(written, release.copies, strict=False):
         assert pd.read_csv(path)["job"].tolist() == copy["job"].tolist()
 
 
-@pytest.mark.parametrize(("implementation", "form"), every_pair([None, "process", "bridge", "multi-pert"], ["csv", "parquet"]))
+@pytest.mark.parametrize(
+    ("implementation", "form"),
+    every_pair([None, "process", "bridge", "multi-pert"], ["csv", "parquet"]),
+)
 @pytest.mark.slow_after_first
 def test_the_categories_that_perturb_makes(tmp_path, held, form, implementation):
     """Three blocks of records, each with a stream of its own, whether they are read at once or one after the other."""
     rng = np.random.default_rng(4)
-    frame = pd.DataFrame({"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)})
+    frame = pd.DataFrame(
+        {"disease": rng.choice(["flu", "HIV", "nöne"], ROWS), "ward": rng.integers(1, 6, ROWS)}
+    )
     source = tmp_path / "table.parquet"
     frame.to_parquet(source, row_group_size=2_700)
-    scheme, parameters = ("uniform", {}) if implementation is None else ("uniform-multilevel", {"implementation": implementation})
+    scheme, parameters = (
+        ("uniform", {})
+        if implementation is None
+        else ("uniform-multilevel", {"implementation": implementation})
+    )
     levels = [0.5, 0.2, 0.9, 1.0]
     release = auditor.perturb(frame, scheme, levels, seed=5, **parameters)
-    written = write_copies(str(source), scheme, levels, 5, tmp_path / "out", columns=["disease", "ward"], parameters=parameters, form=form)
+    written = write_copies(
+        str(source),
+        scheme,
+        levels,
+        5,
+        tmp_path / "out",
+        columns=["disease", "ward"],
+        parameters=parameters,
+        form=form,
+    )
     for path, copy in zip(written, release.copies, strict=False):
         read = pd.read_csv(path) if form == "csv" else pd.read_parquet(path).astype(frame.dtypes)
         pd.testing.assert_frame_equal(read, copy.astype(read.dtypes), check_exact=True)
@@ -205,7 +268,9 @@ def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
     from auditor.data.streamed.codes import FileCodes
 
     read = FileCodes.read
-    monkeypatch.setattr(FileCodes, "read", lambda self, a, b: reads.append(b - a) or read(self, a, b))
+    monkeypatch.setattr(
+        FileCodes, "read", lambda self, a, b: reads.append(b - a) or read(self, a, b)
+    )
     write_copies(str(source), "uniform", [0.5], None, tmp_path / "out", columns=["ward"])
     assert max(reads) == 4_096
     assert sum(reads) == ROWS
@@ -214,19 +279,28 @@ def test_large_categories_are_written_without_being_held(tmp_path, monkeypatch):
 def test_an_extension_of_categories_adds_new_copies_and_changes_none():
     """Also of copies that were made elsewhere, of several blocks."""
     frame = pd.Series(np.arange(ROWS) % 5, name="ward")
-    for scheme, parameters in (("uniform", {}), ("uniform-multilevel", {}), ("uniform-multilevel", {"implementation": "multi-pert"})):
+    for scheme, parameters in (
+        ("uniform", {}),
+        ("uniform-multilevel", {}),
+        ("uniform-multilevel", {"implementation": "multi-pert"}),
+    ):
         first = auditor.perturb(frame, scheme, [0.9, 0.3], seed=5, **parameters)
         before = [copy.copy() for copy in first.copies]
         more = first.extend([0.6, 0.3], seed=8)
-        elsewhere = auditor.Release(frame, first.copies, first.levels, first.scheme).extend([0.6, 0.3], seed=8)
+        elsewhere = auditor.Release(frame, first.copies, first.levels, first.scheme).extend(
+            [0.6, 0.3], seed=8
+        )
         for release in (more, elsewhere):
             assert all(copy.equals(old) for copy, old in zip(release.copies, before, strict=False))
             kept = 0.6 + 0.4 / 5  # five standard errors of a share of 10,000 records
-            assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(kept * (1 - kept) / ROWS)
+            assert abs((release.copies[2] == frame).mean() - kept) < 5 * np.sqrt(
+                kept * (1 - kept) / ROWS
+            )
             assert release.copies[3].equals(before[1]) == (scheme == "uniform-multilevel")
 
 
-# -- where copies must not be written ----------------------------------------------------------------------------------
+# -- where copies must not be written
+# ----------------------------------------------------------------------------------
 
 
 def table_in(folder, name="table.csv"):
@@ -255,11 +329,21 @@ def test_a_release_that_is_out_is_replaced_only_by_force_and_then_wholly(tmp_pat
     data, folder = table_in(tmp_path), tmp_path / "out"
     write_copies(data, "corner-wave", [0.5, 1.0], 1, folder)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for scheme, levels, form in (("corner-wave", [0.5, 1.0], None), ("independent", [0.5], None), ("independent", [0.5, 1.0], "parquet")):
-        with pytest.raises(AuditorError, match=r"holds a release of 3 records \(corner-wave, levels 0.5, 1\), and a second one .* with --force"):
+    for scheme, levels, form in (
+        ("corner-wave", [0.5, 1.0], None),
+        ("independent", [0.5], None),
+        ("independent", [0.5, 1.0], "parquet"),
+    ):
+        with pytest.raises(
+            AuditorError,
+            match=r"holds a release of 3 records \(corner-wave, levels 0.5, 1\), and a second one .* with --force",
+        ):
             write_copies(data, scheme, levels, 2, folder, form=form)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    with pytest.warns(AuditorWarning, match=r"a release of 3 records \(corner-wave, levels 0.5, 1\) is lost: it can no longer be extended"):
+    with pytest.warns(
+        AuditorWarning,
+        match=r"a release of 3 records \(corner-wave, levels 0.5, 1\) is lost: it can no longer be extended",
+    ):
         write_copies(data, "independent", [0.5], 1, folder, form="parquet", force=True)
     assert sorted(path.name for path in folder.iterdir()) == ["copy-1.parquet", "release.json"]
     (folder / "release.json").unlink()

@@ -46,18 +46,26 @@ def made(data, levels, folder, treatment, seed=1, scheme="corner-wave", columns=
     """Return the copies, what was noted, and the manifest."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AuditorWarning)
-        written = write_copies(data, scheme, levels, seed, Path(folder), columns, treatment=treatment, **options)
-    read = [pd.read_csv(each) if each.suffix == ".csv" else pd.read_parquet(each) for each in written[:-1]]
+        written = write_copies(
+            data, scheme, levels, seed, Path(folder), columns, treatment=treatment, **options
+        )
+    read = [
+        pd.read_csv(each) if each.suffix == ".csv" else pd.read_parquet(each)
+        for each in written[:-1]
+    ]
     return read, [str(each.message) for each in caught], json.loads(written[-1].read_text())
 
 
-# -- kinds -------------------------------------------------------------------------------------------------------------
+# -- kinds
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_rounded_columns_come_back_as_the_kind_that_they_were(path, tmp_path, staff, form):
     """A copy at level 0 is the original, kinds and blanks and all; others are on its steps."""
-    read, noted, manifest = made(path, [0.5, 0.0], tmp_path / "out", Treatment("keep", True), form=form)
+    read, noted, manifest = made(
+        path, [0.5, 0.0], tmp_path / "out", Treatment("keep", True), form=form
+    )
     for copy in read:
         copy["hired"] = pd.to_datetime(copy["hired"])
         assert pd.api.types.is_integer_dtype(copy["age"])
@@ -82,11 +90,26 @@ def test_types_that_a_file_states_are_kept(tmp_path, staff):
         "count": pa.array([None if k % 9 == 2 else k for k in range(ROWS)], pa.int32()), "size": pa.array(np.random.default_rng(0).normal(size=ROWS)),
     })  # fmt: skip
     pa.parquet.write_table(table, tmp_path / "t.parquet")
-    _, noted, _ = made(str(tmp_path / "t.parquet"), [0.3, 0.0], tmp_path / "out", Treatment("keep", True), columns=table.column_names)
+    _, noted, _ = made(
+        str(tmp_path / "t.parquet"),
+        [0.3, 0.0],
+        tmp_path / "out",
+        Treatment("keep", True),
+        columns=table.column_names,
+    )
     for k in (1, 2):
         schema = pa.parquet.read_schema(tmp_path / f"out/copy-{k}.parquet")
-        kinds = [pa.types.is_date32, pa.types.is_timestamp, pa.types.is_float64, pa.types.is_int64, pa.types.is_float64]
-        assert all(kind(schema.field(name).type) for kind, name in zip(kinds, table.column_names, strict=True))
+        kinds = [
+            pa.types.is_date32,
+            pa.types.is_timestamp,
+            pa.types.is_float64,
+            pa.types.is_int64,
+            pa.types.is_float64,
+        ]
+        assert all(
+            kind(schema.field(name).type)
+            for kind, name in zip(kinds, table.column_names, strict=True)
+        )
     copy = pa.parquet.read_table(tmp_path / "out/copy-2.parquet")
     for name in ("day", "whole", "count", "size"):
         assert copy[name].to_pylist() == table[name].to_pylist()
@@ -103,35 +126,58 @@ def test_dates_that_are_not_rounded_are_days(path, tmp_path, staff):
 
 
 def test_dates_of_another_format_go_out_as_they_came_in(tmp_path, staff):
-    staff.assign(hired=staff["hired"].dt.strftime("%d.%m.%Y")).to_csv(tmp_path / "t.csv", index=False)
+    staff.assign(hired=staff["hired"].dt.strftime("%d.%m.%Y")).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     forms = {"hired": "%d.%m.%Y"}
-    read, _, _ = made(str(tmp_path / "t.csv"), [0.5, 0.0], tmp_path / "out", Treatment("keep", True, {}, forms))
+    read, _, _ = made(
+        str(tmp_path / "t.csv"), [0.5, 0.0], tmp_path / "out", Treatment("keep", True, {}, forms)
+    )
     assert read[1]["hired"].tolist() == staff["hired"].dt.strftime("%d.%m.%Y").tolist()
     assert read[0]["hired"].str.fullmatch(r"\d\d\.\d\d\.\d{4}").all()
-    assert abs((pd.to_datetime(read[0]["hired"], format="%d.%m.%Y") - staff["hired"]).dt.days.std() / (0.5**0.5 * 7_000 / 12**0.5) - 1) < 0.1
+    assert (
+        abs(
+            (pd.to_datetime(read[0]["hired"], format="%d.%m.%Y") - staff["hired"]).dt.days.std()
+            / (0.5**0.5 * 7_000 / 12**0.5)
+            - 1
+        )
+        < 0.1
+    )
     with pytest.raises(AuditorError, match="column 'hired' holds text"):
         made(str(tmp_path / "t.csv"), [0.5], tmp_path / "none", Treatment("drop", True))
     with pytest.raises(AuditorError, match="dates: column 'hired' is not perturbed"):
-        made(str(tmp_path / "t.csv"), [0.5], tmp_path / "none", Treatment("drop", True, {}, forms), columns=["age"])
+        made(
+            str(tmp_path / "t.csv"),
+            [0.5],
+            tmp_path / "none",
+            Treatment("drop", True, {}, forms),
+            columns=["age"],
+        )
 
 
 @pytest.mark.parametrize("rows", [300, None])
 def test_the_first_rows_keep_their_columns_beside_them(path, tmp_path, staff, rows):
-    (copy,), _, manifest = made(path, [0.5], tmp_path / "out", Treatment("drop"), keep=["id"], rows=rows)
+    (copy,), _, manifest = made(
+        path, [0.5], tmp_path / "out", Treatment("drop"), keep=["id"], rows=rows
+    )
     there = staff.head(rows or ROWS)
     assert copy["id"].tolist() == there["id"][there["pay"].notna()].tolist()
     assert manifest["rows"] == len(copy)
 
 
 @pytest.mark.parametrize(("held", "missing"), every_pair([0, 2**30], ["keep", "drop"]))
-def test_blanks_are_in_their_places_in_every_block(path, tmp_path, staff, monkeypatch, held, missing):
+def test_blanks_are_in_their_places_in_every_block(
+    path, tmp_path, staff, monkeypatch, held, missing
+):
     """Wherever files and blocks are cut; and what is kept beside is of the same records."""
     from auditor.data.formats import as_written, parts
 
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     monkeypatch.setattr(parts, "CSV_BYTES", 9_000)
     monkeypatch.setattr(as_written, "BATCH_ROWS", 64)
-    read, _, manifest = made(path, [0.5, 1.0], tmp_path / "out", Treatment(missing), keep=["id", "team"])
+    read, _, manifest = made(
+        path, [0.5, 1.0], tmp_path / "out", Treatment(missing), keep=["id", "team"]
+    )
     rows = staff if missing == "keep" else staff[staff["pay"].notna()].reset_index(drop=True)
     assert manifest["rows"] == len(rows)
     for copy in read:
@@ -153,17 +199,38 @@ def test_the_mean_is_perturbed_where_blanks_are_filled_in(path, tmp_path, staff)
 def test_categories_keep_their_blanks_or_lose_the_records(path, tmp_path, staff):
     staff["team"] = staff["team"].where(np.arange(ROWS) % 30 != 4)
     staff.to_csv(tmp_path / "t.csv", index=False)
-    for missing, rows in (("keep", staff), ("drop", staff[staff["team"].notna()].reset_index(drop=True))):
-        (copy, bare), noted, _ = made(str(tmp_path / "t.csv"), [0.5, 1.0], tmp_path / missing, Treatment(missing), 1, "uniform", ["team"], keep=["id"])
+    for missing, rows in (
+        ("keep", staff),
+        ("drop", staff[staff["team"].notna()].reset_index(drop=True)),
+    ):
+        (copy, bare), noted, _ = made(
+            str(tmp_path / "t.csv"),
+            [0.5, 1.0],
+            tmp_path / missing,
+            Treatment(missing),
+            1,
+            "uniform",
+            ["team"],
+            keep=["id"],
+        )
         pd.testing.assert_frame_equal(bare, rows[["id", "team"]])
         assert copy["team"].isna().equals(rows["team"].isna())
         assert 0.5 < (copy["team"] == rows["team"])[rows["team"].notna()].mean() < 0.8
         assert "30 blank cells in 30 of 900 records" in noted[0]
     with pytest.raises(AuditorError, match="missing categories"):
-        made(str(tmp_path / "t.csv"), [0.5], tmp_path / "mean", Treatment("mean"), 1, "uniform", ["team"])
+        made(
+            str(tmp_path / "t.csv"),
+            [0.5],
+            tmp_path / "mean",
+            Treatment("mean"),
+            1,
+            "uniform",
+            ["team"],
+        )
 
 
-# -- bounds ------------------------------------------------------------------------------------------------------------
+# -- bounds
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path):
@@ -171,8 +238,16 @@ def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path)
     (copy,), _, manifest = made(path, [2.0], tmp_path / "out", Treatment("drop", True, bounds))
     assert (copy["age"].min(), copy["age"].max(), copy["pay"].min()) == (18, 65, 0.0)
     assert (copy["hired"].min(), copy["hired"].max()) == ("2001-01-01", "2021-01-01")
-    assert manifest["post_processing"]["clip"] == {name: list(pair) for name, pair in bounds.items()}
-    (copy,), _, manifest = made(path, [2.0], tmp_path / "all", Treatment("drop", False, {"": ("20", "3000")}), columns=["pay", "age"])
+    assert manifest["post_processing"]["clip"] == {
+        name: list(pair) for name, pair in bounds.items()
+    }
+    (copy,), _, manifest = made(
+        path,
+        [2.0],
+        tmp_path / "all",
+        Treatment("drop", False, {"": ("20", "3000")}),
+        columns=["pay", "age"],
+    )
     assert (copy["pay"].max(), copy["age"].min()) == (3000.0, 20.0)
     assert manifest["post_processing"] == {"clip": {"*": ["20", "3000"]}}
     assert manifest["grid"] == {}
@@ -189,31 +264,54 @@ def test_copies_are_cut_off_at_stated_bounds_on_the_steps_within(path, tmp_path)
     (Treatment("keep"), "rotation", "rotation are not the table's columns plus noise"),
     (Treatment("drop", True), "uniform", "are of categories, which are neither rounded nor cut off"),
 ])  # fmt: skip
-def test_what_cannot_be_done_is_refused_and_leaves_nothing(path, tmp_path, treatment, scheme, message):
+def test_what_cannot_be_done_is_refused_and_leaves_nothing(
+    path, tmp_path, treatment, scheme, message
+):
     with pytest.raises(AuditorError, match=message):
         made(path, [0.5], tmp_path / "out", treatment, scheme=scheme)
     assert not (tmp_path / "out").exists()
 
 
 def test_dates_that_nobody_could_read_are_refused(tmp_path, path):
-    with pytest.raises(AuditorError, match=r"^column 'hired': the noise makes a date before the year 1 or after 9999; state bounds for it"):
+    with pytest.raises(
+        AuditorError,
+        match=r"^column 'hired': the noise makes a date before the year 1 or after 9999; state bounds for it",
+    ):
         made(path, [1e6], tmp_path / "out", Treatment("drop", True))
 
 
-# -- what becomes of it ------------------------------------------------------------------------------------------------
+# -- what becomes of it
+# ------------------------------------------------------------------------------------------------
 
 
 def test_copies_that_were_changed_afterwards_are_not_extended(path, tmp_path, staff):
     made(path, [0.5], tmp_path / "out", Treatment("drop", True), columns=["age", "id"])
-    with pytest.raises(AuditorError, match="cannot be extended; its copies are rounded, cut off or have blanks"):
+    with pytest.raises(
+        AuditorError, match="cannot be extended; its copies are rounded, cut off or have blanks"
+    ):
         auditor.read_release(staff, tmp_path / "out")
 
 
 @pytest.mark.parametrize("missing", ["keep", "drop"])
 def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing):
     """Semicolons and decimal commas in, commas and points out; under `missing: drop` blanks of copies are treated as the original's are."""
-    arguments = ["perturb", path, "--scheme", "corner-wave", "--levels", "0.5,1.0", "--seed", "3", "--columns", ",".join(NAMES), "--missing", missing]
-    result = CliRunner().invoke(cli, [*arguments, "--round", "--clip", "age=0:120", "--output", str(tmp_path / "out")])
+    arguments = [
+        "perturb",
+        path,
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.5,1.0",
+        "--seed",
+        "3",
+        "--columns",
+        ",".join(NAMES),
+        "--missing",
+        missing,
+    ]
+    result = CliRunner().invoke(
+        cli, [*arguments, "--round", "--clip", "age=0:120", "--output", str(tmp_path / "out")]
+    )
     assert result.exit_code == 0, result.output
     copies = [str(tmp_path / f"out/copy-{k}.csv") for k in (1, 2)]
     found = auditor.run({
@@ -222,7 +320,8 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing)
     })  # fmt: skip
     cells = found.frame()
     cells = cells[(cells["metric"] == "normalized_error") & (cells["attribute"] != "*")]
-    # LLSE of the better copy, with K_Z = 0.5 K_X: each attribute errs by 0.5/(1 + 0.5) of its variance; 882 records make that good to some 5 %
+    # LLSE of the better copy, with K_Z = 0.5 K_X: each attribute errs by 0.5/(1 + 0.5) of its
+    # variance; 882 records make that good to some 5 %
     assert set(cells["status"]) == {"ok"}
     np.testing.assert_allclose(cells["value"], 1 / 3, rtol=0.2)
 
@@ -231,8 +330,8 @@ def test_an_audit_reads_data_and_copies_without_an_edit(path, tmp_path, missing)
 def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
     """A yes/no column whose step is above the noise. Expected by draws of its own: the best linear estimate from both copies against the better one.
 
-    As drawn the gain is 0 by Theorem 4; rounded it is nearly two percent. Four standard errors of the audit's figure, and of the draws.
-    """
+    As drawn the gain is 0 by Theorem 4; rounded it is nearly two percent. Four standard errors of
+    the audit's figure, and of the draws."""
     X = pd.DataFrame({"child": (np.random.default_rng(0).random(6_000) < 0.3).astype(int)})
     X.to_csv(tmp_path / "t.csv", index=False)
     x = np.random.default_rng(1).choice(X["child"], 400_000).astype(float)
@@ -241,7 +340,10 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
     y = np.stack([x + z, x + z + np.sqrt(0.75 * v) * rng.standard_normal(x.size)])
 
     def gain(y):
-        error = [np.linalg.lstsq(np.column_stack([np.ones(x.size), *some]), x, rcond=None)[1][0] for some in (y[:1], y)]
+        error = [
+            np.linalg.lstsq(np.column_stack([np.ones(x.size), *some]), x, rcond=None)[1][0]
+            for some in (y[:1], y)
+        ]
         return 1 - error[1] / error[0]
 
     for rounded, expected in ((False, gain(y)), (True, gain(np.rint(y)))):
@@ -251,7 +353,11 @@ def test_an_audit_measures_what_rounding_does_to_collusion(tmp_path):
             "schema": 1, "seed": 1, "data": {"source": str(tmp_path / "t.csv")}, "knowledge": ["perfect"], "coalitions": ["all"], "attacks": ["llse"],
             "schemes": [{"name": "published", "copies": [str(folder / f"copy-{k}.csv") for k in (1, 2)]}],
         }).frame()  # fmt: skip
-        (cell,) = cells[(cells["attack"] == "llse") & (cells["metric"] == "collusion_gain") & (cells["attribute"] == "child")].itertuples()
+        (cell,) = cells[
+            (cells["attack"] == "llse")
+            & (cells["metric"] == "collusion_gain")
+            & (cells["attribute"] == "child")
+        ].itertuples()
         assert abs(cell.value - expected) < 4 * cell.std_error + 0.002
         assert (cell.ci_low > 0.005) == rounded
 
@@ -270,9 +376,13 @@ def test_a_copy_whose_blanks_are_elsewhere_is_not_laid_beside_the_wrong_records(
 
 def test_command_line_spells_bounds_and_says_that_nothing_is_extended(path, tmp_path):
     arguments = ["perturb", path, "--scheme", "corner-wave", "--levels", "0.5", "--columns", "age"]
-    result = CliRunner().invoke(cli, [*arguments, "--clip", "age=0", "--output", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        cli, [*arguments, "--clip", "age=0", "--output", str(tmp_path / "out")]
+    )
     assert str(result.exception).startswith("--clip must be LOW:HIGH or COLUMN=LOW:HIGH")
-    result = CliRunner().invoke(cli, [*arguments, "--clip", "0:120", "--output", str(tmp_path / "out")])
+    result = CliRunner().invoke(
+        cli, [*arguments, "--clip", "0:120", "--output", str(tmp_path / "out")]
+    )
     assert result.exit_code == 0
     assert "cannot be extended later" in " ".join(result.output.split())
     assert pd.read_csv(tmp_path / "out/copy-1.csv")["age"].between(0, 120).all()

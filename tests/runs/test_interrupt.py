@@ -29,7 +29,10 @@ SCENARIO = {
     "seed": 1,
     "data": {"source": "cps", "columns": ["age", "salary"], "rows": 400},
     "replicates": 2,
-    "schemes": [{"name": "correlated", "levels": [0.25, 1.0]}, {"name": "corner-wave", "levels": [0.25, 1.0]}],
+    "schemes": [
+        {"name": "correlated", "levels": [0.25, 1.0]},
+        {"name": "corner-wave", "levels": [0.25, 1.0]},
+    ],
     "attacks": ["ndr", "llse"],
     "expect": [
         {"collusion-gain": {"scheme": "correlated", "attack": "llse", "at-least": 0.05}},
@@ -65,7 +68,9 @@ def signalled(monkeypatch):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.slow_after_first
-def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(folder, run, signalled, number, status):
+def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(
+    folder, run, signalled, number, status
+):
     signalled.update(at=3, signal=number)
     found, out, err = run("first.yaml")
     assert found == status
@@ -76,7 +81,12 @@ def test_the_first_signal_leaves_a_partial_report_and_resume_makes_it_whole(fold
     page = Path("audit/first/report.html").read_text()
     assert "Partial: 3 of 4 tasks finished" in page
     result = AuditResult.load("audit/first")
-    assert (result.partial.finished, result.partial.tasks, result.partial.signal, result.exit_status) == (3, 4, number.name, status)
+    assert (
+        result.partial.finished,
+        result.partial.tasks,
+        result.partial.signal,
+        result.exit_status,
+    ) == (3, 4, number.name, status)
     assert [record.status for record in result.expectations] == ["holds", "undecided", "undecided"]
     assert "1 task that it covers is missing" in result.expectations[1].why
     assert run("first.yaml", "--resume")[0] == 0
@@ -114,7 +124,9 @@ def test_stopped_before_anything_was_finished_there_is_an_empty_report(folder, r
     status, out, _ = run("first.yaml")
     assert status == 130
     assert "Partial: 0 of 4 tasks finished" in out
-    assert {record.status for record in AuditResult.load("audit/first").expectations} == {"undecided"}
+    assert {record.status for record in AuditResult.load("audit/first").expectations} == {
+        "undecided"
+    }
 
 
 def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, monkeypatch):
@@ -127,11 +139,18 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
     monkeypatch.setattr(AuditResult, "save", save)
     status, _, err = run("first.yaml", "second.yaml")
     assert status == 130
-    assert sorted(path.name for path in Path("audit/first").iterdir()) == [NAME, "report.html", "results.json", "results.parquet"]
+    assert sorted(path.name for path in Path("audit/first").iterdir()) == [
+        NAME,
+        "report.html",
+        "results.json",
+        "results.parquet",
+    ]
     assert "second: not carried out" in err
 
 
-def test_results_are_written_though_their_folder_was_removed_during_the_run(folder, run, monkeypatch):
+def test_results_are_written_though_their_folder_was_removed_during_the_run(
+    folder, run, monkeypatch
+):
     real, done = tasks.carry_out, []
 
     def carry_out(task):
@@ -147,7 +166,9 @@ def test_results_are_written_though_their_folder_was_removed_during_the_run(fold
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_before_the_first_task_ends_the_program_with_its_status(folder, run, monkeypatch, number):
+def test_a_signal_before_the_first_task_ends_the_program_with_its_status(
+    folder, run, monkeypatch, number
+):
     from auditor.cli import run as command
 
     monkeypatch.setattr(command, "_check_all", lambda *_: os.kill(os.getpid(), number))
@@ -158,9 +179,17 @@ def test_a_signal_before_the_first_task_ends_the_program_with_its_status(folder,
 
 
 def test_handlers_are_put_back(folder, run):
-    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)
+    before = (
+        signal.getsignal(signal.SIGINT),
+        signal.getsignal(signal.SIGTERM),
+        signal.set_wakeup_fd(-1),
+    )
     run("first.yaml", "--quiet")
-    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), signal.set_wakeup_fd(-1)) == before
+    assert (
+        signal.getsignal(signal.SIGINT),
+        signal.getsignal(signal.SIGTERM),
+        signal.set_wakeup_fd(-1),
+    ) == before
 
 
 def test_from_python_ctrl_c_is_python_s_own(folder, signalled):
@@ -184,14 +213,17 @@ def test_a_signal_in_a_shielded_block_is_raised_at_its_end():
     assert reached
 
 
-# -- as a terminal does it ------------------------------------------------------------------------------------------------
+# -- as a terminal does it
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def started(folder):
     """Start Python in a session of its own, as a terminal does; whatever is left of it at the end of a test is ended."""
     with ExitStack() as stack:
-        yield lambda *arguments: stack.enter_context(running(*arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        yield lambda *arguments: stack.enter_context(
+            running(*arguments, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        )
 
 
 def patiently(condition, program):
@@ -215,7 +247,11 @@ def begun(folder):
 
 @pytest.mark.slow
 def test_ctrl_c_reaches_program_and_workers_at_once_and_nobody_shows_a_traceback(folder, started):
-    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    many = SCENARIO | {
+        "replicates": 16,
+        "data": {"source": "census-like", "rows": 40_000},
+        "coalitions": ["subsets"],
+    }
     Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder), program)
@@ -241,7 +277,13 @@ def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
 
 def members(program):
     """The command lines of a program and all that came of it."""
-    found = subprocess.run(["ps", "-ww", "-o", "args=", "-g", str(program.pid)], capture_output=True, text=True, check=False, timeout=PATIENCE)
+    found = subprocess.run(
+        ["ps", "-ww", "-o", "args=", "-g", str(program.pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
     return [line for line in found.stdout.splitlines() if "<defunct>" not in line]
 
 
@@ -252,12 +294,19 @@ def all_end(program):
 
 
 def has_workers(program):
-    return sum("many.yaml" in line for line in members(program)) == 3  # copies of the program, of the same name
+    # copies of the program, of the same name
+    return sum("many.yaml" in line for line in members(program)) == 3
 
 
-@pytest.mark.parametrize("moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"])
+@pytest.mark.parametrize(
+    "moment", [pytest.param("at work", marks=pytest.mark.slow), "just started"]
+)
 def test_workers_end_when_the_program_is_killed(folder, started, moment):
-    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    many = SCENARIO | {
+        "replicates": 16,
+        "data": {"source": "census-like", "rows": 40_000},
+        "coalitions": ["subsets"],
+    }
     Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: begun(folder) if moment == "at work" else has_workers(program), program)
@@ -267,7 +316,11 @@ def test_workers_end_when_the_program_is_killed(folder, started, moment):
 
 
 def test_ctrl_c_while_workers_start_ends_the_program_and_them(folder, started):
-    many = SCENARIO | {"replicates": 16, "data": {"source": "census-like", "rows": 40_000}, "coalitions": ["subsets"]}
+    many = SCENARIO | {
+        "replicates": 16,
+        "data": {"source": "census-like", "rows": 40_000},
+        "coalitions": ["subsets"],
+    }
     Path("many.yaml").write_text(yaml.safe_dump(many))
     program = started("-m", "auditor", "run", "many.yaml", "--workers", "2")
     patiently(lambda: has_workers(program), program)
@@ -335,7 +388,8 @@ def test_a_signal_that_is_delivered_twice_is_one_request(started):
     assert out == "survived\n"
 
 
-# -- expectations of what is missing ---------------------------------------------------------------------------------------
+# -- expectations of what is missing
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -353,7 +407,14 @@ def test_a_signal_that_is_delivered_twice_is_one_request(started):
 def test_what_is_missing_leaves_undecided_what_covers_it_and_nothing_else(where, missing, status):
     expect = [{"collusion-gain": where | {"at-least": 0.5}}]
     scenario = read_scenario(SCENARIO | {"expect": expect, "sweep": {"data.rows": [200, 400]}})
-    record = ExpectationRecord(expectation="collusion-gain", where=where, status="fails", observed=0.1, bound=0.5, why="too little")
+    record = ExpectationRecord(
+        expectation="collusion-gain",
+        where=where,
+        status="fails",
+        observed=0.1,
+        bound=0.5,
+        why="too little",
+    )
     judged = undecided(record, scenario.expect[0].expectation, missing)
     assert judged.status == status
     assert "too little" in judged.why

@@ -75,12 +75,21 @@ def test_a_damaged_byte_is_never_believed(tmp_path_factory, place, flip):
     _, values = reopened(folder)
     truth = [[number, {"value": 0.1 + number}] for number in range(3)]
     assert all(value is None or value == right for value, right in zip(values, truth, strict=True))
-    assert sum(value is None for value in values) <= 2  # a line break that is damaged joins two lines
+    # a line break that is damaged joins two lines
+    assert sum(value is None for value in values) <= 2
 
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\n\n\n", b"\0" * 5000, b"not a journal at all\n" * 3, os.urandom(2000), b"[" * 100_000 + b"\n", b"0" * 32 + b" key {}\n"],
+    [
+        b"",
+        b"\n\n\n",
+        b"\0" * 5000,
+        b"not a journal at all\n" * 3,
+        os.urandom(2000),
+        b"[" * 100_000 + b"\n",
+        b"0" * 32 + b" key {}\n",
+    ],
     ids=["empty", "lines", "zeros", "text", "noise", "deep", "no checksum"],
 )
 def test_a_file_that_is_no_journal_is_no_error(tmp_path, content):
@@ -186,7 +195,9 @@ def test_a_full_disk_is_told_and_costs_nothing_that_was_finished(tmp_path, left)
 def test_a_disk_that_is_full_when_a_run_begins_leaves_the_old_journal(tmp_path, monkeypatch):
     before = written(tmp_path).read_bytes()
     real = os.fdopen
-    monkeypatch.setattr(module.os, "fdopen", lambda *args, **options: FullDisk(real(*args, **options), 10))
+    monkeypatch.setattr(
+        module.os, "fdopen", lambda *args, **options: FullDisk(real(*args, **options), 10)
+    )
     with Journal(tmp_path, PARTS, False) as journal, pytest.raises(StorageError):
         journal.append(KEYS[0], [0])
     assert (tmp_path / NAME).read_bytes() == before
@@ -194,7 +205,10 @@ def test_a_disk_that_is_full_when_a_run_begins_leaves_the_old_journal(tmp_path, 
 
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path):
-    with Journal(tmp_path, PARTS, False), pytest.raises(AuditorError, match="another run is writing there"):
+    with (
+        Journal(tmp_path, PARTS, False),
+        pytest.raises(AuditorError, match="another run is writing there"),
+    ):
         Journal(tmp_path, PARTS, True)
     Journal(tmp_path, PARTS, True).close()
 
@@ -224,7 +238,9 @@ def test_numpy_s_numbers_are_written_as_python_s(tmp_path):
     import numpy as np
 
     with Journal(tmp_path, PARTS, False) as journal:
-        text = journal.append(KEYS[0], [np.float64(0.1), np.int64(3), np.bool_(True), float("nan"), float("-inf")])
+        text = journal.append(
+            KEYS[0], [np.float64(0.1), np.int64(3), np.bool_(True), float("nan"), float("-inf")]
+        )
     assert text == "[0.1,3,true,NaN,-Infinity]"
     assert str(json.loads(text)) == "[0.1, 3, True, nan, -inf]"
 

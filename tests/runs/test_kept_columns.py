@@ -29,7 +29,15 @@ def path(tmp_path):
         writer.writerow(["id", "illness", "note", "age", "zip"])
         for k in range(ROWS):
             note = ["", "a, b", 'he said "no"', "line\nbreak", "=1+1", "NA"][k % 6]
-            writer.writerow([f"{k:05d}", ["flu", "none", "cold"][rng.integers(3)], note, rng.integers(20, 90), f"0{k % 97}.50"])
+            writer.writerow(
+                [
+                    f"{k:05d}",
+                    ["flu", "none", "cold"][rng.integers(3)],
+                    note,
+                    rng.integers(20, 90),
+                    f"0{k % 97}.50",
+                ]
+            )
     return str(tmp_path / "people.csv")
 
 
@@ -39,10 +47,17 @@ def cells(path):
 
 
 @pytest.mark.parametrize("batch", [7, 2**16])
-@pytest.mark.parametrize(("scheme", "column", "level"), [("uniform-multilevel", "illness", 0.3), ("corner-wave", "age", 0.5)])
-def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(path, tmp_path, monkeypatch, batch, scheme, column, level):
+@pytest.mark.parametrize(
+    ("scheme", "column", "level"),
+    [("uniform-multilevel", "illness", 0.3), ("corner-wave", "age", 0.5)],
+)
+def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(
+    path, tmp_path, monkeypatch, batch, scheme, column, level
+):
     monkeypatch.setattr(kept, "BATCH_ROWS", batch)
-    write_copies(path, scheme, [level, level / 2], 1, tmp_path / "out", [column], keep=["zip", "note", "id"])
+    write_copies(
+        path, scheme, [level, level / 2], 1, tmp_path / "out", [column], keep=["zip", "note", "id"]
+    )
     original = cells(path)
     names = [name for name in original[0] if name in {"zip", "note", "id", column}]
     for copy in ("copy-1.csv", "copy-2.csv"):
@@ -51,7 +66,11 @@ def test_what_is_kept_is_the_same_text_row_by_row_in_the_files_order(path, tmp_p
         for name in ("id", "note", "zip"):
             of, to = original[0].index(name), names.index(name)
             assert [row[to] for row in released[1:]] == [row[of] for row in original[1:]]
-    assert json.loads((tmp_path / "out" / "release.json").read_text())["kept"] == ["zip", "note", "id"]
+    assert json.loads((tmp_path / "out" / "release.json").read_text())["kept"] == [
+        "zip",
+        "note",
+        "id",
+    ]
 
 
 def test_keep_and_columns_may_be_given_again_and_again(path, tmp_path):
@@ -65,7 +84,13 @@ LABELS = {"sex": {1: "male", 2: "female"}}
 
 
 def labelled(path):
-    frame = pd.DataFrame({"sex": [1.0, 2.0, np.nan, 9.0] * 10, "wave": [7.0, 8.0] * 20, "pay": np.arange(40.0) ** 1.5})
+    frame = pd.DataFrame(
+        {
+            "sex": [1.0, 2.0, np.nan, 9.0] * 10,
+            "wave": [7.0, 8.0] * 20,
+            "pay": np.arange(40.0) ** 1.5,
+        }
+    )
     if path.suffix == ".dta":
         frame.astype({"wave": np.int16}).to_stata(path, write_index=False, value_labels=LABELS)
     else:
@@ -74,11 +99,27 @@ def labelled(path):
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".zsav", ".dta"])
-def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have_no_point(tmp_path, suffix):
+def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have_no_point(
+    tmp_path, suffix
+):
     source = labelled(tmp_path / f"t{suffix}")
     for form in ("csv", "parquet"):
-        write_copies(source, "corner-wave", [0.5], 1, tmp_path / form, ["pay"], keep=["sex", "wave"], form=form)
-    assert [row[:2] for row in cells(tmp_path / "csv" / "copy-1.csv")[1:5]] == [["male", "7"], ["female", "8"], ["", "7"], ["9", "8"]]
+        write_copies(
+            source,
+            "corner-wave",
+            [0.5],
+            1,
+            tmp_path / form,
+            ["pay"],
+            keep=["sex", "wave"],
+            form=form,
+        )
+    assert [row[:2] for row in cells(tmp_path / "csv" / "copy-1.csv")[1:5]] == [
+        ["male", "7"],
+        ["female", "8"],
+        ["", "7"],
+        ["9", "8"],
+    ]
     copy = pd.read_parquet(tmp_path / "parquet" / "copy-1.parquet")
     assert copy["sex"][[0, 1, 3]].tolist() == ["male", "female", "9"]
     assert pd.isna(copy["sex"][2])
@@ -87,23 +128,39 @@ def test_what_is_kept_of_a_labelled_column_are_its_labels_and_whole_numbers_have
 
 def test_labels_that_two_codes_share_leave_the_codes_of_stata(tmp_path):
     frame = pd.DataFrame({"sex": np.array([1, 2] * 10, dtype=np.int8), "pay": np.arange(20.0)})
-    frame.to_stata(tmp_path / "t.dta", write_index=False, value_labels={"sex": {1: "same", 2: "same"}})
-    write_copies(str(tmp_path / "t.dta"), "corner-wave", [0.5], 1, tmp_path / "out", ["pay"], keep=["sex"])
+    frame.to_stata(
+        tmp_path / "t.dta", write_index=False, value_labels={"sex": {1: "same", 2: "same"}}
+    )
+    write_copies(
+        str(tmp_path / "t.dta"), "corner-wave", [0.5], 1, tmp_path / "out", ["pay"], keep=["sex"]
+    )
     assert [row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:3]] == ["1", "2"]
 
 
 @pytest.mark.parametrize("missing", ["drop", "keep"])
 def test_perturbed_codes_of_spss_have_no_point(tmp_path, missing):
     treatment = Treatment(missing=missing)
-    write_copies(labelled(tmp_path / "t.sav"), "uniform-multilevel", [0.5], 1, tmp_path / "out", ["sex"], treatment=treatment)
+    write_copies(
+        labelled(tmp_path / "t.sav"),
+        "uniform-multilevel",
+        [0.5],
+        1,
+        tmp_path / "out",
+        ["sex"],
+        treatment=treatment,
+    )
     found = {row[0] for row in cells(tmp_path / "out" / "copy-1.csv")[1:]}
     assert found - {""} == {"1", "2", "9"}
 
 
 def test_the_perturbed_column_is_what_it_is_without_others_beside_it(path, tmp_path):
     for folder, keep in (("alone", ()), ("beside", "rest")):
-        write_copies(path, "uniform-multilevel", [0.3], 1, tmp_path / folder, ["illness"], keep=keep)
-    alone, beside = (pd.read_csv(tmp_path / folder / "copy-1.csv") for folder in ("alone", "beside"))
+        write_copies(
+            path, "uniform-multilevel", [0.3], 1, tmp_path / folder, ["illness"], keep=keep
+        )
+    alone, beside = (
+        pd.read_csv(tmp_path / folder / "copy-1.csv") for folder in ("alone", "beside")
+    )
     assert list(alone.columns) == ["illness"]
     assert list(beside.columns) == ["id", "illness", "note", "age", "zip"]
     pd.testing.assert_series_equal(alone["illness"], beside["illness"])
@@ -121,7 +178,9 @@ def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
     assert list(copy.columns) == ["when", "many", "gap", "y1", "y2", "y3"]
     assert copy["when"].tolist() == frame["when"][:50].tolist()
     assert copy["many"].tolist() == frame["many"][:50].tolist()
-    assert [None if pd.isna(v) else v for v in copy["gap"]] == [None if k % 3 else k for k in range(50)]
+    assert [None if pd.isna(v) else v for v in copy["gap"]] == [
+        None if k % 3 else k for k in range(50)
+    ]
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -131,7 +190,19 @@ def test_parquet_keeps_types_and_a_matrix_brings_columns_of_its_own(tmp_path):
 ])  # fmt: skip
 def test_requests_that_make_no_sense_leave_nothing_behind(path, tmp_path, options, message):
     out = tmp_path / "out"
-    arguments = ["perturb", path, "--scheme", "uniform", "--levels", "0.3", "--output", str(out), "--columns", "illness", *options]
+    arguments = [
+        "perturb",
+        path,
+        "--scheme",
+        "uniform",
+        "--levels",
+        "0.3",
+        "--output",
+        str(out),
+        "--columns",
+        "illness",
+        *options,
+    ]
     result = CliRunner().invoke(cli, arguments)
     assert isinstance(result.exception, AuditorError)
     assert message in str(result.exception)
@@ -143,7 +214,9 @@ def test_rows_that_do_not_match_are_refused_and_nothing_is_written(path, tmp_pat
     monkeypatch.setattr(kept, "_text", lambda *given: (frame.iloc[:-1] for frame in text(*given)))
     with pytest.raises(AuditorError, match="fewer records"):
         write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
-    monkeypatch.setattr(kept, "_text", lambda *given: (pd.concat([frame, frame.iloc[:1]]) for frame in text(*given)))
+    monkeypatch.setattr(
+        kept, "_text", lambda *given: (pd.concat([frame, frame.iloc[:1]]) for frame in text(*given))
+    )
     with pytest.raises(AuditorError, match="more records"):
         write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"], keep=["id"])
     assert not list((tmp_path / "out").glob("*.csv"))
@@ -151,6 +224,14 @@ def test_rows_that_do_not_match_are_refused_and_nothing_is_written(path, tmp_pat
 
 def test_a_registered_source_is_no_file_and_nothing_is_kept_unasked(path, tmp_path):
     with pytest.raises(AuditorError, match="can be kept of a file"):
-        write_copies("iris", "corner-wave", [0.5], 1, tmp_path / "out", ["petal_length"], keep=["petal_width"])
+        write_copies(
+            "iris",
+            "corner-wave",
+            [0.5],
+            1,
+            tmp_path / "out",
+            ["petal_length"],
+            keep=["petal_width"],
+        )
     auditor.runs.copy_files.write_copies(path, "corner-wave", [0.5], 1, tmp_path / "out", ["age"])
     assert cells(tmp_path / "out" / "copy-1.csv")[0] == ["age"]

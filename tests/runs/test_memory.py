@@ -45,7 +45,13 @@ expect: [{expect}]
 """
 CASES = {
     "streamed": (0, "ndr, llse", "subsets", ""),
-    "streamed, pooling judged": (0, "ndr, llse", "subsets", "", "no-collusion-gain: {scheme: corner-wave}"),
+    "streamed, pooling judged": (
+        0,
+        "ndr, llse",
+        "subsets",
+        "",
+        "no-collusion-gain: {scheme: corner-wave}",
+    ),
     "streamed, spread of errors": (0, "ndr, llse", "subsets", "error-distribution"),
     "streamed, attack on rows": (0, "udr", "prefixes", ""),
     "held": (2**40, "ndr, llse", "subsets", ""),
@@ -60,12 +66,20 @@ def folder(tmp_path_factory) -> Path:
 
     path = tmp_path_factory.mktemp("memory")
     rng = np.random.default_rng(1)
-    pq.write_table(pa.table({f"x{k}": rng.standard_normal(1_200_000) for k in range(4)}), path / "table.parquet", row_group_size=2**17)
+    pq.write_table(
+        pa.table({f"x{k}": rng.standard_normal(1_200_000) for k in range(4)}),
+        path / "table.parquet",
+        row_group_size=2**17,
+    )
     return path
 
 
-# A process's own peak is told by Linux alone: what is asked of children by `getrusage` is the largest of all that ran before.
-needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads peak memory from /proc, which this system has not")
+# A process's own peak is told by Linux alone: what is asked of children by `getrusage` is the
+# largest of all that ran before.
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/status").exists(),
+    reason="reads peak memory from /proc, which this system has not",
+)
 
 
 @pytest.mark.slow
@@ -73,9 +87,17 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 @pytest.mark.parametrize("case", CASES)
 def test_predicted_and_measured(folder, command, monkeypatch, case):
     held, attacks, coalitions, measures, expect = (*CASES[case], "")[:5]
-    text = SCENARIO.format(scheme="corner-wave", attacks=attacks, coalitions=coalitions, measures=measures, expect=expect)
+    text = SCENARIO.format(
+        scheme="corner-wave",
+        attacks=attacks,
+        coalitions=coalitions,
+        measures=measures,
+        expect=expect,
+    )
     predicted, measured = expected(folder, held, text, command, monkeypatch), needed(folder, held)
-    assert measured <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    assert measured <= predicted <= measured * FACTOR, (
+        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    )
 
 
 CATEGORICAL = """
@@ -92,7 +114,12 @@ BINS = "columns: [salary], bin: {salary: {quantile: 50}}"
 CODED = {
     "text, streamed": (0, "columns: [disease], categorical: [disease]", "subsets", ""),
     "quantile bins, streamed": (0, BINS, "subsets", ""),
-    "quantile bins, streamed, pooling judged": (0, BINS, "all, prefixes", "no-collusion-gain: {scheme: uniform-multilevel}"),
+    "quantile bins, streamed, pooling judged": (
+        0,
+        BINS,
+        "all, prefixes",
+        "no-collusion-gain: {scheme: uniform-multilevel}",
+    ),
     "quantile bins, held": (2**40, BINS, "prefixes", ""),
 }
 
@@ -104,8 +131,15 @@ def codes(tmp_path_factory) -> Path:
     import pyarrow.parquet as pq
 
     path, rng = tmp_path_factory.mktemp("codes"), np.random.default_rng(1)
-    words = np.array(["flu", "HIV", "none", "cold"])[rng.choice(4, 2_500_000, p=[0.5, 0.05, 0.3, 0.15])]
-    table = pa.table({"salary": np.round(np.exp(10 + rng.standard_normal(2_500_000))), "disease": pa.array(words)})
+    words = np.array(["flu", "HIV", "none", "cold"])[
+        rng.choice(4, 2_500_000, p=[0.5, 0.05, 0.3, 0.15])
+    ]
+    table = pa.table(
+        {
+            "salary": np.round(np.exp(10 + rng.standard_normal(2_500_000))),
+            "disease": pa.array(words),
+        }
+    )
     pq.write_table(table, path / "codes.parquet", row_group_size=2**17)
     return path
 
@@ -117,7 +151,9 @@ def test_predicted_and_measured_of_categories(codes, command, monkeypatch, case)
     held, data, coalitions, expect = CODED[case]
     text = CATEGORICAL.format(rows=500_000, data=data, coalitions=coalitions, expect=expect)
     predicted, measured = expected(codes, held, text, command, monkeypatch), needed(codes, held)
-    assert measured <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    assert measured <= predicted <= measured * FACTOR, (
+        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    )
 
 
 @pytest.mark.slow
@@ -126,10 +162,20 @@ def test_memory_of_categories_does_not_grow_with_the_rows(codes, command, monkey
     """Prefixes have the widest coalition, which shows the most different outcomes; more of them would hold more sums of the same size."""
     text = CATEGORICAL.replace("  - {{name: uniform, levels: [0.3, 0.1, 0.5, 0.4]}}\n", "")
     some, five_times = (
-        (expected(codes, 0, text.format(rows=rows, data=BINS, coalitions="prefixes", expect=""), command, monkeypatch), needed(codes, 0))
+        (
+            expected(
+                codes,
+                0,
+                text.format(rows=rows, data=BINS, coalitions="prefixes", expect=""),
+                command,
+                monkeypatch,
+            ),
+            needed(codes, 0),
+        )
         for rows in (500_000, 2_500_000)
     )
-    column = 2_000_000 * 8 / 1e6  # what a table that is held would add at the least: the column of numbers, once
+    # what a table that is held would add at the least: the column of numbers, once
+    column = 2_000_000 * 8 / 1e6
     assert five_times[0] <= 1.05 * some[0]
     assert five_times[1] < some[1] + column
 
@@ -153,8 +199,22 @@ KINDS = {
     "100,000 records on the page": (2_000, 2, 12, "subsets", "llse, ndr"),
     "attacks on rows": (2_000, 3, 5, "singles, all", "all"),
     "gains of trees": (50_000, 2, 5, "subsets", "llse", "perfect", "no-collusion-gain"),
-    "250 copies, moments estimated": (20_000, 2, 250, "singles, prefixes, all", "llse", "{estimated: {rows: 1000}}"),
-    "120 attributes, moments estimated": (20_000, 120, 3, "all", "llse, pca-filter", "{estimated: {rows: 1000}}"),
+    "250 copies, moments estimated": (
+        20_000,
+        2,
+        250,
+        "singles, prefixes, all",
+        "llse",
+        "{estimated: {rows: 1000}}",
+    ),
+    "120 attributes, moments estimated": (
+        20_000,
+        120,
+        3,
+        "all",
+        "llse, pca-filter",
+        "{estimated: {rows: 1000}}",
+    ),
 }
 
 
@@ -176,7 +236,8 @@ def test_a_release_is_gone_when_its_audit_is_done(tmp_path):
     (tmp_path / "audit.yaml").write_text(SEVERAL)
     gc.collect()
     gc.disable()
-    others = held()  # of tests before this one; as long as they are held, nothing new can be taken for one of them
+    # of tests before this one; as long as they are held, nothing new can be taken for one of them
+    others = held()
     try:
         auditor.run(tmp_path / "audit.yaml")
         assert {id(each) for each in held()} <= {id(each) for each in others}
@@ -210,7 +271,12 @@ def test_predicted_and_measured_of_the_whole_command_with_its_page(tmp_path, com
 @pytest.mark.parametrize("name", ["published-copies", "huang2005-exp2-exact", "record-linkage"])
 def test_predicted_and_measured_of_scenarios_that_ship(tmp_path, command, name):
     """Copies from files, a sweep of wide tables, of which one replicate is enough, and an assignment of all rows."""
-    check_whole_run(command, find_scenario(name), tmp_path, *(["--set", "replicates=1"] if name == "huang2005-exp2-exact" else []))
+    check_whole_run(
+        command,
+        find_scenario(name),
+        tmp_path,
+        *(["--set", "replicates=1"] if name == "huang2005-exp2-exact" else []),
+    )
 
 
 @needs_proc
@@ -232,30 +298,55 @@ knowledge: [perfect]
 def test_predicted_and_measured_of_wide_record_keys(tmp_path, command, form):
     """As text, keys take ten times the room of the numbers."""
     rows = 300_000
-    table = pd.DataFrame({"x": np.random.default_rng(1).standard_normal(rows), "id": [f"record {k:088d}" for k in range(rows)]})
-    table.to_csv(tmp_path / "table.csv", index=False) if form == "csv" else table.to_parquet(tmp_path / "table.parquet", index=False)
+    table = pd.DataFrame(
+        {
+            "x": np.random.default_rng(1).standard_normal(rows),
+            "id": [f"record {k:088d}" for k in range(rows)],
+        }
+    )
+    table.to_csv(tmp_path / "table.csv", index=False) if form == "csv" else table.to_parquet(
+        tmp_path / "table.parquet", index=False
+    )
     (tmp_path / "audit.yaml").write_text(KEYED.format(form=form))
     check_whole_run(command, tmp_path / "audit.yaml", tmp_path)
 
 
-def check_whole_run(command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path, *options: str) -> None:
+def check_whole_run(
+    command: Callable[..., tuple[int, str, str]], scenario: Path, folder: Path, *options: str
+) -> None:
     """Hold what is predicted of a scenario against what the whole command, with its page, comes to need in one process."""
     _, outline, _ = command("check", scenario, *options)
     predicted = float(re.search(r"([\d,]+) MB of memory", outline)[1].replace(",", ""))
-    measured = float(python("-c", WHOLE_RUN, scenario, folder / "out", *options, check=True, timeout=300).stdout.split()[-1])
-    assert measured <= predicted <= measured * FACTOR, f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    measured = float(
+        python(
+            "-c", WHOLE_RUN, scenario, folder / "out", *options, check=True, timeout=300
+        ).stdout.split()[-1]
+    )
+    assert measured <= predicted <= measured * FACTOR, (
+        f"predicted {predicted:.0f} MB, measured {measured:.0f}"
+    )
 
 
-def expected(folder: Path, held: int, text: str, command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> float:
+def expected(
+    folder: Path,
+    held: int,
+    text: str,
+    command: Callable[..., tuple[int, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> float:
     """Write a scenario, and return the megabytes that are predicted for it; in this process, where only what is said counts."""
     (folder / "audit.yaml").write_text(text)
     monkeypatch.setattr(streamed, "HELD_BYTES", held)
     tables._table.cache_clear()
     _, outline, _ = command("check", folder / "audit.yaml")
     tables._table.cache_clear()
-    return float(re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", ""))
+    return float(
+        re.search(r"([\d,]+) MB of memory in each worker process", outline)[1].replace(",", "")
+    )
 
 
 def needed(folder: Path, held: int) -> float:
     """Return the megabytes that a process of its own comes to need for the scenario that was written last."""
-    return float(python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1])
+    return float(
+        python("-c", RUN, held, folder / "audit.yaml", check=True, timeout=300).stdout.split()[-1]
+    )

@@ -40,7 +40,10 @@ def written(folder: Path, rows: int) -> Path:
     rng = np.random.default_rng(8)
     age = rng.integers(18, 80, rows)
     width = 40  # so that there are ten blocks
-    columns = {f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(rows) * 9 for k in range(width - 1)}
+    columns = {
+        f"x{k}": 1e5 * (k % 3) + age * (k % 5) + rng.standard_normal(rows) * 9
+        for k in range(width - 1)
+    }
     pd.DataFrame({"age": age, **columns}).to_parquet(path, row_group_size=rows // 6 - 1)
     return path
 
@@ -60,26 +63,48 @@ def scenario(file: Path, **changes: Any) -> dict[str, Any]:
         "seed": 11,
         "data": {"source": str(file), "columns": ["age", "x1", "x4"], "standardize": True},
         "schemes": SCHEMES,
-        "knowledge": ["perfect", {"estimated": {"rows": 300}}, {"known-records": 40}, {"known-attributes": ["age"]}],
+        "knowledge": [
+            "perfect",
+            {"estimated": {"rows": 300}},
+            {"known-records": 40},
+            {"known-attributes": ["age"]},
+        ],
         "coalitions": ["subsets"],
         "attacks": ["ndr", "llse"],
         "expect": [{"no-collusion-gain": {"scheme": "corner-wave"}}],
     } | changes
 
 
-CASES: dict[str, dict[str, Any]] = {  # what pooling is judged by is the same where it is asked for: the first two, "rows"
+# what pooling is judged by is the same where it is asked for: the first two, "rows"
+CASES: dict[str, dict[str, Any]] = {
     "linear": {},
     "replicates": {"replicates": 3, "schemes": SCHEMES[:2], "knowledge": ["perfect"]},
-    "sweep": {"sweep": {"data.rows": [1_250, 2_500]}, "schemes": SCHEMES[:2], "knowledge": ["perfect"], "expect": []},
+    "sweep": {
+        "sweep": {"data.rows": [1_250, 2_500]},
+        "schemes": SCHEMES[:2],
+        "knowledge": ["perfect"],
+        "expect": [],
+    },
     "rows": {
         "attacks": ["udr", "spectral-filter", "distribution-analysis"],
         "coalitions": ["prefixes"],
         "schemes": SCHEMES[1:3],
         "knowledge": ["perfect", {"known-records": 40}],
         "data": {"source": "", "columns": ["age", "x1"], "rows": 1_000},
-        "measures": ["error-distribution", {"within": 0.2}, "exact", "error-quantiles", "geometry", "entropy-privacy"],
+        "measures": [
+            "error-distribution",
+            {"within": 0.2},
+            "exact",
+            "error-quantiles",
+            "geometry",
+            "entropy-privacy",
+        ],
     },
-    "heads": {"measures": [{"error-distribution": {"records": 400}}], "schemes": SCHEMES[:3], "expect": []},
+    "heads": {
+        "measures": [{"error-distribution": {"records": 400}}],
+        "schemes": SCHEMES[:3],
+        "expect": [],
+    },
     "heads of every row": {
         "measures": [{"error-distribution": {"records": 400}}, "within"],
         "attacks": ["udr"],
@@ -94,20 +119,29 @@ CASES: dict[str, dict[str, Any]] = {  # what pooling is judged by is the same wh
         "measures": [{"records-within": 0.1}],
     },
     "whole table": {
-        "schemes": [{"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}],
+        "schemes": [
+            {"name": "k-anonymity", "levels": [5, 10], "quasi": ["age"], "sensitive": "x1"}
+        ],
         "data": {"source": "", "columns": ["age", "x1"], "rows": 2_000},
         "knowledge": ["perfect"],
         "attacks": ["homogeneity"],
         "expect": [],
     },
-    "utility": {"schemes": SCHEMES[:1], "utility": {"target": "age", "models": ["ridge"]}, "attacks": ["ndr"], "expect": []},
+    "utility": {
+        "schemes": SCHEMES[:1],
+        "utility": {"target": "age", "models": ["ridge"]},
+        "attacks": ["ndr"],
+        "expect": [],
+    },
 }
 
 
 QUICK = ("whole table",)
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES]
+)
 def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, monkeypatch, case):
     monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**13)  # so that three columns have two blocks
     changes = {key: value for key, value in CASES[case].items() if key != "data"}
@@ -121,7 +155,13 @@ def test_the_same_results_as_in_memory(short, large, small_blocks, few_redraws, 
 
 def wide(file: Path) -> dict[str, Any]:
     """All forty columns: ten blocks, so that there is something to share out."""
-    return scenario(file, data={"source": str(file)}, schemes=SCHEMES[:2], attacks=["ndr"], knowledge=["perfect", {"known-records": 5}])
+    return scenario(
+        file,
+        data={"source": str(file)},
+        schemes=SCHEMES[:2],
+        attacks=["ndr"],
+        knowledge=["perfect", {"known-records": 5}],
+    )
 
 
 @pytest.mark.slow
@@ -141,7 +181,11 @@ def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkey
     monkeypatch.setattr(blocks, "MOST_BLOCKS", 2)
     assert len(blocks.row_blocks(SHORT, 40)) == 10
     assert len(blocks.stripes(SHORT, 40)) == 6
-    assert {group for parts in blocks.moment_groups(SHORT, 40) for group, _, _ in parts} == {0, 1, 2}
+    assert {group for parts in blocks.moment_groups(SHORT, 40) for group, _, _ in parts} == {
+        0,
+        1,
+        2,
+    }
     plain = figures(auditor.run(document))
     monkeypatch.setattr(passes, "TASKS_PER_PASS", 2)
     assert figures(auditor.run(document)) == plain
@@ -152,11 +196,14 @@ def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkey
 def test_rows_are_read_once_for_all_schemes(short, large, small_blocks, few_redraws, monkeypatch):
     reads = []
     read = streamed.FileRows.read
-    monkeypatch.setattr(streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b))
+    monkeypatch.setattr(
+        streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b)
+    )
     document = wide(short)
     auditor.run(document)
     whole = set(blocks.row_blocks(SHORT, 40))
-    assert set(reads) <= whole  # the head of each is kept when the block is read, and not read again
+    # the head of each is kept when the block is read, and not read again
+    assert set(reads) <= whole
     times = {bounds: reads.count(bounds) for bounds in reads if bounds in whole}
     assert len(times) == 10
     # The first block once more: the centre of the moments is found there.
@@ -178,7 +225,9 @@ def test_tasks_and_results_hold_no_rows(file, large):
     assert len(pickle.dumps(passes.go_through(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
 
 
-def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, small_blocks, few_redraws, monkeypatch):
+def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
+    short, large, small_blocks, few_redraws, monkeypatch
+):
     from auditor.schemes.independent import Independent
 
     class Broken:
@@ -193,7 +242,8 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(short, large, 
     assert "CANARY" not in result.to_json()
 
 
-# -- workers that die --------------------------------------------------------------------------------------------------
+# -- workers that die
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -206,11 +256,15 @@ def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
 
 @pytest.mark.slow
 def test_work_that_kills_every_worker_is_given_up_with_a_message():
-    with workers.Crew(2) as crew, pytest.raises(AuditorError, match="killed 3 times in a row over the same work"):
+    with (
+        workers.Crew(2) as crew,
+        pytest.raises(AuditorError, match="killed 3 times in a row over the same work"),
+    ):
         list(crew.carry_out(die, [1, 2, 3, 4]))
 
 
-# -- rows that adversaries are given -----------------------------------------------------------------------------------
+# -- rows that adversaries are given
+# -----------------------------------------------------------------------------------
 
 
 def test_rows_of_very_large_tables_are_chosen_without_a_shuffle(monkeypatch):
@@ -235,4 +289,6 @@ def test_rows_of_other_tables_are_chosen_as_ever():
     from auditor.audit.numeric.gather import chosen_rows
     from auditor.numerics.random_streams import stream
 
-    assert np.array_equal(chosen_rows(Estimated(50), 10_000, 3, 1), stream(3, "estimated", 1).permutation(10_000)[:50])
+    assert np.array_equal(
+        chosen_rows(Estimated(50), 10_000, 3, 1), stream(3, "estimated", 1).permutation(10_000)[:50]
+    )

@@ -39,13 +39,16 @@ class StopError(BaseException):
 def table() -> pd.DataFrame:
     draw = np.random.default_rng(3)
     strong = draw.standard_normal((ROWS, 4)) @ draw.standard_normal((4, 20))
-    return pd.DataFrame(strong + draw.standard_normal((ROWS, 20)), columns=[f"x{k}" for k in range(20)])
+    return pd.DataFrame(
+        strong + draw.standard_normal((ROWS, 20)), columns=[f"x{k}" for k in range(20)]
+    )
 
 
 @pytest.fixture
 def document(table, tmp_path, large, few_redraws, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**17)  # half of what it is, so that half of forty columns makes as many blocks
+    # half of what it is, so that half of forty columns makes as many blocks
+    monkeypatch.setattr(blocks, "BLOCK_VALUES", 2**17)
     table.to_parquet("table.parquet", row_group_size=9_999)
     return {
         "schema": 1, "title": "long", "seed": 5, "data": {"source": "table.parquet"},
@@ -98,12 +101,18 @@ def summed(steps):
 
 
 def journal():
-    return (Path("audit/scenario" if Path("audit/scenario").exists() else "audit") / NAME).read_text()
+    return (
+        Path("audit/scenario" if Path("audit/scenario").exists() else "audit") / NAME
+    ).read_text()
 
 
-@pytest.mark.parametrize("step", [6, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, STEPS - 1))])
+@pytest.mark.parametrize(
+    "step", [6, *(pytest.param(step, marks=pytest.mark.slow) for step in (1, STEPS - 1))]
+)
 @pytest.mark.slow
-def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(document, undisturbed, gathered, step):
+def test_what_was_summed_is_not_summed_again_and_the_results_are_the_same(
+    document, undisturbed, gathered, step
+):
     assert undisturbed.steps == STEPS
     stopped_at(step, document, gathered)
     resumed = auditor.run(document, output="audit", resume=True)
@@ -132,7 +141,9 @@ def test_the_seconds_of_a_part_are_those_of_its_task_whoever_found_it(tmp_path, 
     def run(resume, **stop):
         wanted.clear()
         wanted.update(stop)
-        kept = keeper.TaskCheckpoint(keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True)
+        kept = keeper.TaskCheckpoint(
+            keeper.Keep(tmp_path, resume), Identity({}, ["a", "b"]), str, lambda _: True
+        )
         before = now[0]
         try:
             found = sorted(kept.finished(["A", "B"], carry_out))
@@ -171,7 +182,9 @@ def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monke
     read, real = [], FileRows.read
     monkeypatch.setattr(FileRows, "read", lambda self, a, b: read.append(a) or real(self, a, b))
     before = passes.go_through
-    monkeypatch.setattr(passes, "go_through", lambda task: (read.clear(), before(task), again.append(len(read)))[1])
+    monkeypatch.setattr(
+        passes, "go_through", lambda task: (read.clear(), before(task), again.append(len(read)))[1]
+    )
     again = []
     auditor.run(document, output="audit", resume=True)
     assert again[9] == 1
@@ -188,7 +201,14 @@ def test_the_journal_holds_sums_over_many_rows_and_no_row(document, gathered, ta
         for groups, finite, _ in stripes:
             assert finite
             assert min(count for _, count, _, _ in groups) >= moment_pass.FEWEST_RECORDS
-    numbers = {f"{number:.9g}" for stripes in parts for groups, _, _ in stripes for _, _, *sums in groups for part in sums for number in part}
+    numbers = {
+        f"{number:.9g}"
+        for stripes in parts
+        for groups, _, _ in stripes
+        for _, _, *sums in groups
+        for part in sums
+        for number in part
+    }
     centred = table.to_numpy() - table.to_numpy().mean(axis=0)
     for values in (table.to_numpy(), centred, centred**2):
         assert not numbers & {f"{value:.9g}" for value in values[:2000].ravel()}
@@ -218,10 +238,12 @@ def test_damaged_sums_are_taken_again(document, gathered):
     lines[places[0]] = lines[places[0]].replace(b"true", b"tru3")
     path.write_bytes(b"".join(lines))
     auditor.run(document, output="audit", resume=True)
-    assert summed(gathered) == [0, 0, 0, 1, 0, 0, 0, 0, SCHEMES, SCHEMES]  # of the one scheme whose sums were damaged
+    # of the one scheme whose sums were damaged
+    assert summed(gathered) == [0, 0, 0, 1, 0, 0, 0, 0, SCHEMES, SCHEMES]
 
 
-# -- any job ---------------------------------------------------------------------------------------------------------------
+# -- any job
+# ---------------------------------------------------------------------------------------------------------------
 
 
 class Count(Job):
@@ -242,7 +264,11 @@ class Count(Job):
         into[block] += 1
 
     def storable(self, parts):
-        return [dict(part) for part in parts] if all(min(part.values()) > self.limit for part in parts) else None
+        return (
+            [dict(part) for part in parts]
+            if all(min(part.values()) > self.limit for part in parts)
+            else None
+        )
 
     def restored(self, kept):
         return [Counter(part) for part in kept or ()]
@@ -264,13 +290,22 @@ def test_parts_of_any_job_are_kept_as_far_as_it_says():
 
     begun = SimpleNamespace(
         read=lambda place, name: kept.get((place, name)),
-        keep=lambda name, values: kept.update({(place, name): value for place, value in values.items()}),
+        keep=lambda name, values: kept.update(
+            {(place, name): value for place, value in values.items()}
+        ),
     )
     jobs = {0: Count(5), 1: Count(10)}
-    steps = [passes.PassTask(None, SimpleNamespace(rows=100_000), 1, jobs, 3, 8, a, a + 1) for a in (0, 1)]
+    steps = [
+        passes.PassTask(None, SimpleNamespace(rows=100_000), 1, jobs, 3, 8, a, a + 1)
+        for a in (0, 1)
+    ]
     checkpoint = passes.Checkpoint(begun, {0: 7, 1: 8})
     found = list(passes.passed(steps, Crew(), checkpoint))
-    assert set(kept) == {(7, "pass-3-stripes-0-1"), (7, "pass-3-stripes-1-2"), (8, "pass-3-stripes-1-2")}
+    assert set(kept) == {
+        (7, "pass-3-stripes-0-1"),
+        (7, "pass-3-stripes-1-2"),
+        (8, "pass-3-stripes-1-2"),
+    }
     assert done == [(0, [0, 1]), (1, [0, 1])]
     done.clear()
     assert list(passes.passed(steps, Crew(), checkpoint)) == found
@@ -281,11 +316,14 @@ def test_parts_of_any_job_are_kept_as_far_as_it_says():
     assert done == [(0, [0, 1]), (1, [0, 1])]  # another pass over the same stripes
 
 
-# -- what may be kept --------------------------------------------------------------------------------------------------
+# -- what may be kept
+# --------------------------------------------------------------------------------------------------
 
 
 def sums(count, columns=2):
-    return Moments(count, np.arange(columns) / 3, np.outer(np.arange(columns), np.arange(columns)) / 7)
+    return Moments(
+        count, np.arange(columns) / 3, np.outer(np.arange(columns), np.arange(columns)) / 7
+    )
 
 
 def test_sums_come_back_to_the_last_bit_and_what_was_chosen_does_not_go():
@@ -309,6 +347,17 @@ def test_nothing_is_kept_of_copies_without_moments():
     assert JOB.storable([Stripe()]) is None
 
 
-@pytest.mark.parametrize("kept", [None, 3, "text", [[1]], [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]], [[[[0, 5, [1.0, 2.0], [1.0]]], True, 0.1]], [[[], "yes", 0.1]]])
+@pytest.mark.parametrize(
+    "kept",
+    [
+        None,
+        3,
+        "text",
+        [[1]],
+        [[[[0, 5, [1.0], [1.0, 2.0]]], True, 0.1]],
+        [[[[0, 5, [1.0, 2.0], [1.0]]], True, 0.1]],
+        [[[], "yes", 0.1]],
+    ],
+)
 def test_what_makes_no_sense_is_taken_again(kept):
     assert JOB.restored(kept) == []

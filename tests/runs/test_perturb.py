@@ -19,7 +19,8 @@ def refusal(error, call, *args, **kwargs):
     return str(caught.value)
 
 
-# -- alike in and out --------------------------------------------------------------------------------------------------
+# -- alike in and out
+# --------------------------------------------------------------------------------------------------
 
 
 def test_frame_in_frame_out():
@@ -37,7 +38,12 @@ def test_series_in_series_out():
 
 @pytest.mark.parametrize("shape", [(16,), (16, 1), (8, 2)])
 def test_array_in_array_of_that_shape_out(shape):
-    assert auditor.perturb(X.reshape(shape), scheme="corner-wave", levels=[0.5], seed=1).copies[0].shape == shape
+    assert (
+        auditor.perturb(X.reshape(shape), scheme="corner-wave", levels=[0.5], seed=1)
+        .copies[0]
+        .shape
+        == shape
+    )
 
 
 def test_all_forms_get_the_same_copies():
@@ -73,7 +79,8 @@ def test_copies_at_level_zero_are_not_the_original_s_memory():
     assert not np.shares_memory(release.copies[0], X)
 
 
-# -- linearly dependent copies give the table away ---------------------------------------------------------------------
+# -- linearly dependent copies give the table away
+# ---------------------------------------------------------------------
 
 
 def recovered(release, first, second):
@@ -89,12 +96,18 @@ def test_two_linearly_dependent_copies_give_the_table():
 
 @pytest.mark.parametrize("pair", [(1, 3), (2, 4), (3, 4), (1, 4)])
 def test_linearly_dependent_copies_give_the_table_across_extensions(pair):
-    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1).extend([0.04], seed=2).extend([4.0], seed=3)
+    release = (
+        auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1)
+        .extend([0.04], seed=2)
+        .extend([4.0], seed=3)
+    )
     np.testing.assert_allclose(recovered(release, *pair), X, rtol=1e-11)
 
 
 def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
-    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1).extend([0.5], seed=2)
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.25, 1.0], seed=1).extend(
+        [0.5], seed=2
+    )
     for coalition in ([1, 2], [2, 3], [1, 2, 3]):
         estimate = auditor.attack("llse", release, coalition=coalition)
         np.testing.assert_allclose(estimate.values, X, rtol=1e-9)
@@ -102,7 +115,9 @@ def test_llse_rebuilds_the_table_from_linearly_dependent_copies():
 
 
 def test_first_noisy_copy_after_an_exact_one_draws_the_noise():
-    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.0], seed=1).extend([0.5, 1.0], seed=2)
+    release = auditor.perturb(X, scheme="linearly-dependent", levels=[0.0], seed=1).extend(
+        [0.5, 1.0], seed=2
+    )
     np.testing.assert_array_equal(release.copies[0], X)
     np.testing.assert_allclose(recovered(release, 2, 3), X, rtol=1e-12)
 
@@ -113,7 +128,8 @@ def test_singular_table_is_rebuilt_exactly_too():
     np.testing.assert_allclose(auditor.attack("llse", release).values, total, rtol=1e-9)
 
 
-# -- levels that are refused -------------------------------------------------------------------------------------------
+# -- levels that are refused
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -128,12 +144,17 @@ def test_singular_table_is_rebuilt_exactly_too():
         (0.5, "levels must be a list of levels"),
         ("0.5", "levels must be a list of levels"),
         ([0.5] * 1_000_000, "levels must name at most 10,000 copies; got 1,000,000"),
-        ({"uniform": [0.0, 1.0], "count": 10**6}, "levels needs count, an integer from 1 to 10,000"),
+        (
+            {"uniform": [0.0, 1.0], "count": 10**6},
+            "levels needs count, an integer from 1 to 10,000",
+        ),
         ({"uniform": [1.0, 0.5], "count": 2}, "levels needs low ≤ high"),
     ],
 )
 def test_impossible_levels_are_refused(levels, words):
-    assert words in refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=levels, seed=1)
+    assert words in refusal(
+        AuditorError, auditor.perturb, X, scheme="corner-wave", levels=levels, seed=1
+    )
     release = auditor.perturb(X, scheme="corner-wave", levels=[0.5], seed=1)
     assert words in refusal(AuditorError, release.extend, levels, seed=1)
 
@@ -149,7 +170,8 @@ def test_unknown_scheme_names_the_nearest():
     assert words == "unknown scheme 'corner-wav'; did you mean 'corner-wave'?"
 
 
-# -- tables that are refused -------------------------------------------------------------------------------------------
+# -- tables that are refused
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -161,8 +183,14 @@ def test_unknown_scheme_names_the_nearest():
         (X[:1], "a table needs at least 2 rows; got 1"),
         (np.empty((3, 0)), "a table must have rows and columns"),
         (np.zeros((2, 2, 2)), "a table must have rows and columns"),
-        (pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}), "columns must hold numbers; 'name' do not"),
-        (pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=["a", "a"]), "two columns have the same name"),
+        (
+            pd.DataFrame({"age": [1.0, 2.0], "name": ["x", "y"]}),
+            "columns must hold numbers; 'name' do not",
+        ),
+        (
+            pd.DataFrame([[1.0, 2.0], [2.0, 3.0]], columns=["a", "a"]),
+            "two columns have the same name",
+        ),
         (np.array([["1", "2"], ["3", "4"]]), "the table must hold numbers only"),
         (pd.Series(["1", "2", "4"]), "the table must hold numbers only"),
         (np.array(["2020", "2021"], dtype="datetime64[D]"), "the table must hold numbers only"),
@@ -173,15 +201,20 @@ def test_unknown_scheme_names_the_nearest():
     ],
 )
 def test_impossible_tables_are_refused(table, words):
-    assert words in refusal(DataError, auditor.perturb, table, scheme="corner-wave", levels=[0.5], seed=1)
+    assert words in refusal(
+        DataError, auditor.perturb, table, scheme="corner-wave", levels=[0.5], seed=1
+    )
 
 
 def test_no_refusal_tells_a_value():
     secret = np.column_stack([X[:, 0], np.full(8, 71_234.5)])
-    assert "71" not in refusal(DataError, auditor.perturb, secret, scheme="corner-wave", levels=[0.5])
+    assert "71" not in refusal(
+        DataError, auditor.perturb, secret, scheme="corner-wave", levels=[0.5]
+    )
 
 
-# -- noise shapes that are refused -------------------------------------------------------------------------------------
+# -- noise shapes that are refused
+# -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -189,80 +222,130 @@ def test_no_refusal_tells_a_value():
     [
         ("pink", "noise must be 'white', 'data' or 'bounds' or a mapping"),
         ({"varince": 1.0}, "noise.varince is not a known field; did you mean 'variance'"),
-        ({"variance": 1.0, "spectrum": [1.0, 1.0]}, "noise mixes fields that do not go together: spectrum, variance"),
+        (
+            {"variance": 1.0, "spectrum": [1.0, 1.0]},
+            "noise mixes fields that do not go together: spectrum, variance",
+        ),
         ({"variance": 0.0}, "noise.variance must be greater than 0; got 0.0"),
         ({"variance": "much"}, "noise.variance must be a number; got 'much'"),
         ({"spectrum": [1.0]}, "noise.spectrum must have one eigenvalue per attribute, 2; got 1"),
         ({"spectrum": [1.0, -1.0]}, "noise.spectrum.1 must be at least 0; got -1.0"),
-        ({"matrix": [[1.0, 2.0], [2.0, 1.0]]}, "noise.matrix must be positive semi-definite, as a covariance is"),
-        ({"matrix": [[1.0, 0.5], [0.4, 1.0]]}, "noise.matrix must be finite and symmetric, as a covariance is"),
-        ({"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]}, "noise.matrix must be a square matrix of numbers"),
+        (
+            {"matrix": [[1.0, 2.0], [2.0, 1.0]]},
+            "noise.matrix must be positive semi-definite, as a covariance is",
+        ),
+        (
+            {"matrix": [[1.0, 0.5], [0.4, 1.0]]},
+            "noise.matrix must be finite and symmetric, as a covariance is",
+        ),
+        (
+            {"matrix": [[1.0, 2.0, 3.0], [2.0, 1.0]]},
+            "noise.matrix must be a square matrix of numbers",
+        ),
         ({"matrix": [[1.0]]}, "noise.matrix must be 2 × 2, one row per attribute; got 1 × 1"),
         ({"matrix": [[float("nan"), 0.0], [0.0, 1.0]]}, "noise.matrix.0.0 must be a finite number"),
         ({"matrix": "nowhere.csv"}, "noise.matrix: there is no file 'nowhere.csv'"),
     ],
 )
 def test_impossible_noise_shapes_are_refused_once(noise, words):
-    shown = refusal(AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=1, noise=noise)
+    shown = refusal(
+        AuditorError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], seed=1, noise=noise
+    )
     assert shown.startswith(words)
     assert "\n" not in shown
 
 
 def test_unknown_parameters_and_algorithms_are_told_together():
-    shown = refusal(ScenarioError, auditor.perturb, X, scheme="corner-wave", levels=[0.5], algorithm="magic", colour="red")
-    assert "algorithm must be 'bridge', 'parallel', 'sequential' or 'on-demand'; got 'magic'" in shown
+    shown = refusal(
+        ScenarioError,
+        auditor.perturb,
+        X,
+        scheme="corner-wave",
+        levels=[0.5],
+        algorithm="magic",
+        colour="red",
+    )
+    assert (
+        "algorithm must be 'bridge', 'parallel', 'sequential' or 'on-demand'; got 'magic'" in shown
+    )
     assert "colour is not a known field" in shown
 
 
 def test_noise_matrix_may_be_a_file(tmp_path, monkeypatch):
     (tmp_path / "noise.csv").write_text("2.0,0.5\n0.5,1.0\n")
     monkeypatch.chdir(tmp_path)
-    release = auditor.perturb(X, scheme="corner-wave", levels=[1.0], seed=1, noise={"matrix": "noise.csv"})
+    release = auditor.perturb(
+        X, scheme="corner-wave", levels=[1.0], seed=1, noise={"matrix": "noise.csv"}
+    )
     np.testing.assert_array_equal(release.noise_covariance(), [[2.0, 0.5], [0.5, 1.0]])
 
 
-# -- what Python users write -------------------------------------------------------------------------------------------
+# -- what Python users write
+# -------------------------------------------------------------------------------------------
 
 
 def test_levels_parameters_and_knowledge_may_be_numpy_s_and_pandas_own():
-    plain = auditor.perturb(X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]})
+    plain = auditor.perturb(
+        X, "corner-wave", [1.0, 2.0], seed=1, noise={"matrix": [[1.0, 0.0], [0.0, 1.0]]}
+    )
     for levels in (range(1, 3), pd.Series([1, 2]), np.array([1, 2]), (1, 2)):
         release = auditor.perturb(X, "corner-wave", levels, seed=1, noise={"matrix": np.eye(2)})
         np.testing.assert_array_equal(release.copies[1], plain.copies[1])
     for coalition in ({1, 2}, range(1, 3), np.array([1, 2]), (2, 1)):
         assert auditor.attack("llse", plain, coalition=coalition).coalition == (1, 2)
-    assert auditor.attack("ndr", plain, knowledge={"estimated": {"rows": np.int64(4)}}).coalition == (1, 2)
+    assert auditor.attack(
+        "ndr", plain, knowledge={"estimated": {"rows": np.int64(4)}}
+    ).coalition == (1, 2)
 
 
 def test_masked_values_are_no_data():
     hidden = np.ma.masked_array(X, mask=np.eye(len(X), 2, dtype=bool))
-    assert refusal(DataError, auditor.perturb, hidden, "corner-wave", [1.0]).startswith("the table has masked values")
+    assert refusal(DataError, auditor.perturb, hidden, "corner-wave", [1.0]).startswith(
+        "the table has masked values"
+    )
     assert len(auditor.perturb(np.ma.masked_array(X), "corner-wave", [1.0]).copies) == 1
 
 
 def test_another_original_must_have_the_release_s_shape():
     release = auditor.perturb(X, "corner-wave", [1.0])
     for other in (X[:-1], X[:, :1]):
-        assert "as many rows and columns" in refusal(DataError, auditor.attack, "llse", release, original=other)
+        assert "as many rows and columns" in refusal(
+            DataError, auditor.attack, "llse", release, original=other
+        )
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, True])
 def test_workers_are_counted_from_one(workers):
-    scenario = {"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1]}], "attacks": ["ndr"]}
-    assert refusal(AuditorError, auditor.run, scenario, workers=workers).startswith("workers must be an integer of at least 1")
+    scenario = {
+        "data": "iris",
+        "schemes": [{"name": "corner-wave", "levels": [1]}],
+        "attacks": ["ndr"],
+    }
+    assert refusal(AuditorError, auditor.run, scenario, workers=workers).startswith(
+        "workers must be an integer of at least 1"
+    )
 
 
 def test_another_original_is_matched_by_the_names_of_its_columns_and_refused_in_another_order_of_records():
     """Taken by place, another order of columns reads as an error of strangers, and a broken scheme as a safe one."""
     rng = np.random.default_rng(5)
-    X = pd.DataFrame({"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)}, index=[f"r{k}" for k in range(200)])
+    X = pd.DataFrame(
+        {"a": rng.normal(size=200), "b": 100 + 10 * rng.normal(size=200)},
+        index=[f"r{k}" for k in range(200)],
+    )
     release = auditor.perturb(X, scheme="correlated", levels=[0.5, 1.0], seed=1)
     wanted = auditor.attack("llse", release).normalized_error
     swapped = auditor.attack("llse", release, original=X[["b", "a"]])
     assert swapped.normalized_error == wanted
     assert list(swapped.values.columns) == ["a", "b"]
     assert auditor.attack("llse", release, original=X.to_numpy()).normalized_error == wanted
-    assert auditor.attack("llse", release, original=X.reset_index(drop=True)).normalized_error == wanted
-    for other, why in ((X.sample(frac=1.0, random_state=1), "in another order"), (X.rename(columns={"a": "c"}), "must have the columns that were")):
+    assert (
+        auditor.attack("llse", release, original=X.reset_index(drop=True)).normalized_error
+        == wanted
+    )
+    for other, why in (
+        (X.sample(frac=1.0, random_state=1), "in another order"),
+        (X.rename(columns={"a": "c"}), "must have the columns that were"),
+    ):
         with pytest.raises(DataError, match=why):
             auditor.attack("llse", release, original=other)

@@ -31,10 +31,14 @@ from tests.programs import PATIENCE, running, wait_for
 
 ROWS = 6_000
 RNG = np.random.default_rng(3)
-NUMBERS = pd.DataFrame(RNG.normal(size=(ROWS, 2)) @ [[3.0, 1.0], [0.0, 2.0]] + [40.0, 10.0], columns=["age", "pay"])
+NUMBERS = pd.DataFrame(
+    RNG.normal(size=(ROWS, 2)) @ [[3.0, 1.0], [0.0, 2.0]] + [40.0, 10.0], columns=["age", "pay"]
+)
 CATEGORIES = pd.DataFrame({"job": RNG.choice(list("abc"), ROWS), "ward": RNG.integers(1, 4, ROWS)})
 WHOLE = NUMBERS.round().astype(int)
-PEOPLE = pd.DataFrame({"a": RNG.integers(0, 50, 60), "b": RNG.integers(0, 50, 60), "s": RNG.integers(0, 5, 60)})
+PEOPLE = pd.DataFrame(
+    {"a": RNG.integers(0, 50, 60), "b": RNG.integers(0, 50, 60), "s": RNG.integers(0, 5, 60)}
+)
 K_ANONYMITY = {"quasi": ["a", "b"], "sensitive": "s"}
 LINES = {
     "corner-wave": (NUMBERS, [0.25, 1.0], [0.5, 0.6], {}), "laplace-multilevel": (NUMBERS, [0.25, 1.0], [0.5, 0.6], {}),
@@ -62,7 +66,16 @@ def released(folder: Path, scheme: str, form: str = "csv"):
     """Write the first copies of a scheme's table, and return the table."""
     X, levels, _, parameters = LINES[scheme]
     X.to_parquet(folder / "table.parquet")
-    write_copies(str(folder / "table.parquet"), scheme, levels, None, folder / "out", list(X.columns), parameters=parameters, form=form)
+    write_copies(
+        str(folder / "table.parquet"),
+        scheme,
+        levels,
+        None,
+        folder / "out",
+        list(X.columns),
+        parameters=parameters,
+        form=form,
+    )
     return X
 
 
@@ -71,29 +84,51 @@ def is_one_line(release, scheme: str) -> None:
     if scheme == "k-anonymity-multilevel":
         X, parameters = LINES[scheme][0], LINES[scheme][3]
         whole = auditor.perturb(X, scheme, release.levels, seed=1, **parameters)
-        assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(release.copies, whole.copies, strict=True))
-    elif scheme == "uniform-multilevel":  # of values at the higher level a share low/high is kept, and the rest is replaced by one of 9
+        assert all(
+            np.array_equal(np.asarray(a), np.asarray(b))
+            for a, b in zip(release.copies, whole.copies, strict=True)
+        )
+    # of values at the higher level a share low/high is kept, and the rest is replaced by one of 9
+    elif scheme == "uniform-multilevel":
         for low, high in itertools.combinations(np.argsort(release.levels), 2):
             kept = release.levels[low] / release.levels[high]
-            alike = (release.copies[low].astype(str) == release.copies[high].astype(str)).all(axis=1)
+            alike = (release.copies[low].astype(str) == release.copies[high].astype(str)).all(
+                axis=1
+            )
             assert abs(alike.mean() - kept - (1 - kept) / 9) < 5 * 0.5 / np.sqrt(len(alike))
     else:
-        tails = 4.5 if scheme in ("laplace-multilevel", "skellam-multilevel", "geometric-multilevel") else 1.0  # share of E Z⁴ beyond σ⁴
-        Z = np.array([(made - release.original)["age"].to_numpy() for made in release.copies], dtype=float)
+        # share of E Z⁴ beyond σ⁴
+        tails = (
+            4.5
+            if scheme in ("laplace-multilevel", "skellam-multilevel", "geometric-multilevel")
+            else 1.0
+        )
+        Z = np.array(
+            [(made - release.original)["age"].to_numpy() for made in release.copies], dtype=float
+        )
         scale = np.var(release.original["age"])
         error = np.abs(np.cov(Z) / scale - np.minimum.outer(release.levels, release.levels))
-        reach = np.sqrt((1 + tails) * np.outer(release.levels, release.levels) / len(release.original))
+        reach = np.sqrt(
+            (1 + tails) * np.outer(release.levels, release.levels) / len(release.original)
+        )
         assert (error < 5 * reach).all()
 
 
-# -- no copy without the copies that are out ---------------------------------------------------------------------------
+# -- no copy without the copies that are out
+# ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheme", LINES)
 def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
     X, levels, (first, second), parameters = LINES[scheme]
-    release = auditor.perturb(X.astype("category") if scheme == "uniform-multilevel" else X, scheme, levels, **parameters)
-    one, two, again = release.extend([first]), copy.deepcopy(release).extend([second]), release.extend([first])
+    release = auditor.perturb(
+        X.astype("category") if scheme == "uniform-multilevel" else X, scheme, levels, **parameters
+    )
+    one, two, again = (
+        release.extend([first]),
+        copy.deepcopy(release).extend([second]),
+        release.extend([first]),
+    )
     assert (one.levels, two.levels) == ((*levels, first), (*levels, first, second))
     assert np.array_equal(np.asarray(again.copies[-1]), np.asarray(one.copies[-1]))
     is_one_line(two, scheme)
@@ -104,24 +139,36 @@ def test_a_release_in_memory_that_is_extended_twice_is_one_line(scheme):
 def test_a_release_in_a_folder_that_is_read_and_extended_twice_is_one_line(tmp_path, scheme, form):
     X = released(tmp_path, scheme, form)
     _, levels, (first, second), _ = LINES[scheme]
-    one, two = read_release(X, tmp_path / "out"), read_release(X, tmp_path / "out")  # as two processes read it, before either extends it
+    # as two processes read it, before either extends it
+    one, two = read_release(X, tmp_path / "out"), read_release(X, tmp_path / "out")
     one, two = one.extend([first]), two.extend([second])
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     again = read_release(X, tmp_path / "out").extend([first])
     assert np.array_equal(np.asarray(again.copies[-1]), np.asarray(one.copies[-1]))
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before  # the same level is the same copy
+    # the same level is the same copy
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
     assert sorted(before) == [*(f"copy-{k}.{form}" for k in (1, 2, 3, 4)), "release.json"]
     out = read_release(X, tmp_path / "out")
     assert out.levels == two.levels == (*levels, first, second)
-    assert all(np.array_equal(np.asarray(a), np.asarray(b)) for a, b in zip(out.copies, two.copies, strict=True))
+    assert all(
+        np.array_equal(np.asarray(a), np.asarray(b))
+        for a, b in zip(out.copies, two.copies, strict=True)
+    )
     is_one_line(out, scheme)
 
 
 def test_extensions_from_many_threads_at_once_are_one_line(tmp_path):
     X = released(tmp_path, "corner-wave")
-    for release in (auditor.perturb(X, "corner-wave", [0.25, 1.0]), read_release(X, tmp_path / "out")):
+    for release in (
+        auditor.perturb(X, "corner-wave", [0.25, 1.0]),
+        read_release(X, tmp_path / "out"),
+    ):
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda level, release=release: release.extend([level]), [0.4, 0.5, 0.6, 0.7]))
+            list(
+                pool.map(
+                    lambda level, release=release: release.extend([level]), [0.4, 0.5, 0.6, 0.7]
+                )
+            )
         last = release.extend([0.8])
         assert sorted(last.levels) == [0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0]
         is_one_line(last, "corner-wave")
@@ -137,7 +184,8 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     X = released(tmp_path, "corner-wave")
     batch, stale = NUMBERS[:500] + 0.5, read_release(X, tmp_path / "out")
     stale.append(batch)
-    with pytest.raises(AuditorError, match="not as many records"):  # another object does not know the new records' originals
+    # another object does not know the new records' originals
+    with pytest.raises(AuditorError, match="not as many records"):
         read_release(X, tmp_path / "out")
     longer = stale.extend([0.5])
     assert len(longer.copies[2]) == ROWS + 500
@@ -145,26 +193,51 @@ def test_records_and_levels_that_are_added_to_a_folder_from_python_stay_there(tm
     assert manifest["levels"] == [0.25, 1.0, 0.5]
     assert manifest["copies"] == ["copy-1.csv", "copy-2.csv", "copy-3.csv"]
     (later,) = manifest["later_batches"]
-    assert (later["rows"], later["copies"]) == (500, ["copy-1-batch-2.csv", "copy-2-batch-2.csv", "copy-3-batch-2.csv"])
+    assert (later["rows"], later["copies"]) == (
+        500,
+        ["copy-1-batch-2.csv", "copy-2-batch-2.csv", "copy-3-batch-2.csv"],
+    )
     for part in (manifest, later):
         for name, column in itertools.product(part["copies"], part["grid"]):
-            assert not (pd.read_csv(tmp_path / "out" / name, float_precision="round_trip")[column] / part["grid"][column] % 1).any()
+            assert not (
+                pd.read_csv(tmp_path / "out" / name, float_precision="round_trip")[column]
+                / part["grid"][column]
+                % 1
+            ).any()
     whole = read_release([X, batch], tmp_path / "out")
     assert whole.first_batch == ROWS
     is_one_line(whole, "corner-wave")
     batch.to_csv(tmp_path / "batch.csv", index=False)
     (NUMBERS[:300] - 0.5).to_csv(tmp_path / "third.csv", index=False)
-    append_copies(str(tmp_path / "third.csv"), tmp_path / "out", [str(tmp_path / "table.parquet"), str(tmp_path / "batch.csv")])
-    assert len(read_release([X, batch, NUMBERS[:300] - 0.5], tmp_path / "out").copies[2]) == ROWS + 800
+    append_copies(
+        str(tmp_path / "third.csv"),
+        tmp_path / "out",
+        [str(tmp_path / "table.parquet"), str(tmp_path / "batch.csv")],
+    )
+    assert (
+        len(read_release([X, batch, NUMBERS[:300] - 0.5], tmp_path / "out").copies[2]) == ROWS + 800
+    )
 
 
 def test_new_copies_keep_the_columns_that_the_release_keeps(tmp_path):
     frame = NUMBERS.assign(id=[f"{k:05}" for k in range(ROWS)])[["id", "pay", "age"]]
     frame.to_csv(tmp_path / "table.csv", index=False)
-    write_copies(str(tmp_path / "table.csv"), "corner-wave", [0.25], None, tmp_path / "out", ["age", "pay"], keep=["id"])
+    write_copies(
+        str(tmp_path / "table.csv"),
+        "corner-wave",
+        [0.25],
+        None,
+        tmp_path / "out",
+        ["age", "pay"],
+        keep=["id"],
+    )
     release = read_release(frame, tmp_path / "out").extend([0.5])
-    written = pd.read_csv(tmp_path / "out" / "copy-2.csv", dtype={"id": str}, float_precision="round_trip")
-    pd.testing.assert_frame_equal(written, release.copies[1].assign(id=frame["id"])[["id", "pay", "age"]], check_exact=True)
+    written = pd.read_csv(
+        tmp_path / "out" / "copy-2.csv", dtype={"id": str}, float_precision="round_trip"
+    )
+    pd.testing.assert_frame_equal(
+        written, release.copies[1].assign(id=frame["id"])[["id", "pay", "age"]], check_exact=True
+    )
     with pytest.raises(AuditorError, match="append records by `auditor perturb DATA --append`"):
         release.append(NUMBERS[:3] + 1)
 
@@ -196,13 +269,18 @@ def test_a_release_is_not_continued_with_another_table_or_order(tmp_path):
         (folder := tmp_path / scheme).mkdir()
         X = released(folder, scheme)
         for other in (X[::-1].reset_index(drop=True), X.assign(**{column: X[column].iloc[0]})):
-            with pytest.raises(AuditorError, match="is no release of this table: its records have other values, or another order"):
+            with pytest.raises(
+                AuditorError,
+                match="is no release of this table: its records have other values, or another order",
+            ):
                 read_release(other, folder / "out")
         X.to_csv(folder / "table.csv", index=False)
-        assert read_release(pd.read_csv(folder / "table.csv"), folder / "out").levels  # whose numbers pandas reads to 15 digits
+        # whose numbers pandas reads to 15 digits
+        assert read_release(pd.read_csv(folder / "table.csv"), folder / "out").levels
 
 
-# -- a second release of one table -------------------------------------------------------------------------------------
+# -- a second release of one table
+# -------------------------------------------------------------------------------------
 
 
 def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, command, own_state):
@@ -212,7 +290,10 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
     before = {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()}
     status, _, err = command(*order, tmp_path / "one")
     assert (status, err.count("error:")) == (2, 1)
-    assert "holds a release of 6000 records (corner-wave, levels 0.25, 1), and a second one would average out with it" in " ".join(err.split())
+    assert (
+        "holds a release of 6000 records (corner-wave, levels 0.25, 1), and a second one would average out with it"
+        in " ".join(err.split())
+    )
     assert {path.name: path.read_bytes() for path in (tmp_path / "one").iterdir()} == before
     status, _, err = command(*order, tmp_path / "two", "--columns", "pay")
     assert status == 0
@@ -224,7 +305,10 @@ def test_a_second_release_of_a_table_is_noticed_and_named(tmp_path, table, comma
         auditor.perturb(pd.read_csv(table), "corner-wave", [0.5])
     status, _, err = command(*order, tmp_path / "one", "--force")
     assert status == 0
-    assert "is lost: it can no longer be extended or appended to, and whoever has its copies can average them with the new ones" in err
+    assert (
+        "is lost: it can no longer be extended or appended to, and whoever has its copies can average them with the new ones"
+        in err
+    )
     text = (own_state / "releases.jsonl").read_text()
     assert (own_state / "releases.jsonl").stat().st_mode & 0o777 == 0o600
     assert not any(f"{value:.3f}" in text for value in NUMBERS["age"][:100])
@@ -243,9 +327,14 @@ def test_studies_and_other_tables_are_no_second_release(own_state):
     assert len((own_state / "releases.jsonl").read_text().splitlines()) == 4
 
 
-# -- commands that are killed ------------------------------------------------------------------------------------------
+# -- commands that are killed
+# ------------------------------------------------------------------------------------------
 
-STAFF, EXTENDED, APPENDED = NUMBERS[:2_000], [0.5, 0.6, 0.4, 0.75], [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]]
+STAFF, EXTENDED, APPENDED = (
+    NUMBERS[:2_000],
+    [0.5, 0.6, 0.4, 0.75],
+    [NUMBERS[2_000:2_900], NUMBERS[2_900:3_600]],
+)
 
 
 class Owner:
@@ -260,7 +349,11 @@ class Owner:
 
     def state(self) -> tuple[list[float], int]:
         manifest = release_folder.read_manifest(self.out)
-        return ([], 0) if manifest is None else (manifest["levels"], len(release_folder.batches_of(manifest)))
+        return (
+            ([], 0)
+            if manifest is None
+            else (manifest["levels"], len(release_folder.batches_of(manifest)))
+        )
 
     def original(self) -> list[pd.DataFrame]:
         return [STAFF, *APPENDED][: self.state()[1]]
@@ -269,13 +362,19 @@ class Owner:
         """Return what comes next: the first copies, then levels and batches by turns; None when all is done."""
         levels, batches = self.state()
         if not batches:
-            return "perturb", lambda: write_copies(str(self.folder / "0.csv"), "corner-wave", [0.25, 1.0], None, self.out)
+            return "perturb", lambda: write_copies(
+                str(self.folder / "0.csv"), "corner-wave", [0.25, 1.0], None, self.out
+            )
         extended, appended = len(levels) - 2, batches - 1
         if appended < len(APPENDED) and appended < extended:
             earlier = [str(self.folder / f"{number}.csv") for number in range(batches)]
-            return "append", lambda: append_copies(str(self.folder / f"{batches}.csv"), self.out, earlier)
+            return "append", lambda: append_copies(
+                str(self.folder / f"{batches}.csv"), self.out, earlier
+            )
         if extended < len(EXTENDED):
-            return "extend", lambda: read_release(self.original(), self.out).extend([EXTENDED[extended]])
+            return "extend", lambda: read_release(self.original(), self.out).extend(
+                [EXTENDED[extended]]
+            )
         return None
 
     def look(self) -> None:
@@ -293,7 +392,9 @@ class Owner:
         is_one_line(read_release(self.original(), self.out), "corner-wave")
 
 
-def in_a_child(action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL) -> bool:
+def in_a_child(
+    action, before=lambda: None, after: float | None = None, number: int = signal.SIGKILL
+) -> bool:
     """Carry an action out in a copy of this process, and send it a signal after some seconds; return whether it came to its end."""
     child = os.fork()
     if child == 0:
@@ -389,10 +490,23 @@ main(sys.argv[1:])
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_perturb_with_a_message_and_leaves_no_file(tmp_path, table, number):
-    order = ("perturb", table, "--scheme", "corner-wave", "--levels", "0.25,1", "-o", tmp_path / "new" / "out")
-    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"  # whatever the parent does about it
+    order = (
+        "perturb",
+        table,
+        "--scheme",
+        "corner-wave",
+        "--levels",
+        "0.25,1",
+        "-o",
+        tmp_path / "new" / "out",
+    )
+    # whatever the parent does about it
+    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     with running("-c", start + SLOW, *order, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: any(path.stat().st_size for path in tmp_path.glob("new/out/.copy-*")), "nothing is written")
+        wait_for(
+            lambda: any(path.stat().st_size for path in tmp_path.glob("new/out/.copy-*")),
+            "nothing is written",
+        )
         process.send_signal(number)
         _, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + number
@@ -407,8 +521,12 @@ def test_a_killed_attack_s_partial_estimate_goes_with_the_next_one(tmp_path):
     for path in (old, young):
         path.touch()
     os.utime(old, (0, 0))
-    write_estimate(auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)), str(tmp_path / "estimate.csv"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]  # the young one may be in the making
+    write_estimate(
+        auditor.attack("llse", auditor.perturb(NUMBERS[:50], "corner-wave", [0.5], seed=1)),
+        str(tmp_path / "estimate.csv"),
+    )
+    # the young one may be in the making
+    assert sorted(path.name for path in tmp_path.iterdir()) == [young.name, "estimate.csv"]
 
 
 @pytest.mark.slow
@@ -420,20 +538,29 @@ def test_commands_killed_at_random_moments_leave_one_line_and_no_partial_file(tm
         while (command := owner.next_command()) is not None:
             kind, action = command
             before, start = owner.state(), time.perf_counter()
-            if kind not in took or rng.random() < (0.5 if kind == "extend" else 0.15) or killed.total() >= KILLS:
+            if (
+                kind not in took
+                or rng.random() < (0.5 if kind == "extend" else 0.15)
+                or killed.total() >= KILLS
+            ):
                 assert in_a_child(action, slow_writes)
                 took[kind] = time.perf_counter() - start
                 owner.check()
-            elif not in_a_child(action, slow_writes, after=rng.uniform(took[kind] / 4, took[kind]), number=number):
+            elif not in_a_child(
+                action, slow_writes, after=rng.uniform(took[kind] / 4, took[kind]), number=number
+            ):
                 killed[kind] += 1
                 undone += owner.state() == before
                 if owner.out.exists():
                     owner.look()
                     partial += any(owner.out.glob(".*"))
-        with release_folder.taken(owner.out):  # as a next command would, where the last one was killed
+        # as a next command would, where the last one was killed
+        with release_folder.taken(owner.out):
             pass
         owner.check()
         if killed.total() >= KILLS:
             break
     assert killed.total() >= KILLS
-    sys.stdout.write(f"{number.name}: {dict(killed)}; {undone} undone, {partial} with partial files; {folder + 1} releases\n")
+    sys.stdout.write(
+        f"{number.name}: {dict(killed)}; {undone} undone, {partial} with partial files; {folder + 1} releases\n"
+    )

@@ -13,7 +13,15 @@ from auditor_reports.wording.remedies import remedy_text
 
 def audit(schemes, attacks, coalitions=("subsets",), **data):
     table = {"source": "cps", "columns": ["age", "salary"], "rows": 300} | data
-    return auditor.run({"data": table, "schemes": schemes, "attacks": attacks, "coalitions": list(coalitions), "seed": 1})
+    return auditor.run(
+        {
+            "data": table,
+            "schemes": schemes,
+            "attacks": attacks,
+            "coalitions": list(coalitions),
+            "seed": 1,
+        }
+    )
 
 
 def remedies(result):
@@ -21,7 +29,12 @@ def remedies(result):
 
 
 def test_the_best_linear_attack_is_answered_exactly():
-    found = remedies(audit([{"name": name, "levels": [0.05, 0.1]} for name in ("corner-wave", "correlated")], ["llse"]))
+    found = remedies(
+        audit(
+            [{"name": name, "levels": [0.05, 0.1]} for name in ("corner-wave", "correlated")],
+            ["llse"],
+        )
+    )
     assert found["corner-wave"].levels == [1.0, 2.0]  # σ²/(1 + σ²) is a half at 1
     assert found["corner-wave"].lossless is None
     assert found["correlated"].levels == [1.5, 3.0]  # 1/v = 1/1.5 + 1/3
@@ -31,25 +44,39 @@ def test_the_best_linear_attack_is_answered_exactly():
 
 def test_levels_that_a_remedy_names_leave_half():
     exposed = audit([{"name": "independent", "levels": [0.05, 0.2]}], ["llse"])
-    mended = audit([{"name": "independent", "levels": remedies(exposed)["independent"].levels}], ["llse"], ["all"])
-    theory = [one.theory for one in mended.measurements if one.metric == "normalized_error" and one.attribute != "*"]
+    mended = audit(
+        [{"name": "independent", "levels": remedies(exposed)["independent"].levels}],
+        ["llse"],
+        ["all"],
+    )
+    theory = [
+        one.theory
+        for one in mended.measurements
+        if one.metric == "normalized_error" and one.attribute != "*"
+    ]
     assert min(theory) == pytest.approx(0.5, abs=0.005)  # levels are told to three digits
 
 
 def test_a_stronger_attack_asks_for_more_and_the_answer_is_called_an_estimate():
-    both = remedies(audit([{"name": "corner-wave", "levels": [0.3]}], ["llse", "mixture-estimate"]))["corner-wave"]
+    both = remedies(
+        audit([{"name": "corner-wave", "levels": [0.3]}], ["llse", "mixture-estimate"])
+    )["corner-wave"]
     assert both.attack == "mixture-estimate"
     assert both.estimated
     assert both.levels[0] > 1.0
 
 
 def test_copies_that_cancel_their_noise_need_another_scheme():
-    found = remedies(audit([{"name": "linearly-dependent", "levels": [0.3, 0.9]}], ["llse"], ["all"]))["linearly-dependent"]
+    found = remedies(
+        audit([{"name": "linearly-dependent", "levels": [0.3, 0.9]}], ["llse"], ["all"])
+    )["linearly-dependent"]
     assert (found.levels, found.lossless) == ([], 1.0)
 
 
 def test_where_half_is_left_nothing_needs_to_change():
-    assert remedies(audit([{"name": "corner-wave", "levels": [1.2]}], ["llse"]))["corner-wave"] is None
+    assert (
+        remedies(audit([{"name": "corner-wave", "levels": [1.2]}], ["llse"]))["corner-wave"] is None
+    )
 
 
 def test_attributes_given_in_clear_are_nobodys_exposure():
@@ -81,7 +108,9 @@ def test_of_retention_exact_bayes_is_answered_exactly_and_survives_saving(here):
     result.save(here / "saved")
     found = remedies(AuditResult.load(here / "saved"))
     assert found == remedies(result)
-    assert left_by_retention(np.full(4, 0.25), found["uniform-multilevel"].levels[0]) == pytest.approx(0.5, abs=0.01)
+    assert left_by_retention(
+        np.full(4, 0.25), found["uniform-multilevel"].levels[0]
+    ) == pytest.approx(0.5, abs=0.01)
     assert found["uniform"].levels == []
     assert found["uniform"].lossless == found["uniform-multilevel"].levels[0]
 
@@ -90,7 +119,9 @@ def test_what_retention_leaves_needs_no_matrix():
     prior, p = np.array([0.6, 0.3, 0.1]), 0.35
     joint = prior[:, None] * transition_matrix(p, 3)
     known = (joint**2 / joint.sum(axis=0)).sum()
-    assert left_by_retention(prior, p) == pytest.approx(1 - (known - (prior**2).sum()) / (1 - (prior**2).sum()))
+    assert left_by_retention(prior, p) == pytest.approx(
+        1 - (known - (prior**2).sum()) / (1 - (prior**2).sum())
+    )
 
 
 def test_tables_too_small_to_be_told_of_have_no_remedy():

@@ -87,12 +87,15 @@ def outcome(name="small", output="audit", status=0):
     return _outcome(status, Path(output) / name)
 
 
-# -- nothing is done twice ---------------------------------------------------------------------------------------------
+# -- nothing is done twice
+# ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("at", range(TASKS))
 @pytest.mark.slow_after_first
-def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(folder, run, carried_out, at):
+def test_after_a_crash_only_what_was_not_finished_is_done_and_the_results_are_the_same(
+    folder, run, carried_out, at
+):
     assert run("small.yaml", "--output", "undisturbed")[0] == 0
     carried_out.clear()
     carried_out.before = crash(at)
@@ -127,7 +130,10 @@ def test_the_duration_of_a_resumed_run_is_that_of_the_work_in_its_results(folder
     monkeypatch.setattr(tasks, "carry_out", slow)
     run("small.yaml")
     run("small.yaml", "--resume")
-    assert json.loads(Path("audit/small/results.json").read_text())["provenance"]["duration"] >= 0.2 * TASKS
+    assert (
+        json.loads(Path("audit/small/results.json").read_text())["provenance"]["duration"]
+        >= 0.2 * TASKS
+    )
 
 
 def test_without_resume_everything_is_done_again_and_what_is_lost_is_told(folder, run, carried_out):
@@ -175,7 +181,8 @@ def test_a_cell_that_failed_is_tried_again(folder, run, carried_out, monkeypatch
     assert not auditor.AuditResult.load("audit/small").failed
 
 
-# -- what has changed is noticed -----------------------------------------------------------------------------------------
+# -- what has changed is noticed
+# -----------------------------------------------------------------------------------------
 
 
 CHANGES = {
@@ -195,7 +202,9 @@ NAMED = {"one value": "the table", "a noise matrix": "file shape.csv", "pooling"
 
 @pytest.mark.parametrize("what", CHANGES)
 @pytest.mark.slow_after_first
-def test_what_changed_is_named_and_everything_it_touches_is_done_again(folder, run, carried_out, what):
+def test_what_changed_is_named_and_everything_it_touches_is_done_again(
+    folder, run, carried_out, what
+):
     run("small.yaml")
     CHANGES[what]()
     _, _, err = run("small.yaml", "--resume")
@@ -282,7 +291,8 @@ def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, r
     assert len(carried_out) == 2
 
 
-# -- a damaged journal, a full disk --------------------------------------------------------------------------------------
+# -- a damaged journal, a full disk
+# --------------------------------------------------------------------------------------
 
 
 def test_a_torn_entry_is_told_and_done_again(folder, run, carried_out):
@@ -293,7 +303,10 @@ def test_a_torn_entry_is_told_and_done_again(folder, run, carried_out):
     carried_out.before = staticmethod(lambda number: None)
     path = Path("audit/small", NAME)
     path.write_bytes(path.read_bytes()[:-7])
-    assert "resumed: 2 of 4 tasks are finished already; 1 damaged entry is left out" in run("small.yaml", "--resume")[2]
+    assert (
+        "resumed: 2 of 4 tasks are finished already; 1 damaged entry is left out"
+        in run("small.yaml", "--resume")[2]
+    )
     assert len(carried_out) == 3 + 2
     assert outcome() == outcome(output="undisturbed")
 
@@ -306,7 +319,9 @@ def test_entries_of_the_right_key_and_the_wrong_shape_are_done_again(folder, run
     path = Path("audit/small", NAME)
     keys = [_key(line) for line in path.read_bytes().splitlines(keepends=True)]
     forged = ["{}", "[1,{}]", '["x",[]]', "[0.1,[[[[1]],[],[]]]]"]
-    path.write_bytes(b"".join(_line(key, text) for key, text in zip(keys[1:-1], forged, strict=True)))
+    path.write_bytes(
+        b"".join(_line(key, text) for key, text in zip(keys[1:-1], forged, strict=True))
+    )
     run("small.yaml", "--resume")
     assert len(carried_out) == 2 * TASKS
     assert outcome() == before
@@ -324,13 +339,20 @@ def shell(*arguments, **options):
 
 
 @pytest.mark.parametrize(
-    "room", [pytest.param(0.4, id="the journal does not fit"), pytest.param(1.5, id="the results do not fit", marks=pytest.mark.slow)]
+    "room",
+    [
+        pytest.param(0.4, id="the journal does not fit"),
+        pytest.param(1.5, id="the results do not fit", marks=pytest.mark.slow),
+    ],
 )
 def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, carried_out, room):
     run("small.yaml", "--output", "undisturbed")
     size = int(room * Path("undisturbed/small", NAME).stat().st_size)
-    # No compiled modules either: Python takes one that is cut off for whole, and every later program would fail on it.
-    done = shell("small.yaml", preexec_fn=limited(size), env=environment(PYTHONDONTWRITEBYTECODE="1"))
+    # No compiled modules either: Python takes one that is cut off for whole, and every later
+    # program would fail on it.
+    done = shell(
+        "small.yaml", preexec_fn=limited(size), env=environment(PYTHONDONTWRITEBYTECODE="1")
+    )
     assert done.returncode == 3, done.stderr
     assert "Traceback" not in done.stderr
     assert "cannot be written (File too large)" in done.stderr
@@ -343,11 +365,13 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     assert outcome(status=status) == outcome(output="undisturbed")
 
 
-# -- killed ----------------------------------------------------------------------------------------------------------------
+# -- killed
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_path, monkeypatch):
-    monkeypatch.setattr(kills, "_command", lambda *ignored: ["true"])  # has ended before anything could happen to it
+    # has ended before anything could happen to it
+    monkeypatch.setattr(kills, "_command", lambda *ignored: ["true"])
     run, _ = kills._disturbed(Path("any.yaml"), tmp_path, "SIGTERM", 0.2, random.Random(1))
     assert run.faults == [f"never hit in {kills.MOST_MISSES} runs"]
 
@@ -357,7 +381,9 @@ def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_pat
     [(None, kills.TOO_EARLY, []), ("results.json", kills.TOO_LATE, []), (NAME, "", ["status -15"])],
     ids=["before it could listen", "after all was written", "in the midst of its work"],
 )
-def test_a_signal_that_is_not_listened_to_is_a_fault_only_in_the_midst_of_the_work(monkeypatch, tmp_path, left, missed, faults):
+def test_a_signal_that_is_not_listened_to_is_a_fault_only_in_the_midst_of_the_work(
+    monkeypatch, tmp_path, left, missed, faults
+):
     monkeypatch.setattr(kills, "_command", lambda *ignored: ["sleep", "60"])
     if left is not None:
         (tmp_path / "any").mkdir()
@@ -382,27 +408,48 @@ class Timed:
         return "" if self.after >= self.seconds - 0.5 else kills.TOO_EARLY
 
 
-@pytest.mark.parametrize(("before", "from_now_on"), [(8.0, 2.0), (2.0, 8.0), (2.0, 2.0)], ids=["quicker", "slower", "alike"])
+@pytest.mark.parametrize(
+    ("before", "from_now_on"),
+    [(8.0, 2.0), (2.0, 8.0), (2.0, 2.0)],
+    ids=["quicker", "slower", "alike"],
+)
 def test_a_run_is_hit_whatever_tries_before_have_left(monkeypatch, tmp_path, before, from_now_on):
     runs = [Timed(before)] * 3
-    monkeypatch.setattr(kills.Run, "begin", lambda *arguments: runs.pop() if runs else Timed(from_now_on))
+    monkeypatch.setattr(
+        kills.Run, "begin", lambda *arguments: runs.pop() if runs else Timed(from_now_on)
+    )
     monkeypatch.setitem(kills.DISTURBANCES, "planted", Timed.disturbed)
     for seed in range(200):
         runs[:] = [Timed(before)] * 3
-        run, after = kills._disturbed(tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(seed))
+        run, after = kills._disturbed(
+            tmp_path / "x.yaml", tmp_path, "planted", 2.0, random.Random(seed)
+        )
         assert run.faults == []
         assert run.seconds - 0.5 <= after < run.seconds
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "disturbance"), [("small", "SIGTERM"), ("passes", "SIGKILL, all"), ("records", "SIGKILL, program")])
-def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(folder, monkeypatch, kind, disturbance):
+@pytest.mark.parametrize(
+    ("kind", "disturbance"),
+    [("small", "SIGTERM"), ("passes", "SIGKILL, all"), ("records", "SIGKILL, program")],
+)
+def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
+    folder, monkeypatch, kind, disturbance
+):
     """``python -m benchmarks.kills`` does this a hundred times, with more kinds of results and of disturbances, and more records."""
-    for name, records in {"NUMBERS": 1_200_000 if kind == "passes" else 1_000, "RECORDS": 1_000, "PEOPLE": 10}.items():
+    for name, records in {
+        "NUMBERS": 1_200_000 if kind == "passes" else 1_000,
+        "RECORDS": 1_000,
+        "PEOPLE": 10,
+    }.items():
         monkeypatch.setattr(kills, name, records)
     monkeypatch.setattr(kills, "_environment", environment)
     write(SCENARIO | {"replicates": 24})  # two releases at a time, as there is one worker for each
-    (scenario,) = (path.resolve() for path in (Path("small.yaml"), *shipped(folder)) if path.stem.endswith(kind))
+    (scenario,) = (
+        path.resolve()
+        for path in (Path("small.yaml"), *shipped(folder))
+        if path.stem.endswith(kind)
+    )
     if kind != "small":
         fewer = yaml.safe_load(scenario.read_text()) | {"replicates": 1}
         fewer["data"] |= {} if kind == "passes" else {"rows": 200}
@@ -428,7 +475,8 @@ def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_
     assert auditor.AuditResult.load("audit/small").partial is None
 
 
-# -- from Python -------------------------------------------------------------------------------------------------------------
+# -- from Python
+# -------------------------------------------------------------------------------------------------------------
 
 
 def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):

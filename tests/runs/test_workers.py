@@ -37,15 +37,24 @@ def worth(scenario, monkeypatch, processors=4, memory=2**40, ours=True, seconds=
     return plan.workers_worth(scenario, check_data(scenario))
 
 
-def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_memory(scenario, monkeypatch):
+def test_a_run_takes_a_process_for_each_processor_if_it_is_long_and_there_is_memory(
+    scenario, monkeypatch
+):
     each = plan.memory_of(plan.plan_lines(scenario, check_data(scenario)))
     assert worth(scenario, monkeypatch) == 4
     assert worth(scenario, monkeypatch, seconds=0.5) == 1
     assert worth(scenario, monkeypatch, ours=False) == 1
-    assert [worth(scenario, monkeypatch, memory=times * each) for times in (1, 4, 7, 100)] == [1, 2, 3, 4]
+    assert [worth(scenario, monkeypatch, memory=times * each) for times in (1, 4, 7, 100)] == [
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
-def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(scenario, monkeypatch):
+def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(
+    scenario, monkeypatch
+):
     def broken(*_):
         raise ValueError
 
@@ -53,7 +62,9 @@ def test_a_plan_that_a_plugin_breaks_takes_one_and_leaves_the_rest_to_the_run(sc
     assert worth(scenario, monkeypatch) == 1
 
 
-@pytest.mark.parametrize(("quota", "most"), [("max 100000", None), ("150000 100000", 1), ("50000 100000", 1), ("", None)])
+@pytest.mark.parametrize(
+    ("quota", "most"), [("max 100000", None), ("150000 100000", 1), ("50000 100000", 1), ("", None)]
+)
 def test_processors_are_no_more_than_a_container_may_use(tmp_path, monkeypatch, quota, most):
     (tmp_path / "cpu.max").write_text(quota)
     monkeypatch.setattr(environment, "Path", lambda _: tmp_path / "cpu.max")
@@ -77,22 +88,43 @@ LONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("changed", "steps"), [({}, 6), (ONE, 6), (LONG, 4)], ids=["releases", "attempts on one", "trees of one"])
+@pytest.mark.parametrize(
+    ("changed", "steps"),
+    [({}, 6), (ONE, 6), (LONG, 4)],
+    ids=["releases", "attempts on one", "trees of one"],
+)
 def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
     """One release has four attempts on rows, the insider's gains, and the rest. Short releases have the gains beside them."""
     Path("shared.yaml").write_text(yaml.safe_dump(SCENARIO | changed))
     found = []
     for workers in (1, 3):
-        done = python("-m", "auditor", "run", "shared.yaml", "--output", str(workers), "--workers", str(workers), check=True)
+        done = python(
+            "-m",
+            "auditor",
+            "run",
+            "shared.yaml",
+            "--output",
+            str(workers),
+            "--workers",
+            str(workers),
+            check=True,
+        )
         assert "warning" not in done.stderr
         judged = json.loads(Path(str(workers), "shared/results.json").read_text())["expectations"]
         assert (f"of {steps} done" in done.stderr) == (not changed or workers > 1)
         assert bool(judged) == ("boosted-tree attack" in str(judged))
-        found.append((Path(str(workers), "shared/results.parquet").read_bytes(), judged, done.stdout.replace(f"{workers}/shared", "")))
+        found.append(
+            (
+                Path(str(workers), "shared/results.parquet").read_bytes(),
+                judged,
+                done.stdout.replace(f"{workers}/shared", ""),
+            )
+        )
     assert found[0] == found[1]
 
 
-# What is tested is how copies of a process behave; where none can be made, as on Windows, workers are started anew and none of it happens.
+# What is tested is how copies of a process behave; where none can be made, as on Windows, workers
+# are started anew and none of it happens.
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot copy a process")
 
 
@@ -138,4 +170,7 @@ for fork in (os.fork, no_more):
 @needs_fork
 def test_a_task_s_own_error_is_no_want_of_processes():
     done = python("-c", WANT_OF_PROCESSES, check=True)
-    assert done.stdout.splitlines() == ["a lock", "the system starts no more processes; try fewer --workers"]
+    assert done.stdout.splitlines() == [
+        "a lock",
+        "the system starts no more processes; try fewer --workers",
+    ]

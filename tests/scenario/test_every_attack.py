@@ -16,7 +16,12 @@ NUMBERS = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows":
 
 
 def scenario(**changes: Any) -> dict[str, Any]:
-    whole = {"data": NUMBERS, "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}], "coalitions": ["subsets"], "attacks": EVERY}
+    whole = {
+        "data": NUMBERS,
+        "schemes": [{"name": "corner-wave", "levels": [0.3, 0.6, 1.0]}],
+        "coalitions": ["subsets"],
+        "attacks": EVERY,
+    }
     return whole | changes
 
 
@@ -31,12 +36,16 @@ def test_every_attack_that_applies_is_one_that_can_use_the_knowledge_against_a_s
     assert "llse" in with_moments - with_records
     assert not with_moments & {"posterior", "homogeneity", "ica"}
     assert names(knowledge=["perfect", {"known-records": 20}]) >= with_moments | with_records
-    turned = names(schemes=[{"name": "rotation-noise", "levels": [0.3]}], knowledge=[{"known-records": 20}])
+    turned = names(
+        schemes=[{"name": "rotation-noise", "levels": [0.3]}], knowledge=[{"known-records": 20}]
+    )
     assert {"ica", "known-io-regression"} <= turned
     assert "llse" not in turned
 
 
-def test_an_attack_goes_by_what_its_form_applies_to_and_by_its_own_families_where_it_has_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attack_goes_by_what_its_form_applies_to_and_by_its_own_families_where_it_has_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     rotated = registry.get("attack", "ica")
     made: list[bool] = []
     monkeypatch.setattr(rotated, "__init__", lambda self, parameters: made.append(True))
@@ -48,25 +57,51 @@ def test_an_attack_goes_by_what_its_form_applies_to_and_by_its_own_families_wher
 
 def test_attacks_on_categories_apply_where_columns_are_cut_into_bins() -> None:
     assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}})
-    assert "posterior" in names(data=NUMBERS | {"bin": {"x1": {"quantile": 3}}}, schemes=[{"name": "uniform", "levels": [0.5]}])
+    assert "posterior" in names(
+        data=NUMBERS | {"bin": {"x1": {"quantile": 3}}},
+        schemes=[{"name": "uniform", "levels": [0.5]}],
+    )
 
 
 def test_attacks_on_rows_are_tried_on_the_coalitions_that_decide() -> None:
-    result = auditor.run(scenario(attacks=["llse", {"name": "map-estimate", "coalitions": ["singles", "prefixes", "all"]}]))
-    tried = {name: {r.coalition for r in result.measurements if r.attack == name} for name in ("llse", "map-estimate")}
+    result = auditor.run(
+        scenario(
+            attacks=["llse", {"name": "map-estimate", "coalitions": ["singles", "prefixes", "all"]}]
+        )
+    )
+    tried = {
+        name: {r.coalition for r in result.measurements if r.attack == name}
+        for name in ("llse", "map-estimate")
+    }
     assert len(tried["llse"]) == 7
     assert tried["map-estimate"] == {(1,), (2,), (3,), (1, 2), (1, 2, 3)}
-    chosen = {use.name: [entry.spec() for entry in use.coalitions] for use in read_scenario(scenario()).attacks}
+    chosen = {
+        use.name: [entry.spec() for entry in use.coalitions]
+        for use in read_scenario(scenario()).attacks
+    }
     assert chosen["map-estimate"] == ["singles", "prefixes", "all"]
     assert chosen["llse"] == []
 
 
 def test_coalitions_of_an_attack_are_respected_by_attacks_on_categories_and_by_what_fails() -> None:
     data = NUMBERS | {"bin": {"x1": {"quantile": 3}}, "columns": ["x1"]}
-    attacks = [{"name": "posterior", "coalitions": "all"}, {"id": "misplaced", "name": "ica", "coalitions": [[1, 2]]}]
-    result = auditor.run(scenario(data=data, schemes=[{"name": "uniform", "levels": [0.5, 0.6, 0.7]}], attacks=attacks))
-    assert {r.coalition for r in result.measurements if r.attack == "posterior" and r.metric == "normalized_error"} == {(1, 2, 3)}
-    assert {(r.coalition, r.status) for r in result.measurements if r.attack == "misplaced"} == {((1, 2), "not-applicable")}
+    attacks = [
+        {"name": "posterior", "coalitions": "all"},
+        {"id": "misplaced", "name": "ica", "coalitions": [[1, 2]]},
+    ]
+    result = auditor.run(
+        scenario(
+            data=data, schemes=[{"name": "uniform", "levels": [0.5, 0.6, 0.7]}], attacks=attacks
+        )
+    )
+    assert {
+        r.coalition
+        for r in result.measurements
+        if r.attack == "posterior" and r.metric == "normalized_error"
+    } == {(1, 2, 3)}
+    assert {(r.coalition, r.status) for r in result.measurements if r.attack == "misplaced"} == {
+        ((1, 2), "not-applicable")
+    }
 
 
 def test_all_may_stand_beside_attacks_with_parameters_of_their_own() -> None:
@@ -82,10 +117,14 @@ def test_the_resolved_scenario_names_them_and_reads_the_same() -> None:
 
 
 def test_what_a_scenario_leaves_out_is_told() -> None:
-    assert auditor.run(scenario(attacks=["llse"])).untried == sorted(names() - {"llse"}, key=registry.names("attack").index)
+    assert auditor.run(scenario(attacks=["llse"])).untried == sorted(
+        names() - {"llse"}, key=registry.names("attack").index
+    )
     whole = auditor.run(scenario(attacks=EVERY))
     assert whole.untried == []
-    assert whole.attack_kinds == {name: registry.get("attack", name).attack_kind for name in names()}
+    assert whole.attack_kinds == {
+        name: registry.get("attack", name).attack_kind for name in names()
+    }
 
 
 @pytest.mark.parametrize(("attacks", "message"), [

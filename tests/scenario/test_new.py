@@ -29,9 +29,16 @@ def staff(rows=5_000):
     """A staff file: numbers one after the other, names, dates, salaries to the cent with blanks, ages and departments."""
     rng = np.random.default_rng(17)
     age = rng.integers(20, 66, rows)
-    hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(rng.integers(0, 365 * (age - 18)), unit="D")
-    salary = pd.Series(np.round(np.exp(rng.normal(10.6, 0.35, rows) + 0.01 * (age - 40)), 2)).where(rng.random(rows) > 0.08)
-    names = ["".join(letters).title() for letters in rng.choice(list("abcdefghijklmnoprstuvwy"), (rows, 12))]
+    hired = pd.to_datetime("2024-01-01") - pd.to_timedelta(
+        rng.integers(0, 365 * (age - 18)), unit="D"
+    )
+    salary = pd.Series(np.round(np.exp(rng.normal(10.6, 0.35, rows) + 0.01 * (age - 40)), 2)).where(
+        rng.random(rows) > 0.08
+    )
+    names = [
+        "".join(letters).title()
+        for letters in rng.choice(list("abcdefghijklmnoprstuvwy"), (rows, 12))
+    ]
     return pd.DataFrame({
         "employee_id": np.arange(10_001, 10_001 + rows), "name": names, "hired": hired.strftime("%Y-%m-%d"), "salary": salary, "age": age,
         "department": rng.choice(DEPARTMENTS, rows, p=[0.3, 0.2, 0.1, 0.2, 0.1, 0.1]),
@@ -62,8 +69,16 @@ def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is
     assert told(staff(1_500), made + out) == set()
     scenario = read_scenario("audit.yaml")
     assert scenario.data.columns == ("salary", "age")
-    assert (scenario.data.dates, scenario.data.categorical, scenario.data.missing) == ({"hired": None}, {"department": None}, "drop")
-    assert [use.id for use in scenario.schemes] == ["correlated", "corner-wave", "uniform-multilevel"]
+    assert (scenario.data.dates, scenario.data.categorical, scenario.data.missing) == (
+        {"hired": None},
+        {"department": None},
+        "drop",
+    )
+    assert [use.id for use in scenario.schemes] == [
+        "correlated",
+        "corner-wave",
+        "uniform-multilevel",
+    ]
     assert "'employee_id' goes up or down evenly" in made
     assert "'name' is text that is different in every record" in made
     assert re.search(r"- salary +# in steps of 0\.01, \d% blank\n", made)
@@ -73,7 +88,9 @@ def test_a_scenario_for_a_staff_file_audits_what_can_be_and_says_why_the_rest_is
 def test_it_runs_without_an_edit(here, auditor):
     staff(1_000).to_csv("staff.csv", index=False)
     assert auditor("new", "audit.yaml", "--data", "staff.csv")[0] == 0
-    jsonschema.validate(yaml.safe_load(Path("audit.yaml").read_text(encoding="utf-8")), scenario_schema())
+    jsonschema.validate(
+        yaml.safe_load(Path("audit.yaml").read_text(encoding="utf-8")), scenario_schema()
+    )
     status, out, err = auditor("check", "audit.yaml")
     assert status == 0
     assert told(staff(1_000), out + err) == set()
@@ -81,14 +98,26 @@ def test_it_runs_without_an_edit(here, auditor):
     assert status == 0
     assert "4 of 4 hold" in out
     results = json.loads(Path("audit/audit/results.json").read_text(encoding="utf-8"))
-    assert {record["attribute"] for record in results["measurements"]} == {"salary", "age", "hired", "*"}
+    assert {record["attribute"] for record in results["measurements"]} == {
+        "salary",
+        "age",
+        "hired",
+        "*",
+    }
     assert told(staff(1_000), out + err) == set()
 
 
 @pytest.mark.slow
 def test_a_small_one_with_categories_alone_runs_at_once(here, auditor):
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"sex": rng.choice(["f", "m"], 200), "member": rng.random(200) < 0.3, "grade": rng.integers(1, 6, 200), "no": rng.permutation(200)})
+    frame = pd.DataFrame(
+        {
+            "sex": rng.choice(["f", "m"], 200),
+            "member": rng.random(200) < 0.3,
+            "grade": rng.integers(1, 6, 200),
+            "no": rng.permutation(200),
+        }
+    )
     frame.to_parquet("t.parquet")
     assert auditor("new", "a.yaml", "--data", "t.parquet")[0] == 0
     assert read_scenario("a.yaml").data.categorical == {"sex": None, "member": None, "grade": None}
@@ -97,7 +126,8 @@ def test_a_small_one_with_categories_alone_runs_at_once(here, auditor):
     assert "3 of 3 hold" in out
 
 
-# -- what is chosen --------------------------------------------------------------------------------------------------------
+# -- what is chosen
+# --------------------------------------------------------------------------------------------------------
 
 
 def chosen(**columns):
@@ -108,16 +138,21 @@ def test_categories_are_taken_while_records_tell_their_combinations_apart():
     rng = np.random.default_rng(0)
     few = {f"q{place}": rng.integers(1, 6, 200) for place in range(3)}
     found = chosen(**few, word=rng.choice(list("abcd"), 200))
-    assert [column.name for column in found.categories] == ["q0", "q1"]  # 25 combinations of at most 200 / 5
+    # 25 combinations of at most 200 / 5
+    assert [column.name for column in found.categories] == ["q0", "q1"]
     assert [column.name for column in found.numbers] == ["q2"]  # numbers all the same
-    assert found.left_out[0][1].startswith("is a category, and with it there would be more than 40 combinations")
+    assert found.left_out[0][1].startswith(
+        "is a category, and with it there would be more than 40 combinations"
+    )
 
 
 @pytest.mark.parametrize(("share", "treated"), [(0.0, "refuse"), (0.1, "drop"), (0.3, "mean")])
 def test_blanks_are_dropped_while_that_leaves_half_of_the_records(share, treated):
     rng = np.random.default_rng(0)
     gaps = {name: pd.Series(rng.normal(size=300)).where(rng.random(300) >= share) for name in "abc"}
-    found = chosen(**gaps, kind=pd.Series(rng.choice(["u", "v"], 300)).where(rng.random(300) >= share))
+    found = chosen(
+        **gaps, kind=pd.Series(rng.choice(["u", "v"], 300)).where(rng.random(300) >= share)
+    )
     assert found.missing == treated
     assert bool(found.categories) is (treated != "mean")  # no mean can stand for a category
     assert chosen(**gaps).missing in (treated, "mean")
@@ -144,33 +179,79 @@ def test_nothing_to_audit_is_told_in_one_line_without_a_value():
 def test_of_a_large_table_the_first_records_are_taken_unless_a_column_does_not_vary_in_them():
     rng = np.random.default_rng(0)
     some = pd.DataFrame({"x": rng.normal(size=30_000), "late": np.arange(30_000) > 25_000})
-    assert read_scenario(yaml.safe_load(draft("iris", describe_frames([some[["x"]]])))).data.rows == 20_000
+    assert (
+        read_scenario(yaml.safe_load(draft("iris", describe_frames([some[["x"]]])))).data.rows
+        == 20_000
+    )
     assert read_scenario(yaml.safe_load(draft("iris", describe_frames([some])))).data.rows is None
 
 
 def test_the_order_of_the_records_is_named_where_it_tells():
-    walk = pd.DataFrame({"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300))})
+    walk = pd.DataFrame(
+        {"no": np.arange(300) + 5, "t": np.cumsum(np.random.default_rng(1).normal(size=300))}
+    )
     assert "record order discloses 't'" in draft("t.csv", describe_frames([walk]))
-    assert yaml.safe_load(draft("t.csv", describe_frames([walk.sample(frac=1, random_state=2)])))["data"]["order"] == "no"
+    assert (
+        yaml.safe_load(draft("t.csv", describe_frames([walk.sample(frac=1, random_state=2)])))[
+            "data"
+        ]["order"]
+        == "no"
+    )
 
 
-NAMES = ["a: b", "no", "1e3", "12", "- x", "#c", 'q"t', "{a}", "[b", "a\nb", "true", "null", "~", "é\u202ex", "😀", "\x85", "\u2028", "", " a ", "a\\x", "*", "&", "!t", "%"]
+NAMES = [
+    "a: b",
+    "no",
+    "1e3",
+    "12",
+    "- x",
+    "#c",
+    'q"t',
+    "{a}",
+    "[b",
+    "a\nb",
+    "true",
+    "null",
+    "~",
+    "é\u202ex",
+    "😀",
+    "\x85",
+    "\u2028",
+    "",
+    " a ",
+    "a\\x",
+    "*",
+    "&",
+    "!t",
+    "%",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_name_is_written_so_that_it_is_read_back(name):
     from auditor.scenario.yaml.document import load
 
-    assert load(f"a: [{text(name)}]\nb: {text(name)}\n{text(name)}: 1\n").value == {"a": [name], "b": name, name: 1}
+    assert load(f"a: [{text(name)}]\nb: {text(name)}\n{text(name)}: 1\n").value == {
+        "a": [name],
+        "b": name,
+        name: 1,
+    }
     assert text(name).isprintable()
 
 
 def test_names_in_comments_cannot_leave_them():
-    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=50), "y\nseed: 7": "same", "z": np.arange(50.0) ** 2})
+    frame = pd.DataFrame(
+        {
+            "x": np.random.default_rng(0).normal(size=50),
+            "y\nseed: 7": "same",
+            "z": np.arange(50.0) ** 2,
+        }
+    )
     assert yaml.safe_load(draft("t.csv", describe_frames([frame])))["seed"] == 1
 
 
-# -- the command -----------------------------------------------------------------------------------------------------------
+# -- the command
+# -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
@@ -178,7 +259,13 @@ def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
     Path("parts").mkdir()
     for path in ("parts/a.csv", "parts/b.csv", "my staff.csv"):
         staff(60).to_csv(path, index=False)
-    for data, named in (("parts", "../parts/"), ("parts/", "../parts/"), ("my staff.csv", "../my staff.csv"), ("iris", "iris"), (str(here / "my staff.csv"),) * 2):
+    for data, named in (
+        ("parts", "../parts/"),
+        ("parts/", "../parts/"),
+        ("my staff.csv", "../my staff.csv"),
+        ("iris", "iris"),
+        (str(here / "my staff.csv"),) * 2,
+    ):
         assert auditor("new", "sub/x.yaml", "--data", data, "--force")[0] == 0
         assert read_scenario("sub/x.yaml").data.source == named
 
@@ -189,13 +276,23 @@ def test_a_source_is_named_from_the_scenario_s_folder(here, auditor):
         ("t.csv", "", "the file is empty"),
         ("t.csv", "a,b\n", "no records"),
         ("t.csv", "a,b\n37.25,HIV\n", "at least 2 records"),
-        ("t.csv", "name\n" + "".join(f"Alice{place}\n" for place in range(60)), "no column holds numbers"),
+        (
+            "t.csv",
+            "name\n" + "".join(f"Alice{place}\n" for place in range(60)),
+            "no column holds numbers",
+        ),
         ("t.csv", "\0\1Alice", "is not text"),
         ("t.parquet", "Alice,HIV\n", "cannot be read as Parquet"),
-        ("t.csv", ",".join(f"c{place}" for place in range(99)) + "\n" + "1," * 98 + "Alice\n", "99 columns are too many"),
+        (
+            "t.csv",
+            ",".join(f"c{place}" for place in range(99)) + "\n" + "1," * 98 + "Alice\n",
+            "99 columns are too many",
+        ),
     ],
 )
-def test_what_cannot_be_looked_at_is_told_in_one_line(here, auditor, monkeypatch, name, content, why):
+def test_what_cannot_be_looked_at_is_told_in_one_line(
+    here, auditor, monkeypatch, name, content, why
+):
     monkeypatch.setattr(checks, "MOST_COLUMNS", 98)  # in place of 5,000
     Path(name).write_text(content)
     status, out, err = auditor("new", "a.yaml", "--data", name)
@@ -207,7 +304,15 @@ def test_what_cannot_be_looked_at_is_told_in_one_line(here, auditor, monkeypatch
     assert not Path("a.yaml").exists()
 
 
-@pytest.mark.parametrize(("data", "why"), [("nothere.csv", "there is no file"), ("irsi", "did you mean"), ("inline", "Field required"), ("t.rds", "neither")])
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ("nothere.csv", "there is no file"),
+        ("irsi", "did you mean"),
+        ("inline", "Field required"),
+        ("t.rds", "neither"),
+    ],
+)
 def test_so_is_what_is_not_there(here, auditor, data, why):
     status, _, err = auditor("new", "a.yaml", "--data", data)
     assert status == 2
@@ -226,7 +331,8 @@ def test_a_table_where_a_scenario_is_due_is_told_with_the_command_that_makes_one
     assert "`auditor new audit.yaml --data 'my parts/'`" in auditor("check", "my parts")[2]
 
 
-# -- templates -------------------------------------------------------------------------------------------------------------
+# -- templates
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", template_names())
@@ -238,21 +344,31 @@ def test_a_template_is_commented_and_valid(here, auditor, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["levels", "published", "serial"])  # the others are shorter than scenarios that are shipped
+# the others are shorter than scenarios that are shipped
+@pytest.mark.parametrize("name", ["levels", "published", "serial"])
 def test_a_template_runs_as_it_stands(here, auditor, name):
     assert auditor("new", "a.yaml", "--template", name)[0] == 0
-    assert auditor("run", "a.yaml", "--quiet")[0] == (1 if name == "published" else 0)  # whose copies are weak, and it says so
+    # whose copies are weak, and it says so
+    assert auditor("run", "a.yaml", "--quiet")[0] == (1 if name == "published" else 0)
 
 
 def test_help_names_every_template():
     told = next(option.help for option in new.params if option.name == "template")
-    assert re.findall(r"[\w-]+", told.partition(":")[2].replace(" or ", " ")) == ["uniform", "published", "k-anonymity", "serial", "levels"]
+    assert re.findall(r"[\w-]+", told.partition(":")[2].replace(" or ", " ")) == [
+        "uniform",
+        "published",
+        "k-anonymity",
+        "serial",
+        "levels",
+    ]
     assert set(template_names()) == {"uniform", "published", "k-anonymity", "serial", "levels"}
 
 
 def test_a_template_leaves_files_alone_and_unknown_names_have_a_nearest(here, auditor):
     assert "did you mean 'k-anonymity'" in auditor("new", "a.yaml", "--template", "kanonymity")[2]
-    assert "give one of them" in auditor("new", "a.yaml", "--template", "uniform", "--data", "iris")[2]
+    assert (
+        "give one of them" in auditor("new", "a.yaml", "--template", "uniform", "--data", "iris")[2]
+    )
     assert auditor("new", "a.yaml", "--template", "published")[0] == 0
     assert {str(path) for path in Path().rglob("*.csv")} == set(beside("published"))
     told = auditor("new", "b.yaml", "--template", "published")[2]
@@ -261,7 +377,10 @@ def test_a_template_leaves_files_alone_and_unknown_names_have_a_nearest(here, au
     assert auditor("new", "b.yaml", "--template", "published", "--force")[0] == 0
 
 
-@pytest.mark.parametrize("options", [(), ("--force",), ("--data", "iris", "--force"), ("--template", "uniform", "--force")])
+@pytest.mark.parametrize(
+    "options",
+    [(), ("--force",), ("--data", "iris", "--force"), ("--template", "uniform", "--force")],
+)
 @pytest.mark.parametrize("name", ["staff.csv", "Staff.XLSX", "notes.txt"])
 def test_a_table_is_never_overwritten_by_a_scenario(here, auditor, name, options):
     Path(name).write_text("age;pay\n31;1200\n")

@@ -1,6 +1,5 @@
 """Scenarios: every form a field may take, every mistake told at its place, and nothing else ever raised."""
 
-
 from __future__ import annotations
 
 import contextlib
@@ -50,7 +49,8 @@ def the_problem(**fields):
     return found[0]
 
 
-# -- positions ---------------------------------------------------------------------------------------------------------
+# -- positions
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
@@ -130,7 +130,10 @@ def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
         ("schemes: [{name: corner-wav, levels: [1]}]", "did you mean 'corner-wave'"),
         ("schemes: [{name: corner-wave, levls: [1]}]", "did you mean 'levels'"),
         ("schemes: [{name: corner-wave, levels: [1], algorithm: brigde}]", "did you mean 'bridge'"),
-        ("schemes: [{name: corner-wave, levels: [1], noise: {varianc: 1}}]", "did you mean 'variance'"),
+        (
+            "schemes: [{name: corner-wave, levels: [1], noise: {varianc: 1}}]",
+            "did you mean 'variance'",
+        ),
         ("attacks: [lsse]", "did you mean 'llse'"),
         ("knowledge: [perfekt]", "did you mean 'perfect'"),
         ("coalitions: [subset]", "did you mean 'subsets'"),
@@ -145,7 +148,11 @@ def test_every_problem_of_a_file_is_told_at_once_and_where_it_stands(tmp_path):
 )
 def test_a_misspelling_is_told_with_the_nearest_valid_spelling(tmp_path, line, hint):
     field = line.partition(":")[0]
-    fields = {"data": "data: cps", "schemes": "schemes: [{name: corner-wave, levels: [1]}]", "attacks": "attacks: [llse]"}
+    fields = {
+        "data": "data: cps",
+        "schemes": "schemes: [{name: corner-wave, levels: [1]}]",
+        "attacks": "attacks: [llse]",
+    }
     text = "\n".join([*(spelt for name, spelt in fields.items() if name != field), line])
     assert any(hint in problem for problem in problems(text, tmp_path))
 
@@ -180,7 +187,11 @@ def test_what_comes_from_outside_has_no_place_in_the_file(tmp_path, change, expe
 
 
 def test_overrides_change_any_place():
-    changed = read_scenario(BASE, [("schemes[corner-wave].levels", [1, 2]), ("data.rows", 9), ("knowledge", "perfect")], seed=5)
+    changed = read_scenario(
+        BASE,
+        [("schemes[corner-wave].levels", [1, 2]), ("data.rows", 9), ("knowledge", "perfect")],
+        seed=5,
+    )
     assert changed.schemes[0].levels.values == (1.0, 2.0)
     assert (changed.data.rows, changed.seed) == (9, 5)
     again = read_scenario(changed, [("schemes[0].levels", [3])])
@@ -191,7 +202,8 @@ def test_overrides_change_any_place():
         read_scenario(BASE, [("a..b", 1)])
 
 
-# -- every field -------------------------------------------------------------------------------------------------------
+# -- every field
+# -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -210,29 +222,69 @@ def test_overrides_change_any_place():
         ({"data": {}}, "data.source is required"),
         ({"data": {"source": 3}}, "data.source is required"),
         ({"data": "nothere.csv"}, "data.source names a file that is not there: 'nothere.csv'"),
-        ({"data": "notes.txt"}, "data.source must be a registered source or a path to a .csv, .tsv or .tab file"),
+        (
+            {"data": "notes.txt"},
+            "data.source must be a registered source or a path to a .csv, .tsv or .tab file",
+        ),
         ({"data": {"source": "cps", "rows": 2.5}}, "data.rows must be an integer from 2"),
         ({"data": {"source": "cps", "rows": 10**12}}, "data.rows must be an integer from 2"),
-        ({"data": {"source": "cps", "columns": [1]}}, "data.columns[0] must be a column's name; got 1"),
+        (
+            {"data": {"source": "cps", "columns": [1]}},
+            "data.columns[0] must be a column's name; got 1",
+        ),
         ({"data": {"source": "cps", "columns": ["a", "a"]}}, "data.columns[1] repeats column 'a'"),
         ({"data": {"source": "cps", "columns": []}}, "data.columns must name at least one"),
-        ({"data": {"source": "cps", "missing": "men"}}, "data.missing must be one of refuse, drop, mean; got 'men'; did you mean 'mean'?"),
-        ({"data": {"source": "cps", "standardize": 1}}, "data.standardize must be true or false; got 1"),
+        (
+            {"data": {"source": "cps", "missing": "men"}},
+            "data.missing must be one of refuse, drop, mean; got 'men'; did you mean 'mean'?",
+        ),
+        (
+            {"data": {"source": "cps", "standardize": 1}},
+            "data.standardize must be true or false; got 1",
+        ),
         ({"data": {"source": "gaussian"}}, "data needs covariance, or spectrum"),
-        ({"data": {"source": "gaussian", "spectrum": [1, -1]}}, "data.spectrum[1] must be at least 0; got -1"),
+        (
+            {"data": {"source": "gaussian", "spectrum": [1, -1]}},
+            "data.spectrum[1] must be at least 0; got -1",
+        ),
         ({"schemes": []}, "schemes must name at least one"),
         ({"schemes": 5}, "schemes must be a list; got 5"),
         ({"schemes": None}, "schemes must be a list; got nothing"),
-        ({"schemes": [5]}, "schemes[0] must be a name, or a mapping with `name` and parameters; got 5"),
+        (
+            {"schemes": [5]},
+            "schemes[0] must be a name, or a mapping with `name` and parameters; got 5",
+        ),
         ({"schemes": [{}]}, "schemes[0].name is required: the scheme's name"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "id": 7}]}, "schemes[0].id must be text; got 7"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "id": ""}]}, "schemes[0].id must be text; got ''"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "already-out": 1.5}]}, "schemes[0].already-out must be a number of copies"),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "id": 7}]},
+            "schemes[0].id must be text; got 7",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "id": ""}]},
+            "schemes[0].id must be text; got ''",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "already-out": 1.5}]},
+            "schemes[0].already-out must be a number of copies",
+        ),
         ({"schemes": [{"name": "published"}]}, "schemes[0].copies is required"),
         ({"schemes": ["corner-wave"]}, "schemes[0].levels is required"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": "pink"}]}, "schemes[0].noise must be 'white', 'data' or 'bounds' or a mapping"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": 0}}]}, "schemes[0].noise.variance must be greater than 0"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": float("inf")}}]}, "must be a finite number; got inf"),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": "pink"}]},
+            "schemes[0].noise must be 'white', 'data' or 'bounds' or a mapping",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"variance": 0}}]},
+            "schemes[0].noise.variance must be greater than 0",
+        ),
+        (
+            {
+                "schemes": [
+                    {"name": "corner-wave", "levels": [1], "noise": {"variance": float("inf")}}
+                ]
+            },
+            "must be a finite number; got inf",
+        ),
         ({"attacks": []}, "attacks must name at least one"),
         (
             {"schemes": [{"name": "rotation"}], "attacks": "all"},
@@ -240,49 +292,117 @@ def test_overrides_change_any_place():
             "whose attacks use known-records or known-sample or unmatched-records",
         ),
         ({"attacks": [{"name": "llse", "power": 3}]}, "attacks[0].power is not a known field"),
-        ({"attacks": ["llse", "llse"]}, "attacks[1] repeats attack 'llse'; give one of them an id of its own"),
+        (
+            {"attacks": ["llse", "llse"]},
+            "attacks[1] repeats attack 'llse'; give one of them an id of its own",
+        ),
         ({"knowledge": []}, "knowledge must name at least one"),
         ({"coalitions": 3}, "coalitions must be a list; got 3"),
         ({"measures": ["speed"]}, "measures[0] must be one of"),
-        ({"measures": [{"within": {"tolerance": 0}}]}, "measures[0].within.tolerance must be a number above 0"),
-        ({"measures": [{"error-distribution": {"bins": 2.5}}]}, "measures[0].error-distribution.bins must be an integer; got 2.5"),
-        ({"measures": [{"error-distribution": {"bins": 10**10}}]}, "measures[0].error-distribution.bins must be from 1 to 400; got 10000000000"),
+        (
+            {"measures": [{"within": {"tolerance": 0}}]},
+            "measures[0].within.tolerance must be a number above 0",
+        ),
+        (
+            {"measures": [{"error-distribution": {"bins": 2.5}}]},
+            "measures[0].error-distribution.bins must be an integer; got 2.5",
+        ),
+        (
+            {"measures": [{"error-distribution": {"bins": 10**10}}]},
+            "measures[0].error-distribution.bins must be from 1 to 400; got 10000000000",
+        ),
         ({"measures": ["within", {"within": 0.2}]}, "measures[1] repeats measure 'within'"),
         ({"sweep": [1]}, "sweep must map paths of this file to lists of values; got [1]"),
         ({"sweep": {"data.rows": []}}, 'sweep["data.rows"] must be a list of values to try'),
-        ({"sweep": {"data.rows": [10, 0]}}, 'sweep["data.rows"][1] makes an invalid scenario: data.rows must be an integer'),
+        (
+            {"sweep": {"data.rows": [10, 0]}},
+            'sweep["data.rows"][1] makes an invalid scenario: data.rows must be an integer',
+        ),
         ({"sweep": {"sweep": [{}]}}, "sweep.sweep cannot be swept: it is what sweeps"),
         ({"sweep": {"seed": [1, 2, 1.0]}}, "sweep.seed[2] repeats a value of this path: 1.0"),
         (
-            {"expect": [{"distortion": {"at-least": 0}}],
-             "sweep": {"expect[0].distortion.at-least": [0, 1], "expect[0].distortion": [{"at-most": 1}]}},
+            {
+                "expect": [{"distortion": {"at-least": 0}}],
+                "sweep": {
+                    "expect[0].distortion.at-least": [0, 1],
+                    "expect[0].distortion": [{"at-most": 1}],
+                },
+            },
             'sweep["expect[0].distortion"] would overwrite what expect[0].distortion.at-least has set',
         ),
-        ({"sweep": {"replicates": [2, 0]}}, "sweep.replicates[1] makes an invalid scenario: replicates must be an integer from 1"),
-        ({"sweep": {"title": ["a", 3]}}, "sweep.title[1] makes an invalid scenario: title must be text"),
-        ({"sweep": {"expect": [1]}}, "sweep.expect[0] makes an invalid scenario: expect must be a list"),
-        ({"sweep": {"expect[3].distortion": [1]}}, 'sweep["expect[3].distortion"] is not a path of this file'),
         (
-            {"expect": [{"distortion": {"at-most": 1}}], "sweep": {"expect[0].distortion.atmost": [1]}},
+            {"sweep": {"replicates": [2, 0]}},
+            "sweep.replicates[1] makes an invalid scenario: replicates must be an integer from 1",
+        ),
+        (
+            {"sweep": {"title": ["a", 3]}},
+            "sweep.title[1] makes an invalid scenario: title must be text",
+        ),
+        (
+            {"sweep": {"expect": [1]}},
+            "sweep.expect[0] makes an invalid scenario: expect must be a list",
+        ),
+        (
+            {"sweep": {"expect[3].distortion": [1]}},
+            'sweep["expect[3].distortion"] is not a path of this file',
+        ),
+        (
+            {
+                "expect": [{"distortion": {"at-most": 1}}],
+                "sweep": {"expect[0].distortion.atmost": [1]},
+            },
             'sweep["expect[0].distortion.atmost"][0] makes an invalid scenario: expect[0].distortion.atmost is not a known',
         ),
-        ({"sweep": {"schemes[7].levels": [[1]]}}, 'sweep["schemes[7].levels"] is not a path of this file'),
-        ({"sweep": {"data.rows": [10, 20], "data": ["iris"]}}, "sweep.data would overwrite what data.rows has set: put it first"),
+        (
+            {"sweep": {"schemes[7].levels": [[1]]}},
+            'sweep["schemes[7].levels"] is not a path of this file',
+        ),
+        (
+            {"sweep": {"data.rows": [10, 20], "data": ["iris"]}},
+            "sweep.data would overwrite what data.rows has set: put it first",
+        ),
         (
             {"sweep": {"schemes[*].levels[0]": [1, 2], "schemes[0].levels": [[3]]}},
             'sweep["schemes[0].levels"] would overwrite what schemes[*].levels[0] has set',
         ),
-        ({"sweep": {"seed": list(range(101)), "data.rows": list(range(10, 111))}}, "sweep has 10,201 combinations; at most 10,000"),
+        (
+            {"sweep": {"seed": list(range(101)), "data.rows": list(range(10, 111))}},
+            "sweep has 10,201 combinations; at most 10,000",
+        ),
         ({"expect": [{}]}, "expect[0] must be one expectation"),
         ({"expect": ["within"]}, "expect[0] needs a bound"),
-        ({"expect": [{"within": {"at-least": 0.1}}]}, "expect[0].within needs within, which is not measured"),
-        ({"expect": [{"distortion": 3}]}, "expect[0].distortion must be a mapping of filters and bounds; got 3"),
-        ({"expect": [{"distortion": {"at-least": 2, "at-most": 1}}]}, "expect[0].distortion has a lower bound above its upper bound"),
-        ({"expect": [{"distortion": {"at-least": float("nan")}}]}, "expect[0].distortion.at-least must be a finite number"),
-        ({"expect": [{"distortion": {"between": [1]}}]}, "expect[0].distortion.between must have this many entries or more: 2"),
-        ({"expect": [{"theorem-3": {"coalition": "some"}}]}, "expect[0].theorem-3.coalition must be one of"),
-        ({"expect": [{"theorem-3": {"sweep": {"data.rows": 5}}}]}, 'expect[0].theorem-3.sweep["data.rows"] is not swept'),
-        ({"expect": [{"theorem-3": {"knowledge": {"estimated": {"rows": 5}}}}]}, "names no knowledge of this scenario: 'estimated(rows=5)'"),
+        (
+            {"expect": [{"within": {"at-least": 0.1}}]},
+            "expect[0].within needs within, which is not measured",
+        ),
+        (
+            {"expect": [{"distortion": 3}]},
+            "expect[0].distortion must be a mapping of filters and bounds; got 3",
+        ),
+        (
+            {"expect": [{"distortion": {"at-least": 2, "at-most": 1}}]},
+            "expect[0].distortion has a lower bound above its upper bound",
+        ),
+        (
+            {"expect": [{"distortion": {"at-least": float("nan")}}]},
+            "expect[0].distortion.at-least must be a finite number",
+        ),
+        (
+            {"expect": [{"distortion": {"between": [1]}}]},
+            "expect[0].distortion.between must have this many entries or more: 2",
+        ),
+        (
+            {"expect": [{"theorem-3": {"coalition": "some"}}]},
+            "expect[0].theorem-3.coalition must be one of",
+        ),
+        (
+            {"expect": [{"theorem-3": {"sweep": {"data.rows": 5}}}]},
+            'expect[0].theorem-3.sweep["data.rows"] is not swept',
+        ),
+        (
+            {"expect": [{"theorem-3": {"knowledge": {"estimated": {"rows": 5}}}}]},
+            "names no knowledge of this scenario: 'estimated(rows=5)'",
+        ),
         ({"expect": 0}, "expect must be a list; got 0"),
         ({"nonsense": 1}, "nonsense is not a known field"),
     ],
@@ -301,13 +421,29 @@ def test_an_optional_section_may_hold_nothing_but_comments(field, empty):
 def test_a_lone_item_is_told_where_it_stands_and_can_be_changed(tmp_path):
     text = "data: cps\nschemes: {name: corner-wav, levels: [1]}\nattacks: llse\n"
     assert problems(text, tmp_path)[0].startswith("2:17: schemes[0].name names an unknown scheme")
-    changed = read_scenario(tmp_path / "x.yaml", [("schemes[0].name", "correlated"), ("data.rows", 9), ("attacks[0].id", "mine")])
-    assert (changed.schemes[0].name, changed.data.rows, changed.attacks[0].id) == ("correlated", 9, "mine")
+    changed = read_scenario(
+        tmp_path / "x.yaml",
+        [("schemes[0].name", "correlated"), ("data.rows", 9), ("attacks[0].id", "mine")],
+    )
+    assert (changed.schemes[0].name, changed.data.rows, changed.attacks[0].id) == (
+        "correlated",
+        9,
+        "mine",
+    )
 
 
 def test_a_lone_item_is_a_list_of_one():
-    one = scenario(schemes=BASE["schemes"][0], attacks="llse", knowledge="perfect", coalitions="all", cite="li2012", expect="matches-theory")
-    many = scenario(knowledge=["perfect"], coalitions=["all"], cite=["li2012"], expect=["matches-theory"])
+    one = scenario(
+        schemes=BASE["schemes"][0],
+        attacks="llse",
+        knowledge="perfect",
+        coalitions="all",
+        cite="li2012",
+        expect="matches-theory",
+    )
+    many = scenario(
+        knowledge=["perfect"], coalitions=["all"], cite=["li2012"], expect=["matches-theory"]
+    )
     assert one.spec() == many.spec()
 
 
@@ -315,12 +451,24 @@ def test_a_lone_item_is_a_list_of_one():
     ("fields", "spelt"),
     [
         ({"knowledge": [{"name": "perfect"}]}, {"knowledge": ["perfect"]}),
-        ({"knowledge": [{"name": "estimated", "rows": 9}]}, {"knowledge": [{"estimated": {"rows": 9}}]}),
-        ({"knowledge": [{"name": "known-records", "count": 3}]}, {"knowledge": [{"known-records": 3}]}),
+        (
+            {"knowledge": [{"name": "estimated", "rows": 9}]},
+            {"knowledge": [{"estimated": {"rows": 9}}]},
+        ),
+        (
+            {"knowledge": [{"name": "known-records", "count": 3}]},
+            {"knowledge": [{"known-records": 3}]},
+        ),
         ({"coalitions": [{"name": "singles"}]}, {"coalitions": ["singles"]}),
-        ({"coalitions": [{"name": "copies", "copies": [1, 3]}]}, {"coalitions": [{"copies": [1, 3]}]}),
+        (
+            {"coalitions": [{"name": "copies", "copies": [1, 3]}]},
+            {"coalitions": [{"copies": [1, 3]}]},
+        ),
         ({"measures": [{"name": "within", "tolerance": 0.2}]}, {"measures": [{"within": 0.2}]}),
-        ({"expect": [{"name": "theorem-4", "margin": 0.02}]}, {"expect": [{"theorem-4": {"margin": 0.02}}]}),
+        (
+            {"expect": [{"name": "theorem-4", "margin": 0.02}]},
+            {"expect": [{"theorem-4": {"margin": 0.02}}]},
+        ),
         ({"attacks": [{"name": "llse"}]}, {"attacks": ["llse"]}),
     ],
 )
@@ -328,11 +476,16 @@ def test_every_list_takes_a_mapping_with_a_name(fields, spelt):
     assert scenario(**fields).spec() == scenario(**spelt).spec()
 
 
-# -- levels ------------------------------------------------------------------------------------------------------------
+# -- levels
+# ------------------------------------------------------------------------------------------------------------
 
 
 def levels_of(levels, seed=0):
-    return scenario(schemes=[{"name": "corner-wave", "levels": levels}]).schemes[0].levels.resolve(seed)
+    return (
+        scenario(schemes=[{"name": "corner-wave", "levels": levels}])
+        .schemes[0]
+        .levels.resolve(seed)
+    )
 
 
 def test_a_list_of_levels_keeps_its_order_and_its_repeats():
@@ -355,7 +508,12 @@ def test_random_levels_depend_on_seed_and_range_alone(kind):
 
 def test_two_schemes_get_the_same_random_levels():
     levels = {"uniform": [0.25, 1.0], "count": 5}
-    result = auditor.run({**BASE, "schemes": [{"name": name, "levels": levels} for name in ("correlated", "corner-wave")]})
+    result = auditor.run(
+        {
+            **BASE,
+            "schemes": [{"name": name, "levels": levels} for name in ("correlated", "corner-wave")],
+        }
+    )
     first, second = (release.levels for release in result.releases)
     assert first == second
 
@@ -374,14 +532,23 @@ def test_two_schemes_get_the_same_random_levels():
         ([10**400], "must hold numbers only; level 1 is 1000"),
         ([-0.5], "level 1 must be a finite noise multiple σ² ≥ 0; got -0.5"),
         ({"uniform": [0, 1]}, "needs count, an integer from 1 to 10,000; got nothing"),
-        ({"uniform": [0, 1], "count": 1_000_000}, "needs count, an integer from 1 to 10,000; got 1000000"),
+        (
+            {"uniform": [0, 1], "count": 1_000_000},
+            "needs count, an integer from 1 to 10,000; got 1000000",
+        ),
         ({"uniform": [0, 1], "count": 2.5}, "needs count, an integer"),
         ({"uniform": [1, 0], "count": 2}, "needs low ≤ high in uniform: [low, high]; got [1, 0]"),
         ({"uniform": [-1, 1], "count": 2}, "must be a finite noise multiple"),
         ({"uniform": [1], "count": 2}, "needs two numbers, uniform: [low, high]; got [1]"),
         ({"log-uniform": [0, 1], "count": 2}, "needs low > 0 for log-uniform; got 0"),
-        ({"unifrom": [0, 1], "count": 2}, "must have one of uniform, log-uniform or linear, and count"),
-        ({"uniform": [0, 1], "linear": [0, 1], "count": 2}, "must have one of uniform, log-uniform or linear, and count"),
+        (
+            {"unifrom": [0, 1], "count": 2},
+            "must have one of uniform, log-uniform or linear, and count",
+        ),
+        (
+            {"uniform": [0, 1], "linear": [0, 1], "count": 2},
+            "must have one of uniform, log-uniform or linear, and count",
+        ),
         ({}, "must have one of uniform, log-uniform or linear, and count; got nothing"),
     ],
 )
@@ -389,7 +556,8 @@ def test_levels_that_cannot_be(levels, message):
     assert message in the_problem(schemes=[{"name": "corner-wave", "levels": levels}])
 
 
-# -- coalitions --------------------------------------------------------------------------------------------------------
+# -- coalitions
+# --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -448,14 +616,20 @@ def test_coalitions_that_cannot_be(entry, message):
         (3, {"first": 4}, "names copy 4, but only 3 copies are released"),
     ],
 )
-def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(count, entry, shown):
-    asked = scenario(schemes=[{"name": "corner-wave", "levels": {"uniform": [0, 1], "count": count}}], coalitions=["all", entry])
+def test_coalitions_that_these_copies_cannot_form_are_refused_before_anything_is_drawn(
+    count, entry, shown
+):
+    asked = scenario(
+        schemes=[{"name": "corner-wave", "levels": {"uniform": [0, 1], "count": count}}],
+        coalitions=["all", entry],
+    )
     with pytest.raises(ScenarioError, match=re.escape(shown)) as caught:
         check_data(asked)
     assert caught.value.problems[0].path == "coalitions[1]"
 
 
-# -- knowledge ---------------------------------------------------------------------------------------------------------
+# -- knowledge
+# ---------------------------------------------------------------------------------------------------------
 
 
 LEAF = {"mean": 1, "variance": 0}
@@ -479,22 +653,77 @@ def tree_of(tree, **more):
         ({"known-attributes": ["a", "b"]}, "known-attributes(a, b)"),
         ({"known-attributes": "a"}, "known-attributes(a)"),
         ({"model": {"target": "a", "predictors": "b", "rows": 40}}, "model(a on b, rows=40)"),
-        ({"model": {"target": "a", "predictors": ["b", "c"], "rows": 40, "known": True}}, "model(a on b, c, rows=40; known: b, c)"),
-        ({"name": "model", "target": "a", "coefficients": {"b": 2, "c": 0.5}, "intercept": 1, "residual-variance": 4, "rows": 40},
-         "model(a on b, c by 2, 0.5, 1, 4, rows=40)"),
-        ({"model": {"target": "a", "predictors": ["b", "c"], "depth": 3, "rows": 40, "known": True}},
-         "model(a on b, c by a tree to depth 3, rows=40; known: b, c)"),
-        ({"model": {"target": "a", "tree": {"mean": 2, "variance": 0.5}, "rows": 40}}, "model(a by (2, 0.5), rows=40)"),
-        ({"name": "model", "target": "a", "rows": 40, "tree": {
-            "split": "b", "at": 1, "below": LEAF | {"share": 0.5},
-            "above": {"split": "c", "at": -2.5, "below": LEAF | {"share": 0.3}, "above": LEAF | {"share": 0.2}}}},
-         "model(a on b, c by [b ≤ 1: (1, 0, 0.5), else [c ≤ -2.5: (1, 0, 0.3), else (1, 0, 0.2)]], rows=40)"),
+        (
+            {"model": {"target": "a", "predictors": ["b", "c"], "rows": 40, "known": True}},
+            "model(a on b, c, rows=40; known: b, c)",
+        ),
+        (
+            {
+                "name": "model",
+                "target": "a",
+                "coefficients": {"b": 2, "c": 0.5},
+                "intercept": 1,
+                "residual-variance": 4,
+                "rows": 40,
+            },
+            "model(a on b, c by 2, 0.5, 1, 4, rows=40)",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "predictors": ["b", "c"],
+                    "depth": 3,
+                    "rows": 40,
+                    "known": True,
+                }
+            },
+            "model(a on b, c by a tree to depth 3, rows=40; known: b, c)",
+        ),
+        (
+            {"model": {"target": "a", "tree": {"mean": 2, "variance": 0.5}, "rows": 40}},
+            "model(a by (2, 0.5), rows=40)",
+        ),
+        (
+            {
+                "name": "model",
+                "target": "a",
+                "rows": 40,
+                "tree": {
+                    "split": "b",
+                    "at": 1,
+                    "below": LEAF | {"share": 0.5},
+                    "above": {
+                        "split": "c",
+                        "at": -2.5,
+                        "below": LEAF | {"share": 0.3},
+                        "above": LEAF | {"share": 0.2},
+                    },
+                },
+            },
+            "model(a on b, c by [b ≤ 1: (1, 0, 0.5), else [c ≤ -2.5: (1, 0, 0.3), else (1, 0, 0.2)]], rows=40)",
+        ),
         ({"rules": {"margins": ["a", ["a", "b"]]}}, "rules(a, a × b)"),
-        ({"rules": {"tree": {"target": "a", "predictors": ["b", "c"], "depth": 2}, "known": ["b"]}},
-         "rules(tree of a on b, c to depth 2; known: b)"),
+        (
+            {
+                "rules": {
+                    "tree": {"target": "a", "predictors": ["b", "c"], "depth": 2},
+                    "known": ["b"],
+                }
+            },
+            "rules(tree of a on b, c to depth 2; known: b)",
+        ),
         ({"rules": {"margins": [["a", "b"]], "known": "a"}}, "rules(a × b; known: a)"),
-        ({"name": "rules", "if-then": [{"if": {"a": 1, "c": "x"}, "then": {"b": "y"}}, {"then": {"b": 2}, "confidence": 0.5, "support": 0.5}]},
-         "rules(if a = 1 and c = x then b = y, b = 2 (0.5, 0.5))"),
+        (
+            {
+                "name": "rules",
+                "if-then": [
+                    {"if": {"a": 1, "c": "x"}, "then": {"b": "y"}},
+                    {"then": {"b": 2}, "confidence": 0.5, "support": 0.5},
+                ],
+            },
+            "rules(if a = 1 and c = x then b = y, b = 2 (0.5, 0.5))",
+        ),
     ],
 )
 def test_knowledge_in_every_form(spelt, label):
@@ -508,64 +737,239 @@ def test_knowledge_in_every_form(spelt, label):
     [
         ("estimated", "knowledge[0].estimated must be {rows: r}; got nothing"),
         ({"estimated": 400}, "knowledge[0].estimated must be {rows: r}; got 400"),
-        ({"estimated": {"rows": True}}, "knowledge[0].estimated.rows must be a number of released rows"),
+        (
+            {"estimated": {"rows": True}},
+            "knowledge[0].estimated.rows must be a number of released rows",
+        ),
         ({"estimated": {}}, "knowledge[0].estimated must be {rows: r}; rows is required"),
-        ({"known-records": 0}, "knowledge[0].known-records must be a number of records, at least 1; got 0"),
+        (
+            {"known-records": 0},
+            "knowledge[0].known-records must be a number of records, at least 1; got 0",
+        ),
         ({"known-attributes": []}, "knowledge[0].known-attributes must be a list of column names"),
         ({"known-attributes": ["a", "a"]}, "knowledge[0].known-attributes names a column twice"),
-        ({"model": "a"}, "knowledge[0].model must be {target: name, predictors: [names], rows: r}; got 'a'"),
+        (
+            {"model": "a"},
+            "knowledge[0].model must be {target: name, predictors: [names], rows: r}; got 'a'",
+        ),
         ({"model": {"target": "a", "predictors": ["b"]}}, "knowledge[0].model.rows is required"),
-        ({"model": {"target": "a", "predictors": ["b"], "rows": 1}}, "knowledge[0].model.rows must be a number of released rows, at least 2; got 1"),
-        ({"model": {"target": "a", "predictor": 1, "predictors": ["b"], "rows": 9}}, "knowledge[0].model.predictor is not a known field; did you mean 'predictors'"),
-        ({"model": {"target": "a", "predictors": [], "rows": 9}}, "knowledge[0].model.predictors must be a list of column names; got []"),
-        ({"model": {"target": "a", "predictors": ["b", "a"], "rows": 9}}, "knowledge[0].model.predictors names the target"),
-        ({"model": {"target": "a", "predictors": ["b", "b"], "rows": 9}}, "knowledge[0].model.predictors names a column twice"),
-        ({"model": {"target": "a", "predictors": ["b"], "rows": 9, "intercept": 1}}, "knowledge[0].model.predictors is said by the coefficients"),
-        ({"model": {"target": "a", "coefficients": {}, "intercept": 0, "residual-variance": 1, "rows": 9}}, "knowledge[0].model.coefficients must be {column: number}"),
-        ({"model": {"target": "a", "coefficients": {"a": 1}, "intercept": 1, "residual-variance": 1, "rows": 9}},
-         "knowledge[0].model.coefficients names the target"),
-        ({"model": {"target": "a", "coefficients": {"b": 1}, "intercept": "x", "residual-variance": 1, "rows": 9}},
-         "knowledge[0].model.intercept must be a number; got 'x'"),
-        ({"model": {"target": "a", "coefficients": {"b": 1}, "intercept": 1, "residual-variance": -1, "rows": 9}},
-         "knowledge[0].model.residual-variance must be at least 0; got -1"),
-        (tree_of(3), "knowledge[0].model.tree must be {split: column, at: number, below: …, above: …} or {mean: m, variance: v}; got 3"),
-        (tree_of({"mean": 1, "varience": 2}), "knowledge[0].model.tree.varience is not a known field; did you mean 'variance'"),
+        (
+            {"model": {"target": "a", "predictors": ["b"], "rows": 1}},
+            "knowledge[0].model.rows must be a number of released rows, at least 2; got 1",
+        ),
+        (
+            {"model": {"target": "a", "predictor": 1, "predictors": ["b"], "rows": 9}},
+            "knowledge[0].model.predictor is not a known field; did you mean 'predictors'",
+        ),
+        (
+            {"model": {"target": "a", "predictors": [], "rows": 9}},
+            "knowledge[0].model.predictors must be a list of column names; got []",
+        ),
+        (
+            {"model": {"target": "a", "predictors": ["b", "a"], "rows": 9}},
+            "knowledge[0].model.predictors names the target",
+        ),
+        (
+            {"model": {"target": "a", "predictors": ["b", "b"], "rows": 9}},
+            "knowledge[0].model.predictors names a column twice",
+        ),
+        (
+            {"model": {"target": "a", "predictors": ["b"], "rows": 9, "intercept": 1}},
+            "knowledge[0].model.predictors is said by the coefficients",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "coefficients": {},
+                    "intercept": 0,
+                    "residual-variance": 1,
+                    "rows": 9,
+                }
+            },
+            "knowledge[0].model.coefficients must be {column: number}",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "coefficients": {"a": 1},
+                    "intercept": 1,
+                    "residual-variance": 1,
+                    "rows": 9,
+                }
+            },
+            "knowledge[0].model.coefficients names the target",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "coefficients": {"b": 1},
+                    "intercept": "x",
+                    "residual-variance": 1,
+                    "rows": 9,
+                }
+            },
+            "knowledge[0].model.intercept must be a number; got 'x'",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "coefficients": {"b": 1},
+                    "intercept": 1,
+                    "residual-variance": -1,
+                    "rows": 9,
+                }
+            },
+            "knowledge[0].model.residual-variance must be at least 0; got -1",
+        ),
+        (
+            tree_of(3),
+            "knowledge[0].model.tree must be {split: column, at: number, below: …, above: …} or {mean: m, variance: v}; got 3",
+        ),
+        (
+            tree_of({"mean": 1, "varience": 2}),
+            "knowledge[0].model.tree.varience is not a known field; did you mean 'variance'",
+        ),
         (tree_of({"mean": 1}), "knowledge[0].model.tree.variance is required"),
-        (tree_of({"mean": 10**400, "variance": 1}), "knowledge[0].model.tree.mean must be a number; got 1000"),
-        (tree_of({"mean": 1, "variance": -1}), "knowledge[0].model.tree.variance must be at least 0; got -1"),
-        (tree_of({"mean": 1, "variance": 1, "share": 0}), "knowledge[0].model.tree.share must be a share, above 0 and at most 1; got 0"),
-        (tree_of({"split": "b", "at": 1, "below": LEAF}), "knowledge[0].model.tree.above is required"),
-        (tree_of({"split": "b", "at": "x", "below": LEAF, "above": LEAF}), "knowledge[0].model.tree.at must be a number; got 'x'"),
-        (tree_of({"split": 3, "at": 1, "below": LEAF, "above": LEAF}), "knowledge[0].model.tree.split must be a column name; got 3"),
-        (tree_of({"split": "a", "at": 1, "below": LEAF, "above": LEAF}), "knowledge[0].model.tree splits on the target, 'a'"),
-        (tree_of({"split": "b", "at": 1, "below": LEAF, "above": {"split": "b", "at": 1, "below": LEAF, "above": LEAF}}),
-         "knowledge[0].model.tree.above.at must be above 1 and below inf, as the splits above it are; got 1"),
-        (tree_of({"split": "b", "at": 1, "below": LEAF, "above": LEAF | {"share": 0.5}}),
-         "knowledge[0].model.tree must state the share of every leaf or of none; 1 of 2 have one"),
-        (tree_of({"split": "b", "at": 1, "below": LEAF | {"share": 0.6}, "above": LEAF | {"share": 0.5}}),
-         "knowledge[0].model.tree must have shares that sum to 1; got 1.1"),
-        (tree_of(LEAF, known=True), "knowledge[0].model.known has nothing to give: the tree has no predictors"),
-        (tree_of(LEAF, depth=2), "knowledge[0].model.depth cannot stand beside a tree that is stated"),
-        ({"model": {"target": "a", "predictors": ["b"], "depth": 0, "rows": 9}}, "knowledge[0].model.depth must be a number of splits, 1 to 8; got 0"),
-        ({"model": {"target": "a", "coefficients": {"b": 1}, "intercept": 1, "residual-variance": 1, "depth": 2, "rows": 9}},
-         "knowledge[0].model.depth is of a tree, which has no coefficients"),
-        ({"rules": ["a"]}, "knowledge[0].rules must be {margins: [[names]]}, {if-then: [rules]} or {tree: {…}}; got ['a']"),
+        (
+            tree_of({"mean": 10**400, "variance": 1}),
+            "knowledge[0].model.tree.mean must be a number; got 1000",
+        ),
+        (
+            tree_of({"mean": 1, "variance": -1}),
+            "knowledge[0].model.tree.variance must be at least 0; got -1",
+        ),
+        (
+            tree_of({"mean": 1, "variance": 1, "share": 0}),
+            "knowledge[0].model.tree.share must be a share, above 0 and at most 1; got 0",
+        ),
+        (
+            tree_of({"split": "b", "at": 1, "below": LEAF}),
+            "knowledge[0].model.tree.above is required",
+        ),
+        (
+            tree_of({"split": "b", "at": "x", "below": LEAF, "above": LEAF}),
+            "knowledge[0].model.tree.at must be a number; got 'x'",
+        ),
+        (
+            tree_of({"split": 3, "at": 1, "below": LEAF, "above": LEAF}),
+            "knowledge[0].model.tree.split must be a column name; got 3",
+        ),
+        (
+            tree_of({"split": "a", "at": 1, "below": LEAF, "above": LEAF}),
+            "knowledge[0].model.tree splits on the target, 'a'",
+        ),
+        (
+            tree_of(
+                {
+                    "split": "b",
+                    "at": 1,
+                    "below": LEAF,
+                    "above": {"split": "b", "at": 1, "below": LEAF, "above": LEAF},
+                }
+            ),
+            "knowledge[0].model.tree.above.at must be above 1 and below inf, as the splits above it are; got 1",
+        ),
+        (
+            tree_of({"split": "b", "at": 1, "below": LEAF, "above": LEAF | {"share": 0.5}}),
+            "knowledge[0].model.tree must state the share of every leaf or of none; 1 of 2 have one",
+        ),
+        (
+            tree_of(
+                {
+                    "split": "b",
+                    "at": 1,
+                    "below": LEAF | {"share": 0.6},
+                    "above": LEAF | {"share": 0.5},
+                }
+            ),
+            "knowledge[0].model.tree must have shares that sum to 1; got 1.1",
+        ),
+        (
+            tree_of(LEAF, known=True),
+            "knowledge[0].model.known has nothing to give: the tree has no predictors",
+        ),
+        (
+            tree_of(LEAF, depth=2),
+            "knowledge[0].model.depth cannot stand beside a tree that is stated",
+        ),
+        (
+            {"model": {"target": "a", "predictors": ["b"], "depth": 0, "rows": 9}},
+            "knowledge[0].model.depth must be a number of splits, 1 to 8; got 0",
+        ),
+        (
+            {
+                "model": {
+                    "target": "a",
+                    "coefficients": {"b": 1},
+                    "intercept": 1,
+                    "residual-variance": 1,
+                    "depth": 2,
+                    "rows": 9,
+                }
+            },
+            "knowledge[0].model.depth is of a tree, which has no coefficients",
+        ),
+        (
+            {"rules": ["a"]},
+            "knowledge[0].rules must be {margins: [[names]]}, {if-then: [rules]} or {tree: {…}}; got ['a']",
+        ),
         ({"rules": {"known": ["a"]}}, "knowledge[0].rules must name what was published"),
-        ({"rules": {"tree": "a"}}, "knowledge[0].rules.tree must be {target: name, predictors: [names], depth: d}; got 'a'"),
-        ({"rules": {"tree": {"target": "a", "predictors": "b"}}}, "knowledge[0].rules.tree.depth is required"),
-        ({"rules": {"tree": {"target": "a", "predictors": "b", "depth": 0}}}, "knowledge[0].rules.tree.depth must be a number of splits, at least 1"),
-        ({"rules": {"tree": {"target": "a", "predictors": ["b", "a"], "depth": 1}}}, "knowledge[0].rules.tree.predictors names the target"),
-        ({"rules": {"margins": []}}, "knowledge[0].rules.margins must be a list of at least one; got []"),
-        ({"rules": {"margins": ["a"], "knwon": ["a"]}}, "knowledge[0].rules.knwon is not a known field; did you mean 'known'"),
-        ({"rules": {"margins": ["b", ["a", "a"]]}}, "knowledge[0].rules.margins[1] must be a list of column names, none of them twice"),
-        ({"rules": {"if-then": [3]}}, "knowledge[0].rules.if-then[0] must be {if: {column: value}, then: {column: value}}; got 3"),
-        ({"rules": {"if-then": [{"if": {"a": 1}}]}}, "knowledge[0].rules.if-then[0].then must be {column: value}; got {}"),
-        ({"rules": {"if-then": [{"if": {"a": 1}, "then": {"a": 2}}]}}, "knowledge[0].rules.if-then[0].then.a stands under if, too"),
-        ({"rules": {"if-then": [{"then": {"a": 1}, "confidence": 1.5, "support": 0.5}]}},
-         "knowledge[0].rules.if-then[0].confidence must be a share, above 0 and at most 1; got 1.5"),
-        ({"rules": {"if-then": [{"then": {"a": 1}, "confidence": 0.5, "support": 0.6}]}},
-         "knowledge[0].rules.if-then[0].support must be at most the confidence, 0.5; got 0.6"),
-        ({"rules": {"if-then": [{"then": {"a": 1}, "confidence": 0.5}]}}, "knowledge[0].rules.if-then[0].support is required beside"),
+        (
+            {"rules": {"tree": "a"}},
+            "knowledge[0].rules.tree must be {target: name, predictors: [names], depth: d}; got 'a'",
+        ),
+        (
+            {"rules": {"tree": {"target": "a", "predictors": "b"}}},
+            "knowledge[0].rules.tree.depth is required",
+        ),
+        (
+            {"rules": {"tree": {"target": "a", "predictors": "b", "depth": 0}}},
+            "knowledge[0].rules.tree.depth must be a number of splits, at least 1",
+        ),
+        (
+            {"rules": {"tree": {"target": "a", "predictors": ["b", "a"], "depth": 1}}},
+            "knowledge[0].rules.tree.predictors names the target",
+        ),
+        (
+            {"rules": {"margins": []}},
+            "knowledge[0].rules.margins must be a list of at least one; got []",
+        ),
+        (
+            {"rules": {"margins": ["a"], "knwon": ["a"]}},
+            "knowledge[0].rules.knwon is not a known field; did you mean 'known'",
+        ),
+        (
+            {"rules": {"margins": ["b", ["a", "a"]]}},
+            "knowledge[0].rules.margins[1] must be a list of column names, none of them twice",
+        ),
+        (
+            {"rules": {"if-then": [3]}},
+            "knowledge[0].rules.if-then[0] must be {if: {column: value}, then: {column: value}}; got 3",
+        ),
+        (
+            {"rules": {"if-then": [{"if": {"a": 1}}]}},
+            "knowledge[0].rules.if-then[0].then must be {column: value}; got {}",
+        ),
+        (
+            {"rules": {"if-then": [{"if": {"a": 1}, "then": {"a": 2}}]}},
+            "knowledge[0].rules.if-then[0].then.a stands under if, too",
+        ),
+        (
+            {"rules": {"if-then": [{"then": {"a": 1}, "confidence": 1.5, "support": 0.5}]}},
+            "knowledge[0].rules.if-then[0].confidence must be a share, above 0 and at most 1; got 1.5",
+        ),
+        (
+            {"rules": {"if-then": [{"then": {"a": 1}, "confidence": 0.5, "support": 0.6}]}},
+            "knowledge[0].rules.if-then[0].support must be at most the confidence, 0.5; got 0.6",
+        ),
+        (
+            {"rules": {"if-then": [{"then": {"a": 1}, "confidence": 0.5}]}},
+            "knowledge[0].rules.if-then[0].support is required beside",
+        ),
         ({"perfect": 3}, "knowledge[0].perfect takes no parameters; got 3"),
         ({"perfect": None, "estimated": {"rows": 3}}, "knowledge[0] must be one of"),
         (["perfect"], "knowledge[0] must be one of"),
@@ -577,8 +981,13 @@ def test_knowledge_that_cannot_be(spelt, message):
 
 
 def test_the_same_knowledge_twice_is_an_error_and_two_of_a_kind_are_not():
-    assert "knowledge[1] repeats knowledge 'perfect'" in the_problem(knowledge=["perfect", "perfect"])
-    assert len(scenario(knowledge=[{"estimated": {"rows": 5}}, {"estimated": {"rows": 6}}]).knowledge) == 2
+    assert "knowledge[1] repeats knowledge 'perfect'" in the_problem(
+        knowledge=["perfect", "perfect"]
+    )
+    assert (
+        len(scenario(knowledge=[{"estimated": {"rows": 5}}, {"estimated": {"rows": 6}}]).knowledge)
+        == 2
+    )
 
 
 def test_counts_may_be_written_with_an_exponent(tmp_path):
@@ -596,27 +1005,84 @@ def test_counts_may_be_written_with_an_exponent(tmp_path):
     assert "must be an integer" in the_problem(replicates=1e300)
 
 
-# -- what only the data can tell ---------------------------------------------------------------------------------------
+# -- what only the data can tell
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("fields", "path", "shown"),
     [
-        ({"data": {"source": "cps", "columns": ["age", "salry"]}}, "data.columns[1]", "no column 'salry'; did you mean 'salary'?"),
-        ({"data": {"source": "cps", "rows": 999_999}}, "data.rows", "the table has 193,682 records"),
+        (
+            {"data": {"source": "cps", "columns": ["age", "salry"]}},
+            "data.columns[1]",
+            "no column 'salry'; did you mean 'salary'?",
+        ),
+        (
+            {"data": {"source": "cps", "rows": 999_999}},
+            "data.rows",
+            "the table has 193,682 records",
+        ),
         ({"data": {"source": "inline", "values": {"x": [1, 1]}}}, "data", "column 'x' is constant"),
-        ({"data": {"source": "inline", "values": {"x": [1, None, 2]}}}, "data", "column 'x' has 1 missing value"),
-        ({"knowledge": [{"estimated": {"rows": 61}}]}, "knowledge[0].estimated.rows", "needs 61 released rows; the table has 60"),
-        ({"knowledge": [{"known-records": 61}]}, "knowledge[0].known-records", "needs 61 records; the table has 60"),
-        ({"knowledge": [{"model": {"target": "x1", "predictors": ["x3"], "rows": 5}}]}, "knowledge[0].model.predictors[0]", "no column that is audited: 'x3'"),
-        ({"knowledge": [{"known-attributes": ["x3"]}]}, "knowledge[0].known-attributes", "names no column that is audited: 'x3'"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"spectrum": [1, 2, 3]}}]}, "schemes[0]", "one eigenvalue per attribute, 2; got 3"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"matrix": [[1]]}}]}, "schemes[0]", "must be 2 × 2"),
-        ({"schemes": [{"name": "corner-wave", "levels": [1e300]}]}, "schemes[0]", "beyond what double precision can square"),
-        ({"expect": [{"distortion": {"attribute": "x9", "at-least": 0}}]}, "expect[0].distortion.attribute", "names no column that is audited: 'x9'"),
-        ({"expect": [{"distortion": {"coalition": [1, 4], "at-least": 0}}]}, "expect[0].distortion.coalition", "names copy 4, but only 3 copies are released"),
-        ({"expect": [{"no-collusion-gain": {"coalition": {"first": 9}}}]}, "expect[0].no-collusion-gain.coalition", "names copy 9, but only 3"),
-        ({"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]}, "knowledge[0].estimated.rows", "(at data.rows=10)"),
+        (
+            {"data": {"source": "inline", "values": {"x": [1, None, 2]}}},
+            "data",
+            "column 'x' has 1 missing value",
+        ),
+        (
+            {"knowledge": [{"estimated": {"rows": 61}}]},
+            "knowledge[0].estimated.rows",
+            "needs 61 released rows; the table has 60",
+        ),
+        (
+            {"knowledge": [{"known-records": 61}]},
+            "knowledge[0].known-records",
+            "needs 61 records; the table has 60",
+        ),
+        (
+            {"knowledge": [{"model": {"target": "x1", "predictors": ["x3"], "rows": 5}}]},
+            "knowledge[0].model.predictors[0]",
+            "no column that is audited: 'x3'",
+        ),
+        (
+            {"knowledge": [{"known-attributes": ["x3"]}]},
+            "knowledge[0].known-attributes",
+            "names no column that is audited: 'x3'",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"spectrum": [1, 2, 3]}}]},
+            "schemes[0]",
+            "one eigenvalue per attribute, 2; got 3",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1], "noise": {"matrix": [[1]]}}]},
+            "schemes[0]",
+            "must be 2 × 2",
+        ),
+        (
+            {"schemes": [{"name": "corner-wave", "levels": [1e300]}]},
+            "schemes[0]",
+            "beyond what double precision can square",
+        ),
+        (
+            {"expect": [{"distortion": {"attribute": "x9", "at-least": 0}}]},
+            "expect[0].distortion.attribute",
+            "names no column that is audited: 'x9'",
+        ),
+        (
+            {"expect": [{"distortion": {"coalition": [1, 4], "at-least": 0}}]},
+            "expect[0].distortion.coalition",
+            "names copy 4, but only 3 copies are released",
+        ),
+        (
+            {"expect": [{"no-collusion-gain": {"coalition": {"first": 9}}}]},
+            "expect[0].no-collusion-gain.coalition",
+            "names copy 9, but only 3",
+        ),
+        (
+            {"sweep": {"data.rows": [10, 60]}, "knowledge": [{"estimated": {"rows": 11}}]},
+            "knowledge[0].estimated.rows",
+            "(at data.rows=10)",
+        ),
     ],
 )
 def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, shown):
@@ -627,8 +1093,15 @@ def test_what_the_data_cannot_give_is_told_before_the_run(fields, path, shown):
 
 
 def test_more_measurements_than_anybody_could_hold_are_refused():
-    asked = scenario(schemes=[{"name": "corner-wave", "levels": [1.0] * 7}], coalitions=["subsets"], replicates=100_000)
-    with pytest.raises(ScenarioError, match=r"coalitions ask for too much: 127 coalitions of scheme corner-wave make 152,400,000"):
+    asked = scenario(
+        schemes=[{"name": "corner-wave", "levels": [1.0] * 7}],
+        coalitions=["subsets"],
+        replicates=100_000,
+    )
+    with pytest.raises(
+        ScenarioError,
+        match=r"coalitions ask for too much: 127 coalitions of scheme corner-wave make 152,400,000",
+    ):
         check_data(asked)
 
 
@@ -640,7 +1113,10 @@ def test_everything_the_data_cannot_give_is_told_at_once_and_where(tmp_path):
     )
     with pytest.raises(ScenarioError) as caught:
         check_data(read_scenario(path))
-    assert [(p.line, p.column, p.path) for p in caught.value.problems] == [(6, 23, "knowledge[0].estimated.rows"), (9, 5, "coalitions[1]")]
+    assert [(p.line, p.column, p.path) for p in caught.value.problems] == [
+        (6, 23, "knowledge[0].estimated.rows"),
+        (9, 5, "coalitions[1]"),
+    ]
 
 
 def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
@@ -650,10 +1126,15 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         check_data(read_scenario(path))
     (problem,) = caught.value.problems
-    assert (problem.line, problem.column, problem.path) == (6, 37, 'sweep["knowledge[0].estimated.rows"][1]')
+    assert (problem.line, problem.column, problem.path) == (
+        6,
+        37,
+        'sweep["knowledge[0].estimated.rows"][1]',
+    )
 
 
-# -- sweeps ------------------------------------------------------------------------------------------------------------
+# -- sweeps
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -662,15 +1143,29 @@ def test_a_swept_value_at_fault_is_told_at_the_sweep(tmp_path):
         ("data.rows", [10, 20], lambda s: s.data.rows),
         ("schemes[0].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
         ("schemes[wave].levels.count", [2, 3], lambda s: s.schemes[0].levels.count),
-        ("schemes[*].algorithm", ["bridge", "parallel"], lambda s: s.schemes[0].parameters.algorithm),
-        ("schemes[0].noise", ["white", {"variance": 2.0}], lambda s: s.spec()["schemes"][0]["noise"]),
+        (
+            "schemes[*].algorithm",
+            ["bridge", "parallel"],
+            lambda s: s.schemes[0].parameters.algorithm,
+        ),
+        (
+            "schemes[0].noise",
+            ["white", {"variance": 2.0}],
+            lambda s: s.spec()["schemes"][0]["noise"],
+        ),
         ("knowledge[1].estimated.rows", [5, 6], lambda s: s.knowledge[1].rows),
         ("coalitions", ["singles", "pairs"], lambda s: s.coalitions[0].kind),
         ("attacks[0]", ["llse", "ndr"], lambda s: s.attacks[0].name),
         ("seed", [1, 2], lambda s: s.seed),
         ("data.covariance", [[[1.0]], [[2.0]]], lambda s: s.data.parameters["covariance"]),
         ("replicates", [1, 3], lambda s: s.replicates),
-        ("measures", [["seconds"], [{"within": {"tolerance": 0.1}}]], lambda s: [use if isinstance(use, str) else dict(use) for use in (m.spec() for m in s.measures)]),
+        (
+            "measures",
+            [["seconds"], [{"within": {"tolerance": 0.1}}]],
+            lambda s: [
+                use if isinstance(use, str) else dict(use) for use in (m.spec() for m in s.measures)
+            ],
+        ),
         ("title", ["first", "second"], lambda s: s.title),
         ("cite", [["li2012"], ["li2011", "li2012"]], lambda s: list(s.cite)),
         ("schema", [1], lambda s: 1),
@@ -696,9 +1191,18 @@ def test_two_swept_paths_make_all_combinations():
 
 
 def test_swept_replicates_are_as_many_as_each_point_says_and_the_same_draws():
-    result = auditor.run(scenario(sweep={"replicates": [1, 3]}, expect=[{"distortion": {"sweep": {"replicates": 3}, "at-least": 0}}]))
+    result = auditor.run(
+        scenario(
+            sweep={"replicates": [1, 3]},
+            expect=[{"distortion": {"sweep": {"replicates": 3}, "at-least": 0}}],
+        )
+    )
     values = {
-        point: {(r.replicate, r.attack, r.coalition): r.value for r in result.measurements if r.sweep == {"replicates": point} and r.metric == "distortion"}
+        point: {
+            (r.replicate, r.attack, r.coalition): r.value
+            for r in result.measurements
+            if r.sweep == {"replicates": point} and r.metric == "distortion"
+        }
         for point in (1, 3)
     }
     assert {key[0] for key in values[1]} == {1}
@@ -711,7 +1215,10 @@ def test_a_swept_expectation_is_judged_where_its_value_is():
     """Each value makes an expectation of its own, of the sweep points that have it; one that no swept path leads to is judged over all."""
     swept = scenario(
         sweep={"expect[1].distortion.at-least": [0, 10**6], "seed": [1, 2]},
-        expect=[{"distortion": {"at-least": 0}}, {"distortion": {"sweep": {"seed": 2}, "at-least": 5}}],
+        expect=[
+            {"distortion": {"at-least": 0}},
+            {"distortion": {"sweep": {"seed": 2}, "at-least": 5}},
+        ],
     )
     path = "expect[1].distortion.at-least"
     result = auditor.run(swept)
@@ -719,31 +1226,65 @@ def test_a_swept_expectation_is_judged_where_its_value_is():
         ("holds", None), ("holds", {"seed": 2, path: 0}), ("fails", {"seed": 2, path: 10**6}),
     ]  # fmt: skip
     assert [record.bound for record in result.expectations] == [0, 0, 10**6]
-    assert [use.spec() for use in read_scenario(swept.spec()).judged] == [use.spec() for use in swept.judged]
-    whole = scenario(sweep={"expect": [["matches-theory"], [{"distortion": {"at-least": 0}}, "matches-theory"]]})
-    assert [(use.name, use.place) for use in whole.judged] == [("matches-theory", 0), ("distortion", 0), ("matches-theory", 1)]
-    own = scenario(sweep={"expect[0].distortion.at-least": [1, 2]}, expect=[{"distortion": {"sweep": {"expect[0].distortion.at-least": 2}, "at-least": 0}}])
+    assert [use.spec() for use in read_scenario(swept.spec()).judged] == [
+        use.spec() for use in swept.judged
+    ]
+    whole = scenario(
+        sweep={"expect": [["matches-theory"], [{"distortion": {"at-least": 0}}, "matches-theory"]]}
+    )
+    assert [(use.name, use.place) for use in whole.judged] == [
+        ("matches-theory", 0),
+        ("distortion", 0),
+        ("matches-theory", 1),
+    ]
+    own = scenario(
+        sweep={"expect[0].distortion.at-least": [1, 2]},
+        expect=[{"distortion": {"sweep": {"expect[0].distortion.at-least": 2}, "at-least": 0}}],
+    )
     assert [use.expectation.parameters.at_least for use in own.judged] == [2]
 
 
 def test_a_filter_may_name_what_only_a_sweep_brings():
-    fields = {"sweep": {"attacks[0]": ["llse", "ndr"]}, "expect": [{"distortion": {"attack": "ndr", "at-least": 0}}]}
+    fields = {
+        "sweep": {"attacks[0]": ["llse", "ndr"]},
+        "expect": [{"distortion": {"attack": "ndr", "at-least": 0}}],
+    }
     assert auditor.run({**BASE, **fields}).exit_status == 0
-    by_point = {"sweep": {"data.rows": [10, 20]}, "expect": [{"distortion": {"sweep": {"data.rows": 30}, "at-least": 0}}]}
+    by_point = {
+        "sweep": {"data.rows": [10, 20]},
+        "expect": [{"distortion": {"sweep": {"data.rows": 30}, "at-least": 0}}],
+    }
     assert "is not among the values swept: 30" in the_problem(**by_point)
 
 
-# -- round trip --------------------------------------------------------------------------------------------------------
+# -- round trip
+# --------------------------------------------------------------------------------------------------------
 
 FULL = {
     "schema": 1,
     "title": "Everything at once <script>",
     "cite": ["li2012"],
     "seed": 3,
-    "data": {"source": "gaussian", "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 2}, "rows": 64, "standardize": True},
+    "data": {
+        "source": "gaussian",
+        "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 2},
+        "rows": 64,
+        "standardize": True,
+    },
     "schemes": [
-        {"name": "corner-wave", "levels": {"log-uniform": [0.2, 2.0], "count": 3}, "algorithm": "on-demand", "noise": {"variance": 2.0}},
-        {"name": "correlated", "id": "other", "levels": [0.5, 0.5, 0.1], "noise": {"spectrum": [1.0, 0.0]}, "already-out": 0.5},
+        {
+            "name": "corner-wave",
+            "levels": {"log-uniform": [0.2, 2.0], "count": 3},
+            "algorithm": "on-demand",
+            "noise": {"variance": 2.0},
+        },
+        {
+            "name": "correlated",
+            "id": "other",
+            "levels": [0.5, 0.5, 0.1],
+            "noise": {"spectrum": [1.0, 0.0]},
+            "already-out": 0.5,
+        },
     ],
     "knowledge": ["perfect", {"estimated": {"rows": 20, "structure": "none"}}],
     "coalitions": ["singles", "pairs", {"copies": [1, 3]}, {"random": 2}, {"first": 2}],
@@ -753,7 +1294,13 @@ FULL = {
     "replicates": 2,
     "expect": [
         {"no-collusion-gain": {"scheme": "corner-wave"}},
-        {"collusion_gain": {"at_most": 1, "attack": ["best", "ndr"], "knowledge": [{"estimated": {"rows": 20, "structure": "none"}}, "perfect"]}},
+        {
+            "collusion_gain": {
+                "at_most": 1,
+                "attack": ["best", "ndr"],
+                "knowledge": [{"estimated": {"rows": 20, "structure": "none"}}, "perfect"],
+            }
+        },
         {"ranking": {"order": ["best", "ndr"]}},
         "matches-theory",
     ],
@@ -767,7 +1314,9 @@ def test_a_resolved_scenario_reads_as_itself_and_measures_the_same():
     assert again.scenario == first.scenario
     assert again.measurements == first.measurements
     assert again.distributions == first.distributions
-    assert [r.model_dump(exclude={"where"}) for r in again.expectations] == [r.model_dump(exclude={"where"}) for r in first.expectations]
+    assert [r.model_dump(exclude={"where"}) for r in again.expectations] == [
+        r.model_dump(exclude={"where"}) for r in first.expectations
+    ]
 
 
 def test_every_default_is_filled_in():
@@ -805,7 +1354,9 @@ def test_a_scenario_from_python_may_hold_numpy_values():
     assert arrays.spec() == plain.spec()
 
 
-def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_folder(tmp_path, monkeypatch):
+def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_folder(
+    tmp_path, monkeypatch
+):
     (tmp_path / "near").mkdir()
     (tmp_path / "near" / "people.csv").write_text("age,pay\n1,2\n3,5\n4,4\n")
     (tmp_path / "here.csv").write_text("age,pay\n1,2\n3,5\n")
@@ -817,7 +1368,8 @@ def test_paths_to_data_are_relative_to_the_scenario_and_then_to_the_current_fold
     assert auditor.run("near/here.yaml", workers=2).data[0].rows == 2
 
 
-# -- breaking inputs ---------------------------------------------------------------------------------------------------
+# -- breaking inputs
+# ---------------------------------------------------------------------------------------------------
 
 
 def loop():
@@ -845,9 +1397,20 @@ def test_a_document_that_is_none_is_an_error_of_ours(document):
     [
         {"data": {**BASE["data"], "rows": 2}, "knowledge": ["perfect", {"estimated": {"rows": 2}}]},
         {"data": {"source": "gaussian", "spectrum": [1.0] * 30, "rows": 10}},
-        {"schemes": [{"name": "corner-wave", "levels": [0.5]}], "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}]},
-        {"schemes": [{"name": name, "levels": [0, 0, 0.5]} for name in ("corner-wave", "correlated", "independent", "linearly-dependent")]},
-        {"schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1], "count": 200}}], "coalitions": ["singles"]},
+        {
+            "schemes": [{"name": "corner-wave", "levels": [0.5]}],
+            "expect": ["no-collusion-gain", {"collusion-gain": {"at-most": 0.1}}],
+        },
+        {
+            "schemes": [
+                {"name": name, "levels": [0, 0, 0.5]}
+                for name in ("corner-wave", "correlated", "independent", "linearly-dependent")
+            ]
+        },
+        {
+            "schemes": [{"name": "corner-wave", "levels": {"uniform": [0.25, 1], "count": 200}}],
+            "coalitions": ["singles"],
+        },
     ],
     ids=["two-rows", "wide", "one-copy", "no-noise", "many-copies"],
 )
@@ -868,7 +1431,11 @@ def test_a_column_named_like_a_script_is_audited_and_escaped(tmp_path):
 
     (tmp_path / "x.csv").write_text('"<script>alert(1)</script>",b\n1,2\n3,5\n4,4\n')
     result = auditor.run({**BASE, "data": str(tmp_path / "x.csv")})
-    assert {record.attribute for record in result.measurements} == {"*", "b", "<script>alert(1)</script>"}
+    assert {record.attribute for record in result.measurements} == {
+        "*",
+        "b",
+        "<script>alert(1)</script>",
+    }
     page = registry.get("renderer", "html")().render([result])
     assert "<script>alert(1)" not in page
 
@@ -884,7 +1451,11 @@ KEYS = st.sampled_from([
     "no-collusion-gain", "distortion", "at-least", "between", "attack", "coalition", "attribute", "data.rows", "schemes[0].levels",
     "schemes[*]", "[",
 ])  # fmt: skip
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=12)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=12,
+)
 SECTIONS = st.fixed_dictionaries({}, optional={field: VALUES for field in FULL})
 
 
@@ -900,13 +1471,29 @@ def test_no_document_raises_anything_but_our_own_errors(sections):
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(["data", "schemes[0]", "schemes[0].noise", "knowledge", "coalitions", "attacks[0]", "measures", "sweep", "expect"]), VALUES)
+@given(
+    st.sampled_from(
+        [
+            "data",
+            "schemes[0]",
+            "schemes[0].noise",
+            "knowledge",
+            "coalitions",
+            "attacks[0]",
+            "measures",
+            "sweep",
+            "expect",
+        ]
+    ),
+    VALUES,
+)
 def test_no_value_put_anywhere_raises_anything_but_our_own_errors(path, value):
     with contextlib.suppress(AuditorError):
         read_scenario({**FULL, "sweep": {}}, [(path, value)])
 
 
-# -- where the table is ------------------------------------------------------------------------------------------------
+# -- where the table is
+# ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -920,17 +1507,36 @@ def parts(tmp_path, monkeypatch):
 
 
 def of_source(source):
-    return {"schema": 1, "title": "t", "seed": 1, "data": {"source": source}, "schemes": [{"name": "correlated", "levels": [1.0]}], "attacks": ["ndr"]}
+    return {
+        "schema": 1,
+        "title": "t",
+        "seed": 1,
+        "data": {"source": source},
+        "schemes": [{"name": "correlated", "levels": [1.0]}],
+        "attacks": ["ndr"],
+    }
 
 
-WRITTEN = {"relative": lambda path: "parts/", "absolute": str, "slash": lambda path: f"{path}/", "dot": lambda path: "./parts"}
+WRITTEN = {
+    "relative": lambda path: "parts/",
+    "absolute": str,
+    "slash": lambda path: f"{path}/",
+    "dot": lambda path: "./parts",
+}
 
 
-@pytest.mark.parametrize("write", [pytest.param(WRITTEN[how], id=how, marks=pytest.mark.slow if how != "relative" else ()) for how in WRITTEN])
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(WRITTEN[how], id=how, marks=pytest.mark.slow if how != "relative" else ())
+        for how in WRITTEN
+    ],
+)
 def test_a_folder_of_parts_is_a_table(parts, write):
     document = of_source(write(parts))
     assert auditor.run(document).data[0].rows == 4
-    schema = jsonschema.Draft202012Validator(scenario_schema())  # `jsonschema.validate` would check the schema itself each time
+    # `jsonschema.validate` would check the schema itself each time
+    schema = jsonschema.Draft202012Validator(scenario_schema())
     schema.validate(document)
     for wrong in ("parts", "table.xlsx"):
         assert not schema.is_valid(of_source(wrong))
@@ -948,7 +1554,10 @@ def test_a_folder_of_parts_is_found_beside_the_scenario_and_resumed(parts, tmp_p
 
 
 def test_a_folder_without_a_slash_and_one_that_is_not_there_are_told(parts):
-    for source, why in (("parts", "write 'parts/' for the folder of that name"), ("nowhere/", "must be a registered source or a path")):
+    for source, why in (
+        ("parts", "write 'parts/' for the folder of that name"),
+        ("nowhere/", "must be a registered source or a path"),
+    ):
         with pytest.raises(AuditorError, match=why):
             auditor.run(of_source(source))
 
@@ -960,8 +1569,17 @@ def test_a_path_may_begin_at_home(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "entry", [{"learnt": {"at-most": 0.5}}, {"ranking": {"metric": "learnt", "by": "attack", "order": ["homogeneity", "linkage"]}}]
+    "entry",
+    [
+        {"learnt": {"at-most": 0.5}},
+        {"ranking": {"metric": "learnt", "by": "attack", "order": ["homogeneity", "linkage"]}},
+    ],
 )
 def test_a_metric_may_be_called_by_the_name_that_it_had(entry):
-    scenario = {"data": "cps", "schemes": [{"name": "correlated", "levels": [0.5]}], "attacks": ["homogeneity", "linkage"], "expect": [entry]}
+    scenario = {
+        "data": "cps",
+        "schemes": [{"name": "correlated", "levels": [0.5]}],
+        "attacks": ["homogeneity", "linkage"],
+        "expect": [entry],
+    }
     assert read_scenario(scenario).expect[0].expectation.parameters.metric == "disclosed"

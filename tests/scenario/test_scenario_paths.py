@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from auditor.errors import AuditorError
 from auditor.field_paths import MAX_DEPTH, format_path, parse_path, set_at
 
-paths = st.lists(st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8).map(tuple)
+paths = st.lists(
+    st.text() | st.integers() | st.text(st.sampled_from("a0.[]\"'\\-_ ")), max_size=8
+).map(tuple)
 
 
 @settings(max_examples=200, deadline=None)
@@ -87,19 +89,24 @@ def test_parse_takes_more_than_format_writes(text, path):
     ],
 )
 def test_a_bad_path_says_where_and_what_was_expected(text, character):
-    with pytest.raises(AuditorError, match=f"is not a path: at character {character} expected a key, .key") as caught:
+    with pytest.raises(
+        AuditorError, match=f"is not a path: at character {character} expected a key, .key"
+    ) as caught:
         parse_path(text)
     assert repr(text) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ['["' + "\\" * 50_001, "['" + "'" * 50_001, "[" * 50_000, "a" * 50_000 + "["])
+@pytest.mark.parametrize(
+    "text", ['["' + "\\" * 50_001, "['" + "'" * 50_001, "[" * 50_000, "a" * 50_000 + "["]
+)
 def test_a_hostile_path_is_refused_fast_and_briefly(text):
     with pytest.raises(AuditorError) as caught:
         parse_path(text)
     assert len(str(caught.value)) < 300
 
 
-# --- set_at ------------------------------------------------------------------------------------------------------
+# --- set_at
+# ------------------------------------------------------------------------------------------------------
 
 
 def scenario():
@@ -107,7 +114,11 @@ def scenario():
         "seed": 1,
         "data": {"source": "census-like", "rows": 100},
         "empty": None,
-        "schemes": ["corner-wave", {"name": "uniform", "levels": [0.5]}, {"name": "uniform", "id": "second"}],
+        "schemes": [
+            "corner-wave",
+            {"name": "uniform", "levels": [0.5]},
+            {"name": "uniform", "id": "second"},
+        ],
         "attacks": ["llse", "llse"],
     }
 
@@ -151,7 +162,10 @@ def test_set_at_in_lists(path, number, item):
 
 def test_an_id_goes_before_a_name():
     value = [{"name": "llse"}, {"name": "udr", "id": "llse"}]
-    assert set_at(value, ("llse", "x"), 1) == [{"name": "llse"}, {"name": "udr", "id": "llse", "x": 1}]
+    assert set_at(value, ("llse", "x"), 1) == [
+        {"name": "llse"},
+        {"name": "udr", "id": "llse", "x": 1},
+    ]
 
 
 def test_the_whole_document_can_be_set():
@@ -175,14 +189,35 @@ def test_the_result_shares_nothing():
         ("schemes[3]", "schemes has 3 items, numbered from 0; got [3]"),
         ("schemes[-1].x", "schemes has 3 items, numbered from 0; got [-1]"),
         ("schemes[1].levels[1]", "schemes[1].levels has 1 item, numbered from 0; got [1]"),
-        ("schemes[cornerwave].x", "schemes is a list of 3 items, none named 'cornerwave'; did you mean 'corner-wave'?"),
-        ("schemes[xyz].x", "schemes is a list of 3 items, none named 'xyz'; valid are corner-wave, second, uniform"),
-        ("schemes[uniform].x", "schemes has several items named 'uniform': [1], [2]; choose by number or id"),
-        ("attacks[llse]", "attacks has several items named 'llse': [0], [1]; choose by number or id"),
+        (
+            "schemes[cornerwave].x",
+            "schemes is a list of 3 items, none named 'cornerwave'; did you mean 'corner-wave'?",
+        ),
+        (
+            "schemes[xyz].x",
+            "schemes is a list of 3 items, none named 'xyz'; valid are corner-wave, second, uniform",
+        ),
+        (
+            "schemes[uniform].x",
+            "schemes has several items named 'uniform': [1], [2]; choose by number or id",
+        ),
+        (
+            "attacks[llse]",
+            "attacks has several items named 'llse': [0], [1]; choose by number or id",
+        ),
         ("attacks.0", "attacks is a list of 2 items, none named '0'; write attacks[0]"),
-        ("schemes.99.x", "schemes is a list of 3 items, none named '99'; valid are corner-wave, second, uniform"),
-        ("data.source.rows", "data.source is text, so nothing can be set below it; got data.source.rows; did you mean"),
-        ("data.rows.x.y", "data.rows is an integer, so nothing can be set below it; got data.rows.x.y; valid are rows"),
+        (
+            "schemes.99.x",
+            "schemes is a list of 3 items, none named '99'; valid are corner-wave, second, uniform",
+        ),
+        (
+            "data.source.rows",
+            "data.source is text, so nothing can be set below it; got data.source.rows; did you mean",
+        ),
+        (
+            "data.rows.x.y",
+            "data.rows is an integer, so nothing can be set below it; got data.rows.x.y; valid are rows",
+        ),
         ("seed[0]", "seed is an integer, so nothing can be set below it; got seed[0]"),
         ("schemes[0][0]", "schemes[0] is text, so nothing can be set below it; got schemes[0][0]"),
         ("data[0]", "data is a mapping, so [0] is no place in it; valid are rows, source"),

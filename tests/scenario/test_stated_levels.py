@@ -20,7 +20,12 @@ DATA = {
 
 
 def asked(scheme, levels, data=DATA, **parameters):
-    return {"data": data, "schemes": [{"name": scheme, "levels": levels, **parameters}], "attacks": ["llse"], "coalitions": ["singles"]}
+    return {
+        "data": data,
+        "schemes": [{"name": scheme, "levels": levels, **parameters}],
+        "attacks": ["llse"],
+        "coalitions": ["singles"],
+    }
 
 
 def levels(document):
@@ -35,18 +40,28 @@ def the_problem(document):
 
 
 def test_levels_are_what_hand_calculation_says():
-    assert levels(asked("laplace-multilevel", {"epsilon": [1, 0.5]})) == pytest.approx((8.0, 32.0), rel=1e-12)  # 2 N²/ε²
-    assert levels(asked("corner-wave", {"gaussian-dp": [1, 0.5]})) == pytest.approx((2.0, 8.0), rel=1e-12)  # N/μ²
+    # 2 N²/ε²
+    assert levels(asked("laplace-multilevel", {"epsilon": [1, 0.5]})) == pytest.approx(
+        (8.0, 32.0), rel=1e-12
+    )
+    # N/μ²
+    assert levels(asked("corner-wave", {"gaussian-dp": [1, 0.5]})) == pytest.approx(
+        (2.0, 8.0), rel=1e-12
+    )
     assert levels(asked("laplace", {"scale": [3]})) == pytest.approx((18.0,))
     assert levels(asked("correlated", {"scale": [3]})) == pytest.approx((9.0,))
     q = math.exp(-1 / 3)
-    assert levels(asked("geometric", {"scale": [3]}, unit=1)) == pytest.approx((2 * q / (1 - q) ** 2,), rel=1e-12)
+    assert levels(asked("geometric", {"scale": [3]}, unit=1)) == pytest.approx(
+        (2 * q / (1 - q) ** 2,), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(("scheme", "currency", "metric", "more"), [
     ("laplace", "epsilon", "epsilon", {}), ("laplace-multilevel", "epsilon", "epsilon", {}), ("corner-wave", "gaussian-dp", "gaussian_dp", {}),
 ])  # fmt: skip
-def test_each_copy_alone_keeps_what_was_stated_and_noise_has_that_size(scheme, currency, metric, more):
+def test_each_copy_alone_keeps_what_was_stated_and_noise_has_that_size(
+    scheme, currency, metric, more
+):
     result = auditor.run(asked(scheme, {currency: [2.0, 0.25, 1.0]}, **more))
     found = [record.value for record in result.measurements if record.metric == metric]
     assert found == pytest.approx([2.0, 0.25, 1.0], rel=1e-9)
@@ -57,16 +72,24 @@ def test_epsilon_of_whole_numbers_is_kept_by_column_whatever_their_units():
     from auditor.schemes.base.guarantees import Guarantees
     from auditor.schemes.base.noise_law import KroneckerNoise
 
-    scenario = read_scenario(asked("geometric-multilevel", {"epsilon": [0.7]}, unit={"x1": 1, "x2": 0.5}))
+    scenario = read_scenario(
+        asked("geometric-multilevel", {"epsilon": [0.7]}, unit={"x1": 1, "x2": 0.5})
+    )
     (level,) = release_levels(scenario.schemes[0], scenario)
     spans = np.array([10.0, 16.0])
-    law = KroneckerNoise(np.array([[level]]), np.diag(spans**2), distribution="geometric", units=np.array([1.0, 0.5]))
+    law = KroneckerNoise(
+        np.array([[level]]), np.diag(spans**2), distribution="geometric", units=np.array([1.0, 0.5])
+    )
     assert Guarantees(law, spans, 1e-5).of([1])["epsilon"].value == pytest.approx(0.7, rel=1e-9)
 
 
 def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_them():
     allowed = jsonschema.Draft202012Validator(scenario_schema())
-    for document in (asked("laplace", {"epsilon": [1]}), asked("corner-wave", {"scale": [1, 2]}), asked("corner-wave", [1.0], noise="bounds")):
+    for document in (
+        asked("laplace", {"epsilon": [1]}),
+        asked("corner-wave", {"scale": [1, 2]}),
+        asked("corner-wave", [1.0], noise="bounds"),
+    ):
         assert allowed.is_valid(document)
         scenario = read_scenario(document)
         again = rebuild(json.loads(json.dumps(scenario.spec())), None, "audit")
@@ -100,7 +123,8 @@ def test_noise_by_bounds_needs_them():
         auditor.run(asked("corner-wave", [1.0], {**DATA, "bounds": None}, noise="bounds"))
 
 
-# -- from Python -------------------------------------------------------------------------------------------------------
+# -- from Python
+# -------------------------------------------------------------------------------------------------------
 
 X = np.random.default_rng(0).uniform(-4, 4, (50, 2))
 BOUNDS = {"x1": (-5, 5), "x2": np.array([-8.0, 8.0])}
@@ -114,14 +138,21 @@ def test_python_finds_the_levels_and_noise_that_a_scenario_finds(scheme, stated,
     from auditor.schemes.base.guarantees import Guarantees
 
     table = np.rint(2 * X) / 2 if more else X
-    release = auditor.perturb(table, scheme, stated, seed=1, bounds=None if "scale" in stated else BOUNDS, **more)
+    release = auditor.perturb(
+        table, scheme, stated, seed=1, bounds=None if "scale" in stated else BOUNDS, **more
+    )
     assert release.levels == levels(asked(scheme, stated, **more))
     later = release.extend(stated, seed=2)
     assert later.levels == release.levels * 2
-    (currency, figures), metric = next(iter(stated.items())), {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"}
+    (currency, figures), metric = (
+        next(iter(stated.items())),
+        {"epsilon": "epsilon", "gaussian-dp": "gaussian_dp"},
+    )
     if currency in metric:
         promised = Guarantees(later.law, np.array([10.0, 16.0]), 1e-5)
-        found = [promised.of([copy])[metric[currency]].value for copy in range(1, len(later.levels) + 1)]
+        found = [
+            promised.of([copy])[metric[currency]].value for copy in range(1, len(later.levels) + 1)
+        ]
         assert found == pytest.approx(list(figures) * 2, rel=1e-9)
 
 
@@ -132,18 +163,37 @@ def test_python_refuses_what_a_scenario_refuses():
 
     refused("levels by epsilon need bounds, by how much one record may change", {"epsilon": [1]})
     refused("leave `noise` out", {"epsilon": [1]}, noise="data", bounds=BOUNDS)
-    refused("must hold numbers above 0; epsilon of copy 2 is -1", {"epsilon": [1, -1]}, bounds=BOUNDS)
+    refused(
+        "must hold numbers above 0; epsilon of copy 2 is -1", {"epsilon": [1, -1]}, bounds=BOUNDS
+    )
     refused("epsilon is infinite", {"epsilon": [1]}, "corner-wave", bounds=BOUNDS)
-    refused("adds no noise whose size could be stated so", {"epsilon": [1]}, "rotation-noise", bounds=BOUNDS)
+    refused(
+        "adds no noise whose size could be stated so",
+        {"epsilon": [1]},
+        "rotation-noise",
+        bounds=BOUNDS,
+    )
     refused("bounds.x1 needs low < high", [1.0], bounds={"x1": (5, -5), "x2": (-8, 8)})
     refused(r"bounds must map columns to \[low, high\]", [1.0], bounds=[(-5, 5)])
-    refused("there is no audited column of numbers 'x3'", {"epsilon": [1]}, bounds={**BOUNDS, "x3": (0, 1)})
+    refused(
+        "there is no audited column of numbers 'x3'",
+        {"epsilon": [1]},
+        bounds={**BOUNDS, "x3": (0, 1)},
+    )
     refused("'x2' has none", {"epsilon": [1]}, bounds={"x1": (-5, 5)})
-    refused("'x1' has 50 records outside the stated bounds", {"epsilon": [1]}, bounds={"x1": (8, 9), "x2": (-8, 8)})
+    refused(
+        "'x1' has 50 records outside the stated bounds",
+        {"epsilon": [1]},
+        bounds={"x1": (8, 9), "x2": (-8, 8)},
+    )
     refused("noise: bounds needs", [1.0], noise="bounds")
-    with pytest.raises(AuditorError, match="are of columns of numbers, and uniform perturbs categories"):
+    with pytest.raises(
+        AuditorError, match="are of columns of numbers, and uniform perturbs categories"
+    ):
         auditor.perturb(list("abab"), "uniform", [0.5], seed=1, bounds=BOUNDS)
     with pytest.raises(AuditorError, match="leave `noise` out when the first copies are made"):
         auditor.perturb(X, "laplace", [1.0], seed=1, bounds=BOUNDS).extend({"epsilon": [1]})
     with pytest.raises(AuditorError, match="'x1' has 1 record outside the stated bounds"):
-        auditor.perturb(X, "laplace", {"epsilon": [1]}, seed=1, bounds=BOUNDS).append(np.array([[9.0, 0.0]]))
+        auditor.perturb(X, "laplace", {"epsilon": [1]}, seed=1, bounds=BOUNDS).append(
+            np.array([[9.0, 0.0]])
+        )

@@ -41,7 +41,8 @@ def place(problem):
     return problem.line, problem.column
 
 
-# --- scalars -----------------------------------------------------------------------------------------------------
+# --- scalars
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -112,14 +113,18 @@ def test_nan():
     assert all(math.isnan(value) for value in scalar("[.nan, .NaN, .NAN]"))
 
 
-@pytest.mark.parametrize("text", ["1e999", "-1e999", "9" * 400 + ".0", "!!float 1e999", "!!float " + "9" * 400])
+@pytest.mark.parametrize(
+    "text", ["1e999", "-1e999", "9" * 400 + ".0", "!!float 1e999", "!!float " + "9" * 400]
+)
 def test_a_number_beyond_a_double_is_refused_not_infinite(text):
     problem = only_problem(f"a: {text}")
     assert "beyond the range of a double" in problem.message
     assert (problem.path, *place(problem)) == ("a", 1, 4)
 
 
-@pytest.mark.parametrize("text", ["9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000, "!!int " + "9" * 5000])
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "-" + "9" * 5000, "0x" + "f" * 5000, "!!int " + "9" * 5000]
+)
 def test_an_endless_integer_is_refused_without_repeating_it(text):
     problem = only_problem(f"a: {text}")
     assert "digits" in problem.message
@@ -128,17 +133,28 @@ def test_an_endless_integer_is_refused_without_repeating_it(text):
 
 @pytest.mark.parametrize(
     ("text", "part"),
-    [("!!int x", "tagged !!int but is text"), ("!!bool 1", "but is an integer"), ("!!null 0", "!!null but is")],
+    [
+        ("!!int x", "tagged !!int but is text"),
+        ("!!bool 1", "but is an integer"),
+        ("!!null 0", "!!null but is"),
+    ],
 )
 def test_a_core_tag_must_fit(text, part):
     assert part in only_problem(f"a: {text}").message
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------
+# --- JSON
+# --------------------------------------------------------------------------------------------------------
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=20), inner, max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=20), inner, max_size=5)
+    ),
     max_leaves=30,
 )
 
@@ -154,8 +170,11 @@ def test_json_reads_as_itself(value, indent):
     assert same(load(json.dumps(value, indent=indent)).value, value)
 
 
-# JSON allows unescaped what a scenario may not hold: controls from U+007F, and the line separators of YAML 1.1.
-visible = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"], exclude_characters="\ufeff"))
+# JSON allows unescaped what a scenario may not hold: controls from U+007F, and the line separators
+# of YAML 1.1.
+visible = st.text(
+    st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cn"], exclude_characters="\ufeff")
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,12 +186,15 @@ def test_unescaped_json_reads_as_itself(value):
 @settings(max_examples=100, deadline=None)
 @given(json_values)
 def test_what_pyyaml_writes_reads_as_itself_when_quoted(value):
-    # PyYAML tags the numbers it quotes (!!int "1"), with core tags; long lines are folded, long keys written with "?".
+    # PyYAML tags the numbers it quotes (!!int "1"), with core tags; long lines are folded, long
+    # keys written with "?".
     text = yaml.safe_dump(value, default_style='"', sort_keys=False)
     assert same(load(text).value, value)
 
 
-@pytest.mark.parametrize("text", [r'{"a": "\ud83d\ude00"}', r"{a: '\ud83d\ude00', b: " + r'"\uD83D\uDE00"}'])
+@pytest.mark.parametrize(
+    "text", [r'{"a": "\ud83d\ude00"}', r"{a: '\ud83d\ude00', b: " + r'"\uD83D\uDE00"}']
+)
 def test_two_escapes_make_one_character_only_in_double_quotes(text):
     value = load(text).value
     assert value.get("b", value["a"]) == "😀"
@@ -189,7 +211,8 @@ def test_separators_that_only_yaml_1_1_breaks_lines_at_are_read_when_escaped():
     assert load(r'["\u2028", "\u0085", "\u0000", "\/"]').value == ["\u2028", "\x85", "\0", "/"]
 
 
-# --- documents and positions -------------------------------------------------------------------------------------
+# --- documents and positions
+# -------------------------------------------------------------------------------------
 
 SCENARIO = """\
 # a comment
@@ -280,14 +303,22 @@ def test_aliases_share_nothing():
 
 
 def test_an_anchor_can_be_set_again_and_an_alias_can_be_a_key():
-    assert load("a: &x p\nb: *x\nc: &x q\nd: *x\n*x : 1").value == {"a": "p", "b": "p", "c": "q", "d": "q", "q": 1}
+    assert load("a: &x p\nb: *x\nc: &x q\nd: *x\n*x : 1").value == {
+        "a": "p",
+        "b": "p",
+        "c": "q",
+        "d": "q",
+        "q": 1,
+    }
 
 
 def test_a_document_may_open_and_close_itself():
     assert load("%YAML 1.2\n---\na: 1\n...\n# the end").value == {"a": 1}
 
 
-@pytest.mark.parametrize(("text", "value"), [("~", None), ("5", 5), ("'x'", "x"), ("''", ""), ("- 1", [1])])
+@pytest.mark.parametrize(
+    ("text", "value"), [("~", None), ("5", 5), ("'x'", "x"), ("''", ""), ("- 1", [1])]
+)
 def test_a_document_need_not_be_a_mapping(text, value):
     assert load(text).value == value
 
@@ -297,7 +328,8 @@ def test_texts_over_lines(backend):
     assert value == {"a": "one\n\ttwo\n", "b": "one two", "c": "one two"}
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------
+# --- refusals
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_equal_keys_name_both_places(backend):
@@ -307,7 +339,9 @@ def test_equal_keys_name_both_places(backend):
 
 
 def test_all_problems_at_once(backend):
-    found = problems("a: 1\na: 2\nb: {c: 1, c: 2}\n1: x\nd: !foo y\ne: *nowhere\n<<: {a: 1}\nf: 1e999", "s.yaml")
+    found = problems(
+        "a: 1\na: 2\nb: {c: 1, c: 2}\n1: x\nd: !foo y\ne: *nowhere\n<<: {a: 1}\nf: 1e999", "s.yaml"
+    )
     assert [(p.path, p.line, p.column) for p in found] == [
         ("a", 2, 1),
         ("b.c", 3, 11),
@@ -401,7 +435,9 @@ def test_a_second_document_is_refused(backend, text):
     assert "a file holds one" in problem.message
 
 
-@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", "&a"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "# only a comment\n", "---\n", "---\n...\n", "\ufeff", "&a"]
+)
 def test_an_empty_document_is_refused(backend, text):
     assert only_problem(text).message == "the document is empty"
 
@@ -418,7 +454,8 @@ def test_another_version_is_refused(backend, version):
     assert any("YAML" in p.message for p in problems(f"%YAML {version}\n---\na: 1"))
 
 
-# --- aliases and depth -------------------------------------------------------------------------------------------
+# --- aliases and depth
+# -------------------------------------------------------------------------------------------
 
 
 def bomb(levels=9, width=9):
@@ -444,7 +481,9 @@ def test_modest_aliases_pass():
     assert len(load(bomb(levels=4)).value["a3"]) == 9
 
 
-@pytest.mark.parametrize("text", ["&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}", "? &a [*a]\n: 1"])
+@pytest.mark.parametrize(
+    "text", ["&a [*a]", "x: &a {b: [1, *a]}", "&a {b: &b [*b]}", "? &a [*a]\n: 1"]
+)
 def test_a_cycle_is_refused(backend, text):
     assert "refers to itself" in only_problem(text).message
 
@@ -456,7 +495,9 @@ def test_an_unknown_alias_is_named_and_cut_short():
     assert len(problem.message) < 200
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "- " * 100_000, "? " * 100_000, '{"a":' * 100_000, "[{" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "- " * 100_000, "? " * 100_000, '{"a":' * 100_000, "[{" * 100_000]
+)
 def test_nesting_is_refused_before_any_stack_grows(backend, text):
     start = time.perf_counter()
     problem = only_problem(text)
@@ -483,7 +524,8 @@ def test_problems_are_counted_up_to_a_limit():
     assert "rest is not read" in found[-1].message
 
 
-# --- text --------------------------------------------------------------------------------------------------------
+# --- text
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_size_is_limited_in_bytes():
@@ -495,7 +537,8 @@ def test_size_is_limited_in_bytes():
 
 
 @pytest.mark.parametrize(
-    "character", "\0 \x01 \x08 \x0b \x1b \x7f \x80 \x85 \u2028 \u2029 \ufeff \ufffe \uffff \ud800".split(" ")
+    "character",
+    "\0 \x01 \x08 \x0b \x1b \x7f \x80 \x85 \u2028 \u2029 \ufeff \ufffe \uffff \ud800".split(" "),
 )
 def test_forbidden_characters(character):
     problem = only_problem(f"a: 1\r\né: 'x{character}y{character}'")
@@ -573,7 +616,25 @@ def test_any_text_gives_a_value_or_a_problem_with_a_place(text):
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(
-        st.sampled_from(["a", "b: ", "- ", "\n", "  ", "[", "]", "{", "}", ", ", "'x'", "1", "&a ", "*a", "!!str "])
+        st.sampled_from(
+            [
+                "a",
+                "b: ",
+                "- ",
+                "\n",
+                "  ",
+                "[",
+                "]",
+                "{",
+                "}",
+                ", ",
+                "'x'",
+                "1",
+                "&a ",
+                "*a",
+                "!!str ",
+            ]
+        )
     )
 )
 def test_both_parsers_agree_on_values_and_places(pieces):
@@ -589,7 +650,8 @@ def test_both_parsers_agree_on_values_and_places(pieces):
     assert all(outcome == outcomes[0] for outcome in outcomes)
 
 
-# --- command line and files --------------------------------------------------------------------------------------
+# --- command line and files
+# --------------------------------------------------------------------------------------
 
 
 def test_a_bad_scalar_names_the_option():

@@ -15,15 +15,25 @@ from auditor.types import Codes
 class EveryOutcome(Draws):
     """Draws that are told what to come out as; ``weight`` is the chance of each tuple's outcomes so far."""
 
-    def __init__(self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None) -> None:
-        self._outcomes, self._size, self.weight = outcomes, size, weight  # 0 heads, 1 tails, 2 + y stands and draws y
+    def __init__(
+        self, outcomes: np.ndarray, size: int, weight: np.ndarray, pi: np.ndarray | None = None
+    ) -> None:
+        # 0 heads, 1 tails, 2 + y stands and draws y
+        self._outcomes, self._size, self.weight = outcomes, size, weight
         self._share = np.full(size, 1 / size) if pi is None else pi
 
     def pick(self, left: Codes, right: Codes | None, equal: Coin, differ: Coin) -> Codes:
         same = np.ones(left.size, bool) if right is None else left == right
-        u, v = (np.where(same, a[left] if np.ndim(a) else a, b) for a, b in zip(equal, differ, strict=True))
+        u, v = (
+            np.where(same, a[left] if np.ndim(a) else a, b)
+            for a, b in zip(equal, differ, strict=True)
+        )
         heads, tails = self._outcomes == 0, self._outcomes == 1
-        chance = np.where(heads, u, np.where(tails, v, (1 - u - v) * self._share[np.maximum(self._outcomes - 2, 0)]))
+        chance = np.where(
+            heads,
+            u,
+            np.where(tails, v, (1 - u - v) * self._share[np.maximum(self._outcomes - 2, 0)]),
+        )
         self._coin = np.where(heads, u / 2, np.where(tails, u + v / 2, (u + v + 1) / 2))
         possible = chance > 1e-15
         self.weight[:] *= np.where(possible, chance, 0.0)
@@ -47,21 +57,27 @@ def tuples(size: int, copies: int, choices: int) -> tuple[np.ndarray, np.ndarray
     return grid[:, 0].astype(np.uint8), grid[:, 1:].T
 
 
-def joint(size: int, original: np.ndarray, copies: list[np.ndarray], weight: np.ndarray) -> np.ndarray:
+def joint(
+    size: int, original: np.ndarray, copies: list[np.ndarray], weight: np.ndarray
+) -> np.ndarray:
     """Return the joint law of original (uniform prior) and copies."""
     law = np.zeros((size,) * (len(copies) + 1))
     np.add.at(law, (original, *copies), weight / size)
     return law
 
 
-def enumerate_requests(make, levels, size: int, pi=None) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
+def enumerate_requests(
+    make, levels, size: int, pi=None
+) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
     """Run requests in the given order through ``make(original, size)``; return the exact joint law and what it was made from."""
     original, outcomes = tuples(size, len(levels), 2 + size)
     weight = np.ones(original.size)
     algorithm = make(original, size) if pi is None else make(original, size, pi=pi)
     copies = []
     for k, level in enumerate(levels):
-        copies.append(np.array(algorithm.release(level, EveryOutcome(outcomes[k], size, weight, pi))))
+        copies.append(
+            np.array(algorithm.release(level, EveryOutcome(outcomes[k], size, weight, pi)))
+        )
         if level in levels[:k]:
             weight *= outcomes[k] == 0  # nothing is drawn: one outcome is enough
     return joint(size, original, copies, weight), copies, algorithm, original, weight
@@ -70,12 +86,16 @@ def enumerate_requests(make, levels, size: int, pi=None) -> tuple[np.ndarray, li
 class EveryEvent(ReplacementProcess):
     """A replacement process whose events are given: tuple k has the events (time, value) of outcome k."""
 
-    def __init__(self, original: np.ndarray, size: int, events: list[tuple[float, np.ndarray, np.ndarray]]) -> None:
+    def __init__(
+        self, original: np.ndarray, size: int, events: list[tuple[float, np.ndarray, np.ndarray]]
+    ) -> None:
         super().__init__(original, size, 0, ())
         self.events = events
 
     def _segment(self, place: int) -> Segment:
-        inside = [(t, who, what) for t, who, what in self.events if place * STEP <= t < (place + 1) * STEP]
+        inside = [
+            (t, who, what) for t, who, what in self.events if place * STEP <= t < (place + 1) * STEP
+        ]
         times = [np.full(who.size, t) for t, who, _ in inside]
         empty = np.empty(0, np.intp)
         return Segment(np.concatenate([np.empty(0), *times]), np.concatenate([empty, *(w for _, w, _ in inside)]),
@@ -95,7 +115,10 @@ def enumerate_process(levels, size: int, pi=None) -> np.ndarray:
         who = np.flatnonzero(outcome)
         # an earlier event of the same stretch is overruled by the last one
         first, last = before + (time - before) * 0.25, before + (time - before) * 0.75
-        events += [(first, who, np.zeros(who.size, np.uint8)), (last, who, (outcome[who] - 1).astype(np.uint8))]
+        events += [
+            (first, who, np.zeros(who.size, np.uint8)),
+            (last, who, (outcome[who] - 1).astype(np.uint8)),
+        ]
         before = time
     process = EveryEvent(original, size, events)
     return joint(size, original, [process.release(level) for level in levels], weight)

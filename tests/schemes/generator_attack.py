@@ -10,9 +10,9 @@ A step is ``o = a + b + k``, ``a' = f(b)``, ``b' = 9c``, ``c' = rotl(c, 24) + o`
 
     ``F(c_i) = o_{i+2} − 9·o_i − k_i − 2``,
 
-of which all but some 15 low bits are seen. With the upper 24 bits of ``u = 9c`` guessed, the upper 24 bits of ``F`` give the next 24 of u, and
-then the others give the rest: 2²⁴ guesses, some carries each, leave 2¹⁶ or so ``c_0``; the next draws leave one.
-"""
+of which all but some 15 low bits are seen. With the upper 24 bits of ``u = 9c`` guessed, the upper
+24 bits of ``F`` give the next 24 of u, and then the others give the rest: 2²⁴ guesses, some carries
+each, leave 2¹⁶ or so ``c_0``; the next draws leave one."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def state_of(uniforms, counter=COUNTER):
 def _states(uniforms, counter):
     o = [int(u * 2**53) << HIDDEN for u in uniforms]
     slack = 10 << HIDDEN  # what the hidden bits of o_{i+2} and 9·o_i can add to or take off F
-    low = [(o[i + 2] - 9 * o[i] - counter - i - 2 - (9 << HIDDEN)) % 2**64 for i in range(len(o) - 2)]
+    low = [
+        (o[i + 2] - 9 * o[i] - counter - i - 2 - (9 << HIDDEN)) % 2**64 for i in range(len(o) - 2)
+    ]
     c0 = candidates(low[0], slack)
     o0 = U(o[0]) + np.arange(1 << HIDDEN, dtype=U)
     states = []
@@ -63,8 +65,11 @@ def candidates(low, slack):
     for start in range(0, 2**24, 2**16):
         top = np.arange(start, start + 2**16, dtype=U) << U(40)
         for borrow in (0, 1):
-            # F = f(u) + (9c mod 2⁴⁰)·2²⁴ + 9·(c >> 40): its upper 24 bits give those of u's lower 40
-            next24 = ((U(low + slack // 2 & 2**64 - 1) - f(top)) >> U(40)) - U(borrow) & U(2**24 - 1)
+            # F = f(u) + (9c mod 2⁴⁰)·2²⁴ + 9·(c >> 40): its upper 24 bits give those of u's lower
+            # 40
+            next24 = ((U(low + slack // 2 & 2**64 - 1) - f(top)) >> U(40)) - U(borrow) & U(
+                2**24 - 1
+            )
             u = top | next24 << U(16)
             rest = (U(low + slack // 2 & 2**64 - 1) - f(u) - (top >> U(40))) >> U(24)
             for carry in range(-1, 11):  # 9·(c >> 40) is u's upper 24 bits and up to 9·2²⁴ more
@@ -89,5 +94,10 @@ def following(state, count):
 def generator(state):
     """numpy's generator in a given state."""
     bits = np.random.SFC64()
-    bits.state = {"bit_generator": "SFC64", "state": {"state": np.array(state, dtype=U)}, "has_uint32": 0, "uinteger": 0}
+    bits.state = {
+        "bit_generator": "SFC64",
+        "state": {"state": np.array(state, dtype=U)},
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
     return np.random.Generator(bits)

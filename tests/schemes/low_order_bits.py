@@ -1,16 +1,17 @@
 """Rules originals out by the last digits of their copies: which of two values can have been rounded to what was released?
 
-A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double. For a candidate ``x'`` every g near ``(y − x')/σ`` is tried: if none
-gives y, to the last digit, the record is not ``x'``. Nothing is assumed of the doubles g that a sampler can return; who knows which these are rules
-out more.
-"""
+A copy is ``y = released(x, g) = x + σ·g`` in floating point, with g a double. For a candidate
+``x'`` every g near ``(y − x')/σ`` is tried: if none gives y, to the last digit, the record is not
+``x'``. Nothing is assumed of the doubles g that a sampler can return; who knows which these are
+rules out more."""
 
 from __future__ import annotations
 
 import numpy as np
 
 ULPS = 64
-"""Neighbouring doubles tried on either side. Products with σ skip some doubles and hit others twice, and sums lose bits: 64 are plenty."""
+"""Neighbouring doubles tried on either side. Products with σ skip some doubles and hit others
+twice, and sums lose bits: 64 are plenty."""
 
 
 def possible(y, candidate, sigma, released):

@@ -13,7 +13,11 @@ import sys
 
 from dp_accounting import ComposedDpEvent, GaussianDpEvent
 from dp_accounting.gaussian_mechanism import get_epsilon_gaussian
-from dp_accounting.pld.privacy_loss_mechanism import DiscreteLaplacePrivacyLoss, GaussianPrivacyLoss, LaplacePrivacyLoss
+from dp_accounting.pld.privacy_loss_mechanism import (
+    DiscreteLaplacePrivacyLoss,
+    GaussianPrivacyLoss,
+    LaplacePrivacyLoss,
+)
 from dp_accounting.rdp import RdpAccountant
 
 MUS = (0.05, 0.4, 1.0, 2.5, 8.0)
@@ -30,11 +34,31 @@ def rdp(multipliers: list[float], order: float) -> float:
 
 
 recorded = {
-    "gaussian_delta": [[mu, e, GaussianPrivacyLoss(1.0 / mu).get_delta_for_epsilon(e)] for mu in MUS for e in EPSILONS],
+    "gaussian_delta": [
+        [mu, e, GaussianPrivacyLoss(1.0 / mu).get_delta_for_epsilon(e)]
+        for mu in MUS
+        for e in EPSILONS
+    ],
     "gaussian_epsilon": [[mu, d, get_epsilon_gaussian(1.0 / mu, d)] for mu in MUS for d in DELTAS],
-    "laplace_delta": [[b, e, LaplacePrivacyLoss(b, sensitivity=2.0).get_delta_for_epsilon(e)] for b in SCALES for e in EPSILONS],
-    "geometric_delta": [[a, e, DiscreteLaplacePrivacyLoss(a, sensitivity=3).get_delta_for_epsilon(e)] for a in SCALES for e in EPSILONS],
-    "gaussian_rdp": [[sigmas, order, rdp(sigmas, order)] for sigmas in ([0.7], [0.7, 1.4], [2.0, 2.0, 5.0]) for order in (2.0, 16.0)],
+    "laplace_delta": [
+        [b, e, LaplacePrivacyLoss(b, sensitivity=2.0).get_delta_for_epsilon(e)]
+        for b in SCALES
+        for e in EPSILONS
+    ],
+    "geometric_delta": [
+        [a, e, DiscreteLaplacePrivacyLoss(a, sensitivity=3).get_delta_for_epsilon(e)]
+        for a in SCALES
+        for e in EPSILONS
+    ],
+    "gaussian_rdp": [
+        [sigmas, order, rdp(sigmas, order)]
+        for sigmas in ([0.7], [0.7, 1.4], [2.0, 2.0, 5.0])
+        for order in (2.0, 16.0)
+    ],
 }
-rows = {name: ",\n".join(f"  {json.dumps(row)}" for row in found) for name, found in recorded.items()}
-sys.stdout.write("{\n" + ",\n".join(f' "{name}": [\n{text}\n ]' for name, text in rows.items()) + "\n}\n")
+rows = {
+    name: ",\n".join(f"  {json.dumps(row)}" for row in found) for name, found in recorded.items()
+}
+sys.stdout.write(
+    "{\n" + ",\n".join(f' "{name}": [\n{text}\n ]' for name, text in rows.items()) + "\n}\n"
+)

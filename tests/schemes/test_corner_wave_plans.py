@@ -16,7 +16,12 @@ from auditor.schemes.base.additive import ORIGINAL, Step, check_plan, implied_le
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
 from auditor.schemes.base.plans import bridge_plan
 from auditor.schemes.base.scheme import Key, TableMoments
-from auditor.schemes.corner_wave import CornerWave, conditional_gaussian, on_demand_plan, parallel_plan
+from auditor.schemes.corner_wave import (
+    CornerWave,
+    conditional_gaussian,
+    on_demand_plan,
+    parallel_plan,
+)
 from auditor.schemes.independent import Correlated, Independent
 from auditor.schemes.linearly_dependent import LinearlyDependent
 
@@ -59,14 +64,18 @@ def rounding(levels):
 @given(levels=grid_levels)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_every_algorithm_draws_from_min(algorithm, levels):
-    np.testing.assert_allclose(drawn(algorithm, levels), minimum(levels), rtol=0, atol=100 * EPS * max(levels))
+    np.testing.assert_allclose(
+        drawn(algorithm, levels), minimum(levels), rtol=0, atol=100 * EPS * max(levels)
+    )
 
 
 @pytest.mark.parametrize("algorithm", STABLE)
 @given(levels=any_levels)
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_bridge_and_sequential_draw_from_min_however_close_the_levels(algorithm, levels):
-    np.testing.assert_allclose(drawn(algorithm, levels), minimum(levels), rtol=0, atol=rounding(levels))
+    np.testing.assert_allclose(
+        drawn(algorithm, levels), minimum(levels), rtol=0, atol=rounding(levels)
+    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -74,20 +83,26 @@ def test_bridge_and_sequential_draw_from_min_however_close_the_levels(algorithm,
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_every_algorithm_draws_from_min_after_any_extensions(algorithm, levels, data):
     splits = data.draw(st.lists(st.integers(0, len(levels)), max_size=4))
-    np.testing.assert_allclose(drawn(algorithm, levels, splits), minimum(levels), rtol=0, atol=100 * EPS * max(levels))
+    np.testing.assert_allclose(
+        drawn(algorithm, levels, splits), minimum(levels), rtol=0, atol=100 * EPS * max(levels)
+    )
 
 
 @given(levels=any_levels, data=st.data())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_bridge_draws_from_min_after_any_extensions_however_close_the_levels(levels, data):
     splits = data.draw(st.lists(st.integers(0, len(levels)), max_size=4))
-    np.testing.assert_allclose(drawn("bridge", levels, splits), minimum(levels), rtol=0, atol=rounding(levels))
+    np.testing.assert_allclose(
+        drawn("bridge", levels, splits), minimum(levels), rtol=0, atol=rounding(levels)
+    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_algorithm_states_min(algorithm):
     levels = [0.8, 0.2, 0.8, 0.0, 1.5]
-    np.testing.assert_array_equal(CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels))
+    np.testing.assert_array_equal(
+        CornerWave(algorithm=algorithm).level_covariance(levels), minimum(levels)
+    )
 
 
 @given(levels=grid_levels)
@@ -99,7 +114,8 @@ def test_steps_move_no_mean(levels):
             assert sum(weight for _, weight in step.parents) == pytest.approx(1.0, abs=1e-12)
 
 
-# -- the bridge is the paper's conditional Gaussian --------------------------------------------------------------------
+# -- the bridge is the paper's conditional Gaussian
+# --------------------------------------------------------------------
 
 
 def solve_exactly(A, b):
@@ -118,7 +134,11 @@ def solve_exactly(A, b):
 def conditional_exactly(given_levels, s):
     """Equations 17 and 18 for one new copy, ``K_Z''Z' K_Z'⁻¹`` and ``K_Z'' − K_Z''Z' K_Z'⁻¹ K_Z''Z'ᵀ``, in rationals."""
     cross = [min(a, s) for a in given_levels]
-    weights = solve_exactly([[min(a, b) for b in given_levels] for a in given_levels], cross) if given_levels else []
+    weights = (
+        solve_exactly([[min(a, b) for b in given_levels] for a in given_levels], cross)
+        if given_levels
+        else []
+    )
     return weights, s - sum(w * c for w, c in zip(weights, cross, strict=True))
 
 
@@ -136,7 +156,10 @@ def bridge_exactly(given_levels, s):
 
 
 rational_arrivals = st.lists(
-    st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000), min_size=1, max_size=7, unique=True
+    st.fractions(min_value=Fraction(1, 1000), max_value=4, max_denominator=1000),
+    min_size=1,
+    max_size=7,
+    unique=True,
 )
 
 
@@ -150,7 +173,8 @@ def test_bridge_equals_equations_17_and_18_exactly_in_any_order_of_arrival(arriv
 @given(arrivals=rational_arrivals)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_bridge_plan_carries_out_equations_17_and_18(arrivals):
-    levels = [Fraction(float(s)) for s in arrivals]  # as floats hold them, so that only the plan's own rounding is left
+    # as floats hold them, so that only the plan's own rounding is left
+    levels = [Fraction(float(s)) for s in arrivals]
     for k, step in enumerate(bridge_plan([float(s) for s in levels])):
         weights, variance = conditional_exactly(levels[:k], levels[k])
         planned = dict(step.parents)
@@ -175,12 +199,15 @@ def test_law_of_the_exact_bridge_is_min_in_rationals(arrivals):
 def test_dense_conditional_agrees_with_rationals():
     """Equations 17 and 18 for two new copies at once; the last factor of (18) transposed as ERRATA says."""
     given_levels, new = [Fraction(1), Fraction(3, 2), Fraction(1, 4)], [Fraction(1, 2), Fraction(2)]
-    weights, covariance = conditional_gaussian(np.array(given_levels, dtype=float), np.array(new, dtype=float))
+    weights, covariance = conditional_gaussian(
+        np.array(given_levels, dtype=float), np.array(new, dtype=float)
+    )
     for row, s in enumerate(new):
         exact, variance = conditional_exactly(given_levels, s)
         np.testing.assert_allclose(weights[row], np.array(exact, dtype=float), atol=1e-14)
         assert covariance[row, row] == pytest.approx(float(variance), abs=1e-14)
-    assert covariance[0, 1] == pytest.approx(0.0, abs=1e-14)  # copies at 1 and 1.5 stand between the two
+    # copies at 1 and 1.5 stand between the two
+    assert covariance[0, 1] == pytest.approx(0.0, abs=1e-14)
 
 
 def test_a_step_of_the_bridge_reads_at_most_two_copies():
@@ -199,7 +226,8 @@ def test_level_zero_is_the_original():
     assert bridge_plan([0.0])[0].parents == ((ORIGINAL, 1.0),)
 
 
-# -- theorems 1 and 5, and the errata ----------------------------------------------------------------------------------
+# -- theorems 1 and 5, and the errata
+# ----------------------------------------------------------------------------------
 
 
 @given(arrivals=rational_arrivals)
@@ -210,7 +238,10 @@ def test_theorem_5_min_makes_increments_independent(arrivals):
     for i, j in itertools.combinations(range(len(s)), 2):
         before_i, before_j = (s[i - 1] if i else 0), s[j - 1]
         # Cov(Z_i − Z_{i−1}, Z_j − Z_{j−1}) with Cov(Z_a, Z_b) = min
-        assert min(s[i], s[j]) - min(s[i], before_j) - min(before_i, s[j]) + min(before_i, before_j) == 0
+        assert (
+            min(s[i], s[j]) - min(s[i], before_j) - min(before_i, s[j]) + min(before_i, before_j)
+            == 0
+        )
 
 
 @given(arrivals=rational_arrivals)
@@ -231,7 +262,9 @@ def test_theorem_1_independent_if_and_only_if_covariance_is_the_lower_level(cova
 
 
 def test_a_law_with_max_for_min_is_refused():
-    assert not one_suffices(makes_useless(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1))), [1, 2])
+    assert not one_suffices(
+        makes_useless(KroneckerNoise(np.array([[0.25, 1.0], [1.0, 1.0]]), np.eye(1))), [1, 2]
+    )
 
 
 def test_dense_law_of_a_salary_does_not_hide_a_leak_of_age():
@@ -242,7 +275,9 @@ def test_dense_law_of_a_salary_does_not_hide_a_leak_of_age():
 
 
 def test_a_loud_copy_does_not_hide_fresh_noise_in_two_quiet_ones():
-    assert not one_suffices(makes_useless(KroneckerNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1))), [1, 2, 3])
+    assert not one_suffices(
+        makes_useless(KroneckerNoise(np.diag([1e-10, 1e-10, 1.0]), np.eye(1))), [1, 2, 3]
+    )
 
 
 @given(levels=any_levels, data=st.data())
@@ -268,7 +303,11 @@ def near_equal_levels():
     return [list(0.3 + 1e-15 * rng.random(10)) for _ in range(60)]
 
 
-@pytest.mark.parametrize("plan", [parallel_plan, lambda s: [*on_demand_plan(s[:5]), *on_demand_plan(s, 5)]], ids=["parallel", "on-demand"])
+@pytest.mark.parametrize(
+    "plan",
+    [parallel_plan, lambda s: [*on_demand_plan(s[:5]), *on_demand_plan(s, 5)]],
+    ids=["parallel", "on-demand"],
+)
 def test_errata_14_near_equal_levels_break_the_dense_forms(plan):
     """ERRATA (14): ``K_Z`` is numerically singular. Some such list is refused, with what to do; none is drawn wrongly."""
     refused = 0
@@ -279,20 +318,26 @@ def test_errata_14_near_equal_levels_break_the_dense_forms(plan):
             assert "algorithm: bridge has no solve" in str(error)  # noqa: PT017 - whether it is raised depends on rounding
             refused += 1
         else:
-            np.testing.assert_allclose(implied_level_covariance(steps, len(levels)), minimum(levels), rtol=0, atol=1e-14)
+            np.testing.assert_allclose(
+                implied_level_covariance(steps, len(levels)), minimum(levels), rtol=0, atol=1e-14
+            )
     assert refused > 0
 
 
 def test_errata_14_near_equal_levels_do_not_break_the_bridge():
     for levels in near_equal_levels():
-        np.testing.assert_allclose(drawn("bridge", levels), minimum(levels), rtol=0, atol=rounding(levels))
+        np.testing.assert_allclose(
+            drawn("bridge", levels), minimum(levels), rtol=0, atol=rounding(levels)
+        )
 
 
 @given(levels=grid_levels)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_fresh_noise_has_a_diagonal_law(levels):
     steps = Correlated().plan(levels)
-    np.testing.assert_allclose(implied_level_covariance(steps, len(levels)), np.diag(levels), atol=1e-14)
+    np.testing.assert_allclose(
+        implied_level_covariance(steps, len(levels)), np.diag(levels), atol=1e-14
+    )
 
 
 @given(levels=grid_levels, data=st.data())
@@ -302,15 +347,27 @@ def test_linearly_dependent_noise_has_a_law_of_rank_one(levels, data):
     scheme, split = LinearlyDependent(), data.draw(st.integers(0, len(levels)))
     steps = [*scheme.plan(levels[:split]), *scheme.plan(levels, split)]
     s = np.sqrt(levels)
-    np.testing.assert_allclose(implied_level_covariance(steps, len(levels)), np.outer(s, s), atol=1e-13)
+    np.testing.assert_allclose(
+        implied_level_covariance(steps, len(levels)), np.outer(s, s), atol=1e-13
+    )
 
 
-# -- extensions of any additive scheme ---------------------------------------------------------------------------------
+# -- extensions of any additive scheme
+# ---------------------------------------------------------------------------------
 
-ADDITIVE = [Correlated(), Independent(), LinearlyDependent(), *(CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS)]
+ADDITIVE = [
+    Correlated(),
+    Independent(),
+    LinearlyDependent(),
+    *(CornerWave(algorithm=algorithm) for algorithm in ALGORITHMS),
+]
 
 
-@pytest.mark.parametrize("scheme", ADDITIVE, ids=lambda scheme: f"{scheme.name} {getattr(scheme.parameters, 'algorithm', '')}".strip())
+@pytest.mark.parametrize(
+    "scheme",
+    ADDITIVE,
+    ids=lambda scheme: f"{scheme.name} {getattr(scheme.parameters, 'algorithm', '')}".strip(),
+)
 @given(levels=grid_levels, data=st.data())
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(scheme, levels, data):
@@ -318,7 +375,8 @@ def test_an_extension_continues_the_law_whatever_drew_the_copies_that_are_out(sc
     steps, Sigma = scheme.plan(levels, existing), scheme.level_covariance(levels)
     check_plan(steps, len(levels), existing)
     found = implied_level_covariance(steps, len(levels), Sigma[:existing, :existing])
-    np.testing.assert_allclose(found, Sigma, rtol=0, atol=1e-7 * max(levels))  # a root of a singular Sigma is good to √eps
+    # a root of a singular Sigma is good to √eps
+    np.testing.assert_allclose(found, Sigma, rtol=0, atol=1e-7 * max(levels))
 
 
 class Reuses(Correlated):
@@ -342,15 +400,23 @@ def test_a_plan_that_needs_the_noise_of_a_copy_that_is_out_is_refused():
     X = np.random.default_rng(5).normal(size=(2000, 1))
     moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(1, 1), len(X))
     scheme, levels = Reuses(), (0.5, 0.8)
-    np.testing.assert_allclose(implied_level_covariance(scheme.plan(levels), 2), scheme.level_covariance(levels), atol=1e-12)
-    scheme.sampler(levels, moments, Key(1, scheme.name))  # one request: both copies share an innovation, and may
+    np.testing.assert_allclose(
+        implied_level_covariance(scheme.plan(levels), 2),
+        scheme.level_covariance(levels),
+        atol=1e-12,
+    )
+    # one request: both copies share an innovation, and may
+    scheme.sampler(levels, moments, Key(1, scheme.name))
     said = r"'reuses-an-innovation' broke its contract: `plan` draws copy 2 with the innovation of copy 1, which is out already"
     with pytest.raises(PluginError, match=said):
         scheme.sampler(levels, moments, Key(2, scheme.name), existing=1)
 
 
 def test_a_plan_with_an_innovation_of_no_copy_is_refused():
-    with pytest.raises(ValueError, match="draws copy 2 with the innovation of copy 3, which is not among the new ones"):
+    with pytest.raises(
+        ValueError,
+        match="draws copy 2 with the innovation of copy 3, which is not among the new ones",
+    ):
         check_plan([Step(1, ((0, 1.0),), ((1, 1.0),)), Step(2, ((1, 1.0),), ((3, 1.0),))], 2, 0)
 
 

@@ -32,14 +32,25 @@ def test_a_scheme_names_an_engine_that_there_is(scheme):
     assert SCHEMES[scheme].engine in ENGINES
 
 
-@pytest.mark.parametrize("scheme", [name for name, cls in SCHEMES.items() if cls.makes_copies and cls.level_of_original is not None])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        name
+        for name, cls in SCHEMES.items()
+        if cls.makes_copies and cls.level_of_original is not None
+    ],
+)
 def test_a_copy_at_the_level_of_the_original_is_the_original(scheme):
     original = original_of(scheme)
-    (copy,) = auditor.perturb(original, scheme, [SCHEMES[scheme].level_of_original], seed=1, **SCHEMES[scheme].trial).copies
+    (copy,) = auditor.perturb(
+        original, scheme, [SCHEMES[scheme].level_of_original], seed=1, **SCHEMES[scheme].trial
+    ).copies
     pd.testing.assert_frame_equal(copy, original)
 
 
-@pytest.mark.parametrize("scheme", [name for name, cls in SCHEMES.items() if cls.adds_noise and cls.makes_copies])
+@pytest.mark.parametrize(
+    "scheme", [name for name, cls in SCHEMES.items() if cls.adds_noise and cls.makes_copies]
+)
 def test_a_scheme_that_adds_noise_states_its_law_and_distribution(scheme):
     release = auditor.perturb(original_of(scheme), scheme, [0.5, 1.0], seed=1)
     assert release.law is not None
@@ -48,10 +59,21 @@ def test_a_scheme_that_adds_noise_states_its_law_and_distribution(scheme):
 
 def test_an_engine_that_there_is_not_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(CornerWave, "engine", "numerical")
-    (use,) = read_scenario({"data": "iris", "schemes": [{"name": "corner-wave", "levels": [1.0]}], "attacks": ["llse"], "seed": 1}).schemes
-    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"):
+    (use,) = read_scenario(
+        {
+            "data": "iris",
+            "schemes": [{"name": "corner-wave", "levels": [1.0]}],
+            "attacks": ["llse"],
+            "seed": 1,
+        }
+    ).schemes
+    with pytest.raises(
+        PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"
+    ):
         engine_of(use)
-    with pytest.raises(PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"):
+    with pytest.raises(
+        PluginError, match=r"engine that there is not: 'numerical'; valid are categorical, numeric"
+    ):
         auditor.perturb(X, "corner-wave", [1.0], seed=1)
 
 
@@ -60,9 +82,24 @@ def test_perturb_from_the_command_line_refuses_it_too(monkeypatch, tmp_path, cap
 
     monkeypatch.setattr(CornerWave, "engine", "numerical")
     with pytest.raises(SystemExit):
-        main(["perturb", "iris", "--scheme", "corner-wave", "--levels", "1", "--seed", "1", "--output", str(tmp_path / "out")])
+        main(
+            [
+                "perturb",
+                "iris",
+                "--scheme",
+                "corner-wave",
+                "--levels",
+                "1",
+                "--seed",
+                "1",
+                "--output",
+                str(tmp_path / "out"),
+            ]
+        )
     said = capsys.readouterr().err
-    assert "engine that there is not: 'numerical'; valid are categorical, numeric" in " ".join(said.split())
+    assert "engine that there is not: 'numerical'; valid are categorical, numeric" in " ".join(
+        said.split()
+    )
     assert "Traceback" not in said
     assert not (tmp_path / "out").exists()
 
@@ -71,16 +108,32 @@ def test_perturb_from_the_command_line_refuses_it_too(monkeypatch, tmp_path, cap
     (CornerWave, "sampler", {"source": "inline", "values": {"a": [1.0, 2.0, 4.0, 3.0], "b": [2.0, 1.0, 1.0, 5.0]}}, "llse"),
     (Uniform, "copies", {"source": "occupation-like", "rows": 50}, "posterior"),
 ])  # fmt: skip
-def test_a_release_that_fails_says_so_of_every_coalition_whatever_its_engine(monkeypatch, scheme, breaks, data, attack):
+def test_a_release_that_fails_says_so_of_every_coalition_whatever_its_engine(
+    monkeypatch, scheme, breaks, data, attack
+):
     def broken(self, *given, **named):
         raise ValueError("CANARY")
 
     monkeypatch.setattr(scheme, breaks, broken)
-    document = {"data": data, "schemes": [{"name": scheme.name, "levels": [0.5, 0.7]}], "attacks": [attack], "coalitions": ["subsets"], "seed": 1}
+    document = {
+        "data": data,
+        "schemes": [{"name": scheme.name, "levels": [0.5, 0.7]}],
+        "attacks": [attack],
+        "coalitions": ["subsets"],
+        "seed": 1,
+    }
     result = auditor.run(document)
-    assert [(record.coalition, record.status) for record in result.measurements] == [((1,), "failed"), ((2,), "failed"), ((1, 2), "failed")]
+    assert [(record.coalition, record.status) for record in result.measurements] == [
+        ((1,), "failed"),
+        ((2,), "failed"),
+        ((1, 2), "failed"),
+    ]
 
 
 def test_nothing_dispatches_on_a_family_or_on_what_a_scheme_happens_to_have():
     found = re.compile(r"family [!=]=|hasattr\((self\.)?(scheme|release|attack|use|plugin)\b")
-    assert not [str(path) for path in (ROOT / "auditor").rglob("*.py") if found.search(path.read_text(encoding="utf-8"))]
+    assert not [
+        str(path)
+        for path in (ROOT / "auditor").rglob("*.py")
+        if found.search(path.read_text(encoding="utf-8"))
+    ]

@@ -9,7 +9,12 @@ import pytest
 
 from auditor.audit.categorical.estimated_records import off_law, off_uniform, retention
 from auditor.audit.categorical.redraws import simulated
-from auditor.schemes.replacement.estimated_law import RECORDS_BY_LAW, estimated, evidence, transitions
+from auditor.schemes.replacement.estimated_law import (
+    RECORDS_BY_LAW,
+    estimated,
+    evidence,
+    transitions,
+)
 from auditor.schemes.replacement.law import UniformLaw, transition_matrix
 from auditor.schemes.replacement.pair_law import BY_LAW, estimated_pair
 from auditor_attacks.posterior import prior_of_chances
@@ -54,7 +59,8 @@ def test_records_by_the_uniform_law_are_few_where_a_copy_is_far_from_it():
         by_w = [(counts + w * U) / (counts.sum(axis=1, keepdims=True) + w) for w in likeliest]
         assert any(np.allclose(transitions(x, copy, [8]), T, rtol=1e-12) for T in by_w)
     shown = prior * transitions(x, rare, [8]).T
-    assert (np.diag(shown / shown.sum(axis=1, keepdims=True))[4:] > 0.9).all()  # by 20 records of the uniform law 0.32 to 0.94
+    # by 20 records of the uniform law 0.32 to 0.94
+    assert (np.diag(shown / shown.sum(axis=1, keepdims=True))[4:] > 0.9).all()
 
 
 def test_few_records_of_several_attributes_teach_each_attribute_by_itself():
@@ -71,7 +77,10 @@ def test_chances_given_another_copy_sum_to_1_and_equal_the_formula_written_out(t
     x, (y_i, y_j) = release((0.5, 0.3), rows=500)
     T = transitions(x, y_j, [4])
     pair = estimated_pair(x, y_i, y_j, T, table)
-    values = [np.array(part, dtype=np.uint8) for part in zip(*itertools.product(range(4), repeat=2), strict=True)]
+    values = [
+        np.array(part, dtype=np.uint8)
+        for part in zip(*itertools.product(range(4), repeat=2), strict=True)
+    ]
     chances = pair.chances(*values).T.reshape(4, 4, 4)
     np.testing.assert_allclose(chances.sum(axis=2), 1.0, atol=1e-12)
 
@@ -82,7 +91,11 @@ def test_chances_given_another_copy_sum_to_1_and_equal_the_formula_written_out(t
     for x_, i, j in itertools.product(range(4), repeat=3):
         by_pattern = naive(x_, i, j) / sum(naive(x_, i, y) for y in range(4))
         seen = (x == x_) & (y_i == i)
-        expected = ((seen & (y_j == j)).sum() + BY_LAW * by_pattern) / (seen.sum() + BY_LAW) if table else by_pattern
+        expected = (
+            ((seen & (y_j == j)).sum() + BY_LAW * by_pattern) / (seen.sum() + BY_LAW)
+            if table
+            else by_pattern
+        )
         assert chances[x_, i, j] == pytest.approx(expected)
 
 
@@ -96,14 +109,17 @@ def test_it_finds_the_law_that_copies_were_drawn_by(multilevel):
     exact = UniformLaw(levels, 4, multilevel)
     joint = [np.einsum("x,x...->x...", PRIOR, each.given_original()) for each in (law, exact)]
     np.testing.assert_allclose(joint[0].sum(), 1.0, atol=1e-12)
-    assert np.abs(joint[0] - joint[1]).sum() / 2 < 0.02  # total variation: about √(cells/n)/2 = 0.01 by chance
+    # total variation: about √(cells/n)/2 = 0.01 by chance
+    assert np.abs(joint[0] - joint[1]).sum() / 2 < 0.02
 
 
 def test_copies_that_were_all_made_from_the_best_hang_on_it():
     """Were copy 3 taken as a copy of 2, or as independent, the pooled belief would be surer than the best copy's."""
     rng = np.random.default_rng(2)
     x, (best,) = release((0.7,), rows=20_000)
-    copies = {1: best} | {k: simulated(UniformLaw((p,), 4, False), best, rng)[0] for k, p in ((2, 0.8), (3, 0.6))}
+    copies = {1: best} | {
+        k: simulated(UniformLaw((p,), 4, False), best, rng)[0] for k, p in ((2, 0.8), (3, 0.6))
+    }
     law = estimated(x, copies, [4], [(1, 2, 3)])
     belief = PRIOR * law.likelihood(list(copies.values()))
     alone = PRIOR * law.of([1]).likelihood([best])
@@ -138,14 +154,18 @@ def test_the_prior_under_any_matrix_is_the_one_that_made_the_shares(by_likelihoo
 
 
 def test_a_value_that_is_kept_for_certain_and_not_shown_has_a_prior_of_0():
-    np.testing.assert_allclose(prior_of_chances(np.array([2.0, 0.0, 3.0]), np.eye(3), True), [0.4, 0.0, 0.6])
+    np.testing.assert_allclose(
+        prior_of_chances(np.array([2.0, 0.0, 3.0]), np.eye(3), True), [0.4, 0.0, 0.6]
+    )
 
 
 def test_figures_of_the_nearest_law():
     levels = (0.3, 0.6)
     for multilevel in (True, False):
         x, copies = release(levels, multilevel=multilevel)
-        assert off_law(x, copies, 4, multilevel) < 0.015  # five standard errors of a share of 40,000 records
+        # five standard errors of a share of 40,000 records
+        assert off_law(x, copies, 4, multilevel) < 0.015
         assert off_law(x, copies, 4, not multilevel) > 0.05
-        assert off_uniform(x, copies[0], 4) < 0.04  # five of the chance of the rarest value, of which there are 4,000
+        # five of the chance of the rarest value, of which there are 4,000
+        assert off_uniform(x, copies[0], 4) < 0.04
     assert off_uniform(x, (x + 1).astype(np.uint8) % 4, 4) == pytest.approx(0.75)

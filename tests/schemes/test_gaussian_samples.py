@@ -25,7 +25,8 @@ SHAPES = {
     "spectrum": {"spectrum": [5.0, 0.25]},
     "matrix": {"matrix": MATRIX},
 }
-STREAMED = ("bridge", "parallel", "on-demand")  # Algorithm 2 draws in order of level, so a batch must be known at once
+# Algorithm 2 draws in order of level, so a batch must be known at once
+STREAMED = ("bridge", "parallel", "on-demand")
 
 
 def table(rows=ROWS, seed=1):
@@ -77,9 +78,16 @@ def test_corner_wave_copies_have_covariance_min_by_shape(algorithm, shape):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_corner_wave_copies_have_covariance_min_after_extensions(algorithm):
     X = table()
-    release = perturb(X, "corner-wave", [0.6], seed=12, algorithm=algorithm).extend([1.0, 0.2], seed=13).extend([0.4, 0.3], seed=12)
+    release = (
+        perturb(X, "corner-wave", [0.6], seed=12, algorithm=algorithm)
+        .extend([1.0, 0.2], seed=13)
+        .extend([0.4, 0.3], seed=12)
+    )
     levels = [0.6, 1.0, 0.2, 0.4, 0.3]
-    assert p_value(noise(release), np.kron(np.minimum.outer(levels, levels), by_hand("data", X))) > FALSE_ALARM
+    assert (
+        p_value(noise(release), np.kron(np.minimum.outer(levels, levels), by_hand("data", X)))
+        > FALSE_ALARM
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -87,7 +95,9 @@ def test_corner_wave_copies_have_covariance_min_after_extensions(algorithm):
 def test_fresh_copies_have_a_block_diagonal_covariance(scheme, shape):
     X = table()
     release = perturb(X, scheme, [0.5, 0.5, 1.5], seed=14, noise=SHAPES[shape])
-    assert p_value(noise(release), np.kron(np.diag([0.5, 0.5, 1.5]), by_hand(shape, X))) > FALSE_ALARM
+    assert (
+        p_value(noise(release), np.kron(np.diag([0.5, 0.5, 1.5]), by_hand(shape, X))) > FALSE_ALARM
+    )
 
 
 def test_linearly_dependent_copies_have_covariance_of_rank_one():
@@ -102,14 +112,18 @@ def test_the_test_above_sees_a_wrong_law():
     X = table()
     release = perturb(X, "corner-wave", LEVELS, seed=11)
     wrong = [level * 1.05 for level in LEVELS]
-    assert p_value(noise(release), np.kron(np.minimum.outer(wrong, wrong), by_hand("data", X))) < 1e-12
+    assert (
+        p_value(noise(release), np.kron(np.minimum.outer(wrong, wrong), by_hand("data", X))) < 1e-12
+    )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_noise_is_normal(algorithm):
     """Kolmogorov–Smirnov against the normal law, copy by copy (Bonferroni over 4): the covariance alone would not do (ERRATA)."""
     X = table()
-    Z = noise(perturb(X, "corner-wave", LEVELS, seed=16, algorithm=algorithm, noise={"variance": 1.0}))
+    Z = noise(
+        perturb(X, "corner-wave", LEVELS, seed=16, algorithm=algorithm, noise={"variance": 1.0})
+    )
     for copy, level in enumerate(LEVELS):
         assert stats.kstest(Z[:, 2 * copy] / np.sqrt(level), "norm").pvalue > FALSE_ALARM / 4
 
@@ -137,40 +151,59 @@ def test_singular_table_gets_noise_in_its_range_only():
         np.testing.assert_allclose(copy[:, 2], copy[:, 0] + copy[:, 1], rtol=0, atol=1e-6 * X.std())
 
 
-# -- streams -----------------------------------------------------------------------------------------------------------
+# -- streams
+# -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"])
+@pytest.mark.parametrize(
+    "scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"]
+)
 def test_same_seed_same_copies(scheme):
     X = table(50)
-    for first, second in zip(perturb(X, scheme, LEVELS, seed=3).copies, perturb(X, scheme, LEVELS, seed=3).copies, strict=True):
+    for first, second in zip(
+        perturb(X, scheme, LEVELS, seed=3).copies,
+        perturb(X, scheme, LEVELS, seed=3).copies,
+        strict=True,
+    ):
         np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize("scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"])
+@pytest.mark.parametrize(
+    "scheme", ["independent", "correlated", "linearly-dependent", "corner-wave"]
+)
 def test_other_seed_other_copies(scheme):
     X = table(50)
-    for first, second in zip(perturb(X, scheme, LEVELS, seed=3).copies, perturb(X, scheme, LEVELS, seed=4).copies, strict=True):
+    for first, second in zip(
+        perturb(X, scheme, LEVELS, seed=3).copies,
+        perturb(X, scheme, LEVELS, seed=4).copies,
+        strict=True,
+    ):
         assert (first != second).all()
 
 
 def test_without_a_seed_copies_cannot_be_made_again():
     X = table(50)
-    assert (perturb(X, "corner-wave", [0.5]).copies[0] != perturb(X, "corner-wave", [0.5]).copies[0]).all()
+    assert (
+        perturb(X, "corner-wave", [0.5]).copies[0] != perturb(X, "corner-wave", [0.5]).copies[0]
+    ).all()
 
 
 def audited(X, levels, seed, out=(), **parameters):
     """Copies as an audit draws them, on no grid and in order of release: those that are out, and the rest."""
     scheme, K = CornerWave(**parameters), np.cov(X.T, bias=True)
     copies = [*out, *(np.empty_like(X) for _ in range(len(out), len(levels)))]
-    scheme.sampler(levels, TableMoments(X.mean(axis=0), K, len(X)), Key(seed, "corner-wave"), len(out)).block(0, X, copies, len(out))
+    scheme.sampler(
+        levels, TableMoments(X.mean(axis=0), K, len(X)), Key(seed, "corner-wave"), len(out)
+    ).block(0, X, copies, len(out))
     return copies
 
 
 @pytest.mark.parametrize("algorithm", STREAMED)
 def test_one_more_copy_in_an_audit_changes_no_earlier_one(algorithm):
     X = table(50)
-    few, more = (audited(X, levels, 5, algorithm=algorithm) for levels in (LEVELS, [*LEVELS, 0.3, 0.1]))
+    few, more = (
+        audited(X, levels, 5, algorithm=algorithm) for levels in (LEVELS, [*LEVELS, 0.3, 0.1])
+    )
     for first, second in zip(few, more, strict=False):
         np.testing.assert_array_equal(first, second)
 
@@ -191,12 +224,16 @@ def test_extending_on_demand_gives_what_one_release_would_have():
         grown = []
         for count in (1, 2, 3):
             grown = audited(X, [0.6, 0.2, 0.4][:count], 5, grown, algorithm=algorithm)
-        np.testing.assert_array_equal(audited(X, [0.6, 0.2, 0.4], 5, algorithm=algorithm)[2], grown[2])
+        np.testing.assert_array_equal(
+            audited(X, [0.6, 0.2, 0.4], 5, algorithm=algorithm)[2], grown[2]
+        )
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_level_asked_twice_gives_the_very_same_copy(algorithm):
-    release = perturb(table(50), "corner-wave", [0.6, 0.2, 0.6], seed=7, algorithm=algorithm).extend([0.2, 0.9, 0.9], seed=8)
+    release = perturb(
+        table(50), "corner-wave", [0.6, 0.2, 0.6], seed=7, algorithm=algorithm
+    ).extend([0.2, 0.9, 0.9], seed=8)
     for first, again in ((0, 2), (1, 3), (4, 5)):
         np.testing.assert_array_equal(release.copies[first], release.copies[again])
 
@@ -218,7 +255,10 @@ def test_two_alternative_extensions_share_no_noise():
     """The level is part of a stream's name: else the difference of both would give the innovation away (|r| < 4.4/√n)."""
     release = perturb(table(4000), "corner-wave", [1.0], seed=9, noise={"variance": 1.0})
     # what is new in each copy, given its neighbours X and Y_1
-    new = [release.extend([s], seed=10).copies[1] - (1 - s) * release.original - s * release.copies[0] for s in (0.4, 0.6)]
+    new = [
+        release.extend([s], seed=10).copies[1] - (1 - s) * release.original - s * release.copies[0]
+        for s in (0.4, 0.6)
+    ]
     r = np.corrcoef(new[0][:, 0], new[1][:, 0])[0, 1]
     assert abs(r) < stats.norm.isf(FALSE_ALARM / 2) / np.sqrt(4000)
 
@@ -230,9 +270,14 @@ def test_a_new_copy_reads_only_its_two_neighbours():
     out = perturb(X, "corner-wave", [0.1, 0.3, 0.5, 0.7], seed=2).copies
     drawn = []
     for hidden in ((), (0, 3)):
-        seen = [np.full_like(copy, np.nan) if place in hidden else copy for place, copy in enumerate(out)]
+        seen = [
+            np.full_like(copy, np.nan) if place in hidden else copy
+            for place, copy in enumerate(out)
+        ]
         new = np.empty_like(X)
-        CornerWave().sampler([0.1, 0.3, 0.5, 0.7, 0.4], moments, Key(3, "corner-wave"), 4).block(0, X, [*seen, new], 4)
+        CornerWave().sampler([0.1, 0.3, 0.5, 0.7, 0.4], moments, Key(3, "corner-wave"), 4).block(
+            0, X, [*seen, new], 4
+        )
         drawn.append(new)
     assert np.isfinite(drawn[1]).all()
     np.testing.assert_array_equal(drawn[0], drawn[1])
@@ -241,5 +286,7 @@ def test_a_new_copy_reads_only_its_two_neighbours():
 def test_noise_of_a_copy_does_not_depend_on_the_data():
     """In audits: same shape, same seed, the same noise on another table, to rounding of the sum (a stream is named, never fed)."""
     X = table(50)
-    first, second = (np.array(audited(x, LEVELS, 3, noise={"variance": 1.0})) - x for x in (X, X + 7.0))
+    first, second = (
+        np.array(audited(x, LEVELS, 3, noise={"variance": 1.0})) - x for x in (X, X + 7.0)
+    )
     np.testing.assert_allclose(first, second, atol=1e-12)

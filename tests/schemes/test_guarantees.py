@@ -46,15 +46,24 @@ def scaled(levels):
 
 
 def of(law, copies, spans=SPANS):
-    return {metric: figure.value for metric, figure in Guarantees(law, spans, DELTA).of(copies).items()}
+    return {
+        metric: figure.value for metric, figure in Guarantees(law, spans, DELTA).of(copies).items()
+    }
 
 
 def product_law(distribution, levels, variances, *, one_process=False):
     Sigma = corner_wave(levels) if one_process else np.diag(levels)
-    return KroneckerNoise(Sigma, np.diag(variances), distribution=distribution, one_process=one_process, units=np.ones(len(variances)))
+    return KroneckerNoise(
+        Sigma,
+        np.diag(variances),
+        distribution=distribution,
+        one_process=one_process,
+        units=np.ones(len(variances)),
+    )
 
 
-# -- one loss at a time, against the accountant ------------------------------------------------------------------------
+# -- one loss at a time, against the accountant
+# ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("mu", "epsilon", "delta"), ACCOUNTANT["gaussian_delta"])
@@ -67,7 +76,9 @@ def test_gaussian_epsilon_is_the_accountants(mu, delta, epsilon):
     assert gaussian_epsilon(mu, delta) == pytest.approx(epsilon, rel=1e-9)
 
 
-@pytest.mark.parametrize(("b", "epsilon", "delta"), [row for row in ACCOUNTANT["laplace_delta"] if row[2] > 0])
+@pytest.mark.parametrize(
+    ("b", "epsilon", "delta"), [row for row in ACCOUNTANT["laplace_delta"] if row[2] > 0]
+)
 def test_laplace_epsilon_is_the_accountants(b, epsilon, delta):
     assert laplace_epsilon(2.0 / b, delta) == pytest.approx(epsilon, abs=1e-9)
 
@@ -104,7 +115,8 @@ def test_gaussian_epsilon_inverts_its_delta(mu, delta):
     assert gaussian_delta(mu, epsilon + 0.01) <= delta
 
 
-# -- Gaussian noise ----------------------------------------------------------------------------------------------------
+# -- Gaussian noise
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
@@ -118,16 +130,24 @@ def test_one_copy_of_one_attribute_is_the_change_over_the_deviation():
 def test_independent_copies_add_precisions_and_corner_wave_costs_its_best_alone():
     levels = [0.5, 1.0, 0.8]
     alone = [of(KroneckerNoise(np.diag(levels), K), [copy])["gaussian_dp"] for copy in (1, 2, 3)]
-    assert of(KroneckerNoise(np.diag(levels), K), [1, 2, 3])["gaussian_dp"] == pytest.approx(math.hypot(*alone), rel=1e-12)
-    assert of(KroneckerNoise(corner_wave(levels), K), [1, 2, 3]) == of(KroneckerNoise(corner_wave(levels), K), [1])
-    assert of(KroneckerNoise(corner_wave(levels), K), [2, 3])["gaussian_dp"] == pytest.approx(alone[2], rel=1e-12)
+    assert of(KroneckerNoise(np.diag(levels), K), [1, 2, 3])["gaussian_dp"] == pytest.approx(
+        math.hypot(*alone), rel=1e-12
+    )
+    assert of(KroneckerNoise(corner_wave(levels), K), [1, 2, 3]) == of(
+        KroneckerNoise(corner_wave(levels), K), [1]
+    )
+    assert of(KroneckerNoise(corner_wave(levels), K), [2, 3])["gaussian_dp"] == pytest.approx(
+        alone[2], rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("levels", [[0.5, 1.0], [1.0, 1.0 + 1e-9], [1e-6, 1e6]])
 def test_two_scaled_copies_of_one_draw_guarantee_nothing_and_two_equal_ones_what_one_does(levels):
     assert math.isinf(of(KroneckerNoise(scaled(levels), K), [1, 2])["gaussian_dp"])
     once = of(KroneckerNoise(scaled([0.5]), K), [1])["gaussian_dp"]
-    assert of(KroneckerNoise(scaled([0.5, 0.5]), K), [1, 2])["gaussian_dp"] == pytest.approx(once, rel=1e-9)
+    assert of(KroneckerNoise(scaled([0.5, 0.5]), K), [1, 2])["gaussian_dp"] == pytest.approx(
+        once, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("levels", [[1e-6, 1e6], [1.0, 1.0 + 1e-12], [2.0, 2.0]])
@@ -137,17 +157,24 @@ def test_extreme_and_equal_levels_of_one_process_cost_the_least(levels):
 
 
 def test_a_copy_without_noise_and_an_attribute_without_noise_guarantee_nothing():
-    assert all(math.isinf(value) for value in of(KroneckerNoise(np.diag([0.0, 1.0]), K), [1, 2]).values())
-    total = np.array([[1.0, 1.0, 2.0], [1.0, 3.0, 4.0], [2.0, 4.0, 6.0]])  # the third is the sum of the others
+    assert all(
+        math.isinf(value) for value in of(KroneckerNoise(np.diag([0.0, 1.0]), K), [1, 2]).values()
+    )
+    # the third is the sum of the others
+    total = np.array([[1.0, 1.0, 2.0], [1.0, 3.0, 4.0], [2.0, 4.0, 6.0]])
     assert math.isinf(of(KroneckerNoise(np.eye(1), total), [1], np.ones(3))["gaussian_dp"])
     assert math.isinf(of(KroneckerNoise(np.eye(1), np.diag([1.0, 0.0])), [1])["gaussian_dp"])
 
 
-@pytest.mark.parametrize("Sigma", [np.diag([0.5, 1.0, 2.0]), corner_wave([0.5, 1.0, 2.0]), np.eye(3) * 0.7 + 0.3])
+@pytest.mark.parametrize(
+    "Sigma", [np.diag([0.5, 1.0, 2.0]), corner_wave([0.5, 1.0, 2.0]), np.eye(3) * 0.7 + 0.3]
+)
 def test_a_dense_law_says_what_its_kronecker_form_says(Sigma):
     dense, form = DenseNoise(np.kron(Sigma, K), 2), KroneckerNoise(Sigma, K)
     for copies in ([1], [2, 3], [1, 2, 3]):
-        assert of(dense, copies)["gaussian_dp"] == pytest.approx(of(form, copies)["gaussian_dp"], rel=1e-9)
+        assert of(dense, copies)["gaussian_dp"] == pytest.approx(
+            of(form, copies)["gaussian_dp"], rel=1e-9
+        )
 
 
 def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
@@ -157,13 +184,17 @@ def test_a_dense_law_of_mixed_shapes_is_the_equation_over_the_corners():
     corners = [np.array(signs) * SPANS for signs in product((-1, 1), repeat=2)]
     naive = max(math.sqrt(d @ H.T @ np.linalg.pinv(K_Z) @ H @ d) for d in corners)
     assert of(DenseNoise(K_Z, 2), [1, 2, 3])["gaussian_dp"] == pytest.approx(naive, rel=1e-9)
-    assert combined_noise(np.linalg.cholesky(K_Z), 2) == pytest.approx(np.linalg.inv(H.T @ np.linalg.inv(K_Z) @ H), rel=1e-9)
+    assert combined_noise(np.linalg.cholesky(K_Z), 2) == pytest.approx(
+        np.linalg.inv(H.T @ np.linalg.inv(K_Z) @ H), rel=1e-9
+    )
 
 
 def test_a_dense_law_with_a_combination_free_of_noise_guarantees_nothing():
     law = DenseNoise(np.kron(scaled([0.5, 1.0]), K), 2)
     assert math.isinf(of(law, [1, 2])["gaussian_dp"])
-    assert of(law, [2])["gaussian_dp"] == pytest.approx(of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9)
+    assert of(law, [2])["gaussian_dp"] == pytest.approx(
+        of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("N", [1, 2, 3, 7, 12])
@@ -173,7 +204,9 @@ def test_the_worst_corner_is_the_longest_of_all(N):
     C = A @ A.T
     found, inverse = largest_length(C, spans), np.linalg.inv(C)
     corners = spans * np.array(list(product((-1, 1), repeat=N)))
-    assert found.value == pytest.approx(np.sqrt(np.einsum("ki,ij,kj->k", corners, inverse, corners).max()), rel=1e-9)
+    assert found.value == pytest.approx(
+        np.sqrt(np.einsum("ki,ij,kj->k", corners, inverse, corners).max()), rel=1e-9
+    )
     assert found.corner @ inverse @ found.corner == pytest.approx(found.value**2, rel=1e-9)
     inside = rng.uniform(-1, 1, (500, N)) * spans
     assert np.einsum("ki,ij,kj->k", inside, inverse, inside).max() <= found.value**2 * (1 + 1e-9)
@@ -188,7 +221,9 @@ def test_beyond_20_attributes_the_length_is_bounded_and_says_so_unless_they_are_
     assert reached <= found.value <= 1.4 * reached
     alone = largest_length(np.diag(np.arange(1.0, 25.0)), spans)
     assert not alone.note
-    assert alone.value == pytest.approx(math.sqrt((spans**2 / np.arange(1.0, 25.0)).sum()), rel=1e-12)
+    assert alone.value == pytest.approx(
+        math.sqrt((spans**2 / np.arange(1.0, 25.0)).sum()), rel=1e-12
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -196,15 +231,21 @@ def test_beyond_20_attributes_the_length_is_bounded_and_says_so_unless_they_are_
 def test_units_change_nothing(first, second):
     units = 10.0 ** np.array([first, second])
     here = of(KroneckerNoise(np.eye(1), K * np.outer(units, units)), [1], SPANS * units)
-    assert here["gaussian_dp"] == pytest.approx(of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9)
+    assert here["gaussian_dp"] == pytest.approx(
+        of(KroneckerNoise(np.eye(1), K), [1])["gaussian_dp"], rel=1e-9
+    )
 
 
-# -- other laws --------------------------------------------------------------------------------------------------------
+# -- other laws
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_process_costs_its_best():
     levels, variances = [2.0, 8.0], [1.0, 4.0]  # scales b: 1 and 2, and 2 and 4
-    fresh, process = product_law("laplace", levels, variances), product_law("laplace", levels, variances, one_process=True)
+    fresh, process = (
+        product_law("laplace", levels, variances),
+        product_law("laplace", levels, variances, one_process=True),
+    )
     assert of(fresh, [1])["epsilon"] == pytest.approx(2.0)  # 1/1 + 2/2
     assert of(fresh, [1, 2])["epsilon"] == pytest.approx(3.0)
     assert of(process, [1, 2]) == of(process, [1])
@@ -212,7 +253,9 @@ def test_pure_epsilon_adds_up_over_attributes_and_independent_copies_and_a_proce
     assert of(fresh, [1])["concentrated_dp"] <= 0.5 * (1.0 + 1.0)
     q = 0.5
     geometric = product_law("geometric", [2 * q / (1 - q) ** 2], [1.0])
-    assert of(geometric, [1], np.array([3.0]))["epsilon"] == pytest.approx(3 * math.log(2), rel=1e-12)
+    assert of(geometric, [1], np.array([3.0]))["epsilon"] == pytest.approx(
+        3 * math.log(2), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "geometric"])
@@ -223,11 +266,16 @@ def test_other_figures_of_a_pure_epsilon_hold_for_the_law_itself(distribution):
     weight = 1.0 if distribution == "geometric" else at[1] - at[0]
     p, q = noise.pdf(at), noise.pdf(at - 2.0)
     for epsilon in (0.0, 0.3, 1.0):
-        assert (np.maximum(0, q - math.exp(epsilon) * p).sum() * weight) <= gaussian_delta(found["gaussian_dp"], epsilon) + 1e-6
+        assert (np.maximum(0, q - math.exp(epsilon) * p).sum() * weight) <= gaussian_delta(
+            found["gaussian_dp"], epsilon
+        ) + 1e-6
     for order in (1.5, 2.0, 8.0):
         divergence = math.log((q**order * p ** (1 - order)).sum() * weight) / (order - 1)
         assert divergence <= order * found["concentrated_dp"] + 1e-6
-    assert (np.maximum(0, q - math.exp(found["epsilon_at_delta"]) * p).sum() * weight) <= DELTA + 1e-8  # a sum for an integral
+    # a sum for an integral
+    assert (
+        np.maximum(0, q - math.exp(found["epsilon_at_delta"]) * p).sum() * weight
+    ) <= DELTA + 1e-8
 
 
 def test_uniform_noise_tells_some_records_apart_for_certain():
@@ -237,8 +285,14 @@ def test_uniform_noise_tells_some_records_apart_for_certain():
     assert found["epsilon_at_delta"].value == 0.0
     assert math.isinf(found["epsilon"].value)
     share = 1 - (1 - 1 / reach) * (1 - 0.5 / reach)
-    assert f"at most {share:.3g}" in Guarantees(law, np.ones(2), DELTA).of([1])["epsilon_at_delta"].note
-    assert f"at most {1 - (1 - share) ** 2:.3g}" in Guarantees(law, np.ones(2), DELTA).of([1, 2])["epsilon_at_delta"].note
+    assert (
+        f"at most {share:.3g}"
+        in Guarantees(law, np.ones(2), DELTA).of([1])["epsilon_at_delta"].note
+    )
+    assert (
+        f"at most {1 - (1 - share) ** 2:.3g}"
+        in Guarantees(law, np.ones(2), DELTA).of([1, 2])["epsilon_at_delta"].note
+    )
 
 
 def test_skellam_delta_is_the_sum_over_its_probabilities():
@@ -267,37 +321,59 @@ def trade_off(noise, change, t):
 def test_mu_of_one_value_is_the_largest_over_all_tests_of_a_threshold(distribution, v, d):
     noise = NoiseDensity(distribution, math.sqrt(v))
     reach = 6 * math.sqrt(v) + d
-    t = d / 2 + np.linspace(-reach, reach, 4001) if distribution == "laplace" else np.arange(-math.ceil(reach), reach) + 0.5
+    t = (
+        d / 2 + np.linspace(-reach, reach, 4001)
+        if distribution == "laplace"
+        else np.arange(-math.ceil(reach), reach) + 0.5
+    )
     found = trade_off(noise, d, t)
     assert shift_mu(noise, float(d)) == pytest.approx(found[np.isfinite(found)].max(), rel=1e-9)
 
 
 def test_mu_of_one_value_by_hand_and_by_its_limits():
-    assert shift_mu(NoiseDensity("laplace", math.sqrt(2)), 1.0) == pytest.approx(2 * norm.isf(0.5 * math.exp(-0.5)), rel=1e-12)
+    assert shift_mu(NoiseDensity("laplace", math.sqrt(2)), 1.0) == pytest.approx(
+        2 * norm.isf(0.5 * math.exp(-0.5)), rel=1e-12
+    )
     q = 0.5  # variance 4: P(K ≥ k) = q^k/(1 + q)
-    assert shift_mu(NoiseDensity("geometric", 2.0), 2.0) == pytest.approx(norm.isf(q**2 / 1.5) + norm.isf(q / 1.5), rel=1e-12)
-    assert shift_mu(NoiseDensity("skellam", 2.0), 1.0) == pytest.approx(2 * norm.isf(skellam.sf(0, 2, 2)), rel=1e-12)
-    for v in (1e4, 1e8, 1e12):  # of Gaussian noise, and 1/(6v) of it more, as the middle of a Skellam number is higher
-        assert shift_mu(NoiseDensity("skellam", math.sqrt(v)), 1.0) * math.sqrt(v) == pytest.approx(1 + 1 / (6 * v), rel=1e-7)
+    assert shift_mu(NoiseDensity("geometric", 2.0), 2.0) == pytest.approx(
+        norm.isf(q**2 / 1.5) + norm.isf(q / 1.5), rel=1e-12
+    )
+    assert shift_mu(NoiseDensity("skellam", 2.0), 1.0) == pytest.approx(
+        2 * norm.isf(skellam.sf(0, 2, 2)), rel=1e-12
+    )
+    # of Gaussian noise, and 1/(6v) of it more, as the middle of a Skellam number is higher
+    for v in (1e4, 1e8, 1e12):
+        assert shift_mu(NoiseDensity("skellam", math.sqrt(v)), 1.0) * math.sqrt(v) == pytest.approx(
+            1 + 1 / (6 * v), rel=1e-7
+        )
     assert shift_mu(NoiseDensity("skellam", 2.0), 0.0) == 0.0
     assert math.isinf(shift_mu(NoiseDensity("skellam", 1e-3), 400.0))
 
 
 @pytest.mark.parametrize("distribution", ["geometric", "skellam"])
-@pytest.mark.parametrize(("d", "v"), [(1, 0.1), (1, 4.0), (3, 20.0), (20, 20.0), (2, 400.0), (1, 9000.0)])
-def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders(distribution, d, v):
+@pytest.mark.parametrize(
+    ("d", "v"), [(1, 0.1), (1, 4.0), (3, 20.0), (20, 20.0), (2, 400.0), (1, 9000.0)]
+)
+def test_rho_of_one_value_is_the_supremum_of_renyi_divergences_over_their_orders(
+    distribution, d, v
+):
     noise, k, p = on_lattice(distribution, v)
     q, rate = noise.log_pdf(k - d), geometric_rate(v)
     rho = skellam_rho(d, v) if distribution == "skellam" else geometric_rho(d * rate, rate)
-    assert rho == pytest.approx((np.exp(p) * (p - q)).sum(), rel=1e-7)  # order 1: Kullback and Leibler's divergence
+    # order 1: Kullback and Leibler's divergence
+    assert rho == pytest.approx((np.exp(p) * (p - q)).sum(), rel=1e-7)
     orders = np.array([1.01, 1.1, 1.3, 2, 3, 8, 64])
-    divergences = np.array([np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) for order in orders])
+    divergences = np.array(
+        [np.logaddexp.reduce(order * p + (1 - order) * q) / (order - 1) for order in orders]
+    )
     shares = divergences / orders
     assert (np.diff(shares, prepend=rho) <= 1e-9 * rho).all()  # falls with the order
     if distribution == "skellam":
         assert rho <= shift_mu(noise, float(d)) ** 2 / 2  # dong2022, Corollary B.6
         whole = orders[3:]
-        bound = whole * d * d / (2 * v) + np.minimum(((2 * whole - 1) * d * d + 6 * d) / (4 * v * v), 1.5 * d / v)
+        bound = whole * d * d / (2 * v) + np.minimum(
+            ((2 * whole - 1) * d * d + 6 * d) / (4 * v * v), 1.5 * d / v
+        )
         assert (divergences[3:] <= bound * (1 + 1e-12)).all()  # agarwal2021, Theorem 3.5
 
 
@@ -309,28 +385,43 @@ def test_rho_of_laplace_noise_is_that_of_a_fine_lattice_and_rounding_leaves_none
     assert skellam_rho(1, 2.0) >= 0.0
 
 
-@pytest.mark.parametrize(("d", "v"), [(1, 0.01), (1, 1.0), (3, 20.0), (30, 20.0), (7, 2e4), (400, 1e6)])
+@pytest.mark.parametrize(
+    ("d", "v"), [(1, 0.01), (1, 1.0), (3, 20.0), (30, 20.0), (7, 2e4), (400, 1e6)]
+)
 def test_epsilon_of_one_skellam_value_is_below_what_mu_and_rho_bound(d, v):
-    found, mu = skellam_epsilon(d, v, DELTA), shift_mu(NoiseDensity("skellam", math.sqrt(v)), float(d))
+    found, mu = (
+        skellam_epsilon(d, v, DELTA),
+        shift_mu(NoiseDensity("skellam", math.sqrt(v)), float(d)),
+    )
     assert skellam_delta(d, v, found) == pytest.approx(DELTA, rel=1e-6)
-    assert found <= min(gaussian_epsilon(mu, DELTA), concentrated_epsilon(skellam_rho(d, v), DELTA)) * (1 + 1e-9)
+    assert found <= min(
+        gaussian_epsilon(mu, DELTA), concentrated_epsilon(skellam_rho(d, v), DELTA)
+    ) * (1 + 1e-9)
     if v >= 2e4:
         assert found == pytest.approx(gaussian_epsilon(d / math.sqrt(v), DELTA), rel=1e-3)
 
 
 def test_skellam_noise_states_every_figure_and_pooling_adds_up_or_costs_the_best_alone():
-    fresh, process = (product_law("skellam", [4.0, 9.0], [1.0, 5.0], one_process=one) for one in (False, True))
+    fresh, process = (
+        product_law("skellam", [4.0, 9.0], [1.0, 5.0], one_process=one) for one in (False, True)
+    )
     steps, each = np.array([1.0, 2.0]), [(1, 4.0), (2, 20.0), (1, 9.0), (2, 45.0)]
     mus = [shift_mu(NoiseDensity("skellam", math.sqrt(v)), float(d)) for d, v in each]
     found = Guarantees(fresh, steps, DELTA).of([1, 2])
     assert found["gaussian_dp"].value == pytest.approx(math.hypot(*mus), rel=1e-12)
-    assert found["concentrated_dp"].value == pytest.approx(sum(skellam_rho(*one) for one in each), rel=1e-12)
-    assert [found[metric].note[:14] for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta")] == ["an upper bound", "", "an upper bound"]
+    assert found["concentrated_dp"].value == pytest.approx(
+        sum(skellam_rho(*one) for one in each), rel=1e-12
+    )
+    assert [
+        found[metric].note[:14] for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta")
+    ] == ["an upper bound", "", "an upper bound"]
     assert math.isinf(found["epsilon"].value)
     assert of(process, [1, 2], steps) == of(process, [1], steps) == of(fresh, [1], steps)
     alone = Guarantees(product_law("skellam", [4.0], [1.0]), np.ones(1), DELTA).of([1])
     assert alone["epsilon_at_delta"].value == skellam_epsilon(1, 4.0, DELTA)
-    assert not any(alone[metric].note for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta"))
+    assert not any(
+        alone[metric].note for metric in ("gaussian_dp", "concentrated_dp", "epsilon_at_delta")
+    )
 
 
 @pytest.mark.parametrize("distribution", ["laplace", "geometric", "skellam"])
@@ -378,6 +469,10 @@ def test_shaped_uniform_noise_and_hung_together_values_promise_no_more_than_is_k
     shaped = KroneckerNoise(np.eye(1), K, distribution="uniform")
     assert of(shaped, [1], np.full(2, 1e-7))["epsilon_at_delta"] == 0.0
     assert math.isinf(of(shaped, [1])["epsilon_at_delta"])
-    assert all(math.isinf(value) for value in of(KroneckerNoise(np.eye(1), K, distribution="laplace"), [1]).values())
-    together = KroneckerNoise(corner_wave([1.0, 2.0]), np.eye(1), distribution="laplace")  # a covariance is no process
+    assert all(
+        math.isinf(value)
+        for value in of(KroneckerNoise(np.eye(1), K, distribution="laplace"), [1]).values()
+    )
+    # a covariance is no process
+    together = KroneckerNoise(corner_wave([1.0, 2.0]), np.eye(1), distribution="laplace")
     assert math.isinf(of(together, [1, 2], np.ones(1))["epsilon"])

@@ -14,14 +14,22 @@ def naive_increment(distribution, low, high, k):
     """Probabilities of whole increments from a Fourier series of the ratio of characteristic functions."""
     u = 2 * np.pi * np.arange(4096) / 4096
     psi = 1 - np.cos(u)
-    ratio = (1 + low * psi) / (1 + high * psi) if distribution == "geometric" else np.exp(-(high - low) * psi)
+    ratio = (
+        (1 + low * psi) / (1 + high * psi)
+        if distribution == "geometric"
+        else np.exp(-(high - low) * psi)
+    )
     return np.fft.ifft(ratio).real[k]
 
 
 @pytest.mark.parametrize("distribution", ["geometric", "skellam"])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (1.5, 2.0), (0.2, 9.0)])
-def test_an_increment_on_a_lattice_has_the_probabilities_of_its_characteristic_function(distribution, low, high):
-    law = KroneckerNoise(np.eye(1), np.eye(1), distribution=distribution, one_process=True, units=np.ones(1))
+def test_an_increment_on_a_lattice_has_the_probabilities_of_its_characteristic_function(
+    distribution, low, high
+):
+    law = KroneckerNoise(
+        np.eye(1), np.eye(1), distribution=distribution, one_process=True, units=np.ones(1)
+    )
     found, k = increment_density(law, low, high, 0), np.arange(8)
     middle, chance = found.distribution(k.astype(float))
     expected = naive_increment(distribution, low, high, k)

@@ -1,7 +1,8 @@
 """k-anonymity: the textbook tables' answers, agreement with pycanon on real data, partitions and their rules, the attacks.
 
-pycanon pins exact versions of numpy, pandas and scipy, older than constraints.txt's, so it cannot be among the test dependencies. Its
-answers stand below as constants. To have it asked anew, give it an environment of its own and name that to the tests::
+pycanon pins exact versions of numpy, pandas and scipy, older than constraints.txt's, so it cannot
+be among the test dependencies. Its answers stand below as constants. To have it asked anew, give it
+an environment of its own and name that to the tests::
 
     python3 -m venv /tmp/pycanon && /tmp/pycanon/bin/pip install pycanon
     AUDITOR_PYCANON=/tmp/pycanon/bin/python pytest tests/schemes/test_k_anonymity.py -k pycanon
@@ -57,8 +58,12 @@ SALARIES_CLOSE = pd.DataFrame({  # li2007, Table 5
                 "stomach cancer"],
 })  # fmt: skip
 DISEASES = {  # li2007, Figure 1: height 3
-    **dict.fromkeys(["flu", "pneumonia", "bronchitis"], ("respiratory infection", "respiratory", "any")),
-    **dict.fromkeys(["gastric ulcer", "stomach cancer", "gastritis"], ("stomach disease", "digestive", "any")),
+    **dict.fromkeys(
+        ["flu", "pneumonia", "bronchitis"], ("respiratory infection", "respiratory", "any")
+    ),
+    **dict.fromkeys(
+        ["gastric ulcer", "stomach cancer", "gastritis"], ("stomach disease", "digestive", "any")
+    ),
 }
 
 
@@ -66,10 +71,16 @@ def classes_of(frame: pd.DataFrame, quasi: list[str]) -> np.ndarray:
     return frame.groupby(quasi, sort=False).ngroup().to_numpy()
 
 
-def promised(frame: pd.DataFrame, quasi: list[str], sensitive: str, ground="ordered") -> list[float]:
+def promised(
+    frame: pd.DataFrame, quasi: list[str], sensitive: str, ground="ordered"
+) -> list[float]:
     """k, distinct ℓ, entropy ℓ, α and t of a table as it stands; a hierarchy is given by value."""
     codes, values = pd.factorize(frame[sensitive], sort=True)
-    by_place = ground if isinstance(ground, str) else {place: ground[value] for place, value in enumerate(values)}
+    by_place = (
+        ground
+        if isinstance(ground, str)
+        else {place: ground[value] for place, value in enumerate(values)}
+    )
     return list(promises(classes_of(frame, quasi)[:, None], codes, codes, by_place).values())[:5]
 
 
@@ -85,12 +96,19 @@ def test_the_inpatient_tables():
 def test_the_salary_tables():
     classes = classes_of(SALARIES_3_DIVERSE, ["zip", "age"])
     salaries = sorted(SALARIES_3_DIVERSE.salary)
-    P_E = np.array([[1 / 3 if s in set(SALARIES_3_DIVERSE.salary[classes == c]) else 0 for s in salaries] for c in range(3)])
+    P_E = np.array(
+        [
+            [1 / 3 if s in set(SALARIES_3_DIVERSE.salary[classes == c]) else 0 for s in salaries]
+            for c in range(3)
+        ]
+    )
     distances = earth_mover(P_E, np.full(9, 1 / 9), salaries, "ordered")
     assert distances[0] == pytest.approx(0.375)  # {3, 4, 5}: «D[P1, Q] = 0.375»
     assert distances[1] == pytest.approx(1 / 6)  # {6, 8, 11}: «D[P2, Q] = 0.167»
-    assert promised(SALARIES_CLOSE, ["zip"], "salary")[-1] == pytest.approx(1 / 6)  # «0.167-closeness»
-    # Printed as 0.278. By the paper's own definition the second class moves 1/9 within each branch, at 1/3, and 2/9 across, at 1.
+    # «0.167-closeness»
+    assert promised(SALARIES_CLOSE, ["zip"], "salary")[-1] == pytest.approx(1 / 6)
+    # Printed as 0.278. By the paper's own definition the second class moves 1/9 within each branch,
+    # at 1/3, and 2/9 across, at 1.
     assert promised(SALARIES_CLOSE, ["zip"], "disease", DISEASES)[-1] == pytest.approx(8 / 27)
 
 
@@ -134,15 +152,29 @@ BIOPSIES = ["clump_thickness", "cell_size_uniformity", "bare_nuclei"]
 
 def wisconsin(**options) -> pd.DataFrame:
     """A Mondrian copy of the biopsies as a recipient sees it: intervals of three measurements, and the rate of cell division."""
-    table = load_table("wisconsin", missing="drop", columns=(*BIOPSIES, "mitoses"), rng=np.random.default_rng(0))
+    table = load_table(
+        "wisconsin", missing="drop", columns=(*BIOPSIES, "mitoses"), rng=np.random.default_rng(0)
+    )
     frame = pd.DataFrame(table.values, columns=list(table.attributes))
-    copy = perturb(frame, "k-anonymity", [5], quasi=BIOPSIES, sensitive="mitoses", **options).copies[0].to_numpy()
-    intervals = {name: [f"{a:g}-{b:g}" for a, b in copy[:, [j, 3 + j]]] for j, name in enumerate(BIOPSIES)}
+    copy = (
+        perturb(frame, "k-anonymity", [5], quasi=BIOPSIES, sensitive="mitoses", **options)
+        .copies[0]
+        .to_numpy()
+    )
+    intervals = {
+        name: [f"{a:g}-{b:g}" for a, b in copy[:, [j, 3 + j]]] for j, name in enumerate(BIOPSIES)
+    }
     return pd.DataFrame(intervals | {"mitoses": copy[:, 6].astype(int)})
 
 
-TABLES = {"cps": cps, "biopsies": wisconsin, "diverse biopsies": lambda: wisconsin(distinct=3), "close biopsies": lambda: wisconsin(t=0.2)}
-PYCANON = [  # its answers, those of 1.3.5; it rounds entropy ℓ down, takes numbers by rank and text as unordered
+TABLES = {
+    "cps": cps,
+    "biopsies": wisconsin,
+    "diverse biopsies": lambda: wisconsin(distinct=3),
+    "close biopsies": lambda: wisconsin(t=0.2),
+}
+# its answers, those of 1.3.5; it rounds entropy ℓ down, takes numbers by rank and text as unordered
+PYCANON = [
     ("cps", ["age", "tax"], "band", 6, 1, 1, 1.0, 0.3665333333),
     ("cps", ["size"], "band", 161, 6, 3, 0.4527687296, 0.2072290429),
     ("cps", ["size"], "name", 161, 6, 3, 0.4527687296, 0.2885214521),
@@ -164,39 +196,57 @@ print(json.dumps([[float(value) for value in answer] for answer in answers]))
 
 
 def test_the_constants_are_what_pycanon_answers_now(tmp_path):
-    python = os.environ.get("AUDITOR_PYCANON") or (sys.executable if importlib.util.find_spec("pycanon") else None)
+    python = os.environ.get("AUDITOR_PYCANON") or (
+        sys.executable if importlib.util.find_spec("pycanon") else None
+    )
     if python is None:
         pytest.skip("pycanon is not installed and AUDITOR_PYCANON names no interpreter that has it")
     for name, table in TABLES.items():
         table().to_csv(tmp_path / f"{name}.csv", index=False)
-    asked = json.dumps([[str(tmp_path / f"{name}.csv"), quasi, sensitive] for name, quasi, sensitive, *_ in PYCANON])
-    ran = subprocess.run([python, "-c", ASK_PYCANON, asked], capture_output=True, text=True, timeout=120)
+    asked = json.dumps(
+        [
+            [str(tmp_path / f"{name}.csv"), quasi, sensitive]
+            for name, quasi, sensitive, *_ in PYCANON
+        ]
+    )
+    ran = subprocess.run(
+        [python, "-c", ASK_PYCANON, asked], capture_output=True, text=True, timeout=120
+    )
     assert ran.returncode == 0, ran.stderr
-    np.testing.assert_allclose(json.loads(ran.stdout), [answers for _, _, _, *answers in PYCANON], atol=1e-9)
+    np.testing.assert_allclose(
+        json.loads(ran.stdout), [answers for _, _, _, *answers in PYCANON], atol=1e-9
+    )
 
 
-@pytest.mark.parametrize(("table", "quasi", "sensitive", "k", "distinct", "entropy", "alpha", "t"), PYCANON)
-def test_agreement_with_pycanon_on_real_data(table, quasi, sensitive, k, distinct, entropy, alpha, t):
+@pytest.mark.parametrize(
+    ("table", "quasi", "sensitive", "k", "distinct", "entropy", "alpha", "t"), PYCANON
+)
+def test_agreement_with_pycanon_on_real_data(
+    table, quasi, sensitive, k, distinct, entropy, alpha, t
+):
     frame = TABLES[table]()
     found = promised(frame, quasi, sensitive, "equal" if sensitive == "name" else "ordered")
     assert [found[0], found[1], int(found[2] + 1e-9)] == [k, distinct, entropy]
     assert found[3:] == pytest.approx([alpha, t], abs=1e-9)
 
 
-# -- recursive (c, ℓ), confidence in a template's values, and (k, e) ----------------------------------------------------
+# -- recursive (c, ℓ), confidence in a template's values, and (k, e)
+# ----------------------------------------------------
 
 
 def test_rarer_values_confidence_and_range_by_hand():
     """Classes {1, 1, 1, 2, 3} and {2, 2, 3, 3, 9} of a table from 1 to 9; 3 and 9 are confidential, and 4, which nobody has."""
     members, s = np.repeat([0, 1], 5)[:, None], np.array([1.0, 1, 1, 2, 3, 2, 2, 3, 3, 9])
     kept = promises(members, s, s, "ordered", [3.0, 4.0, 9.0])
-    assert kept["anonymity_recursive(2)"] == pytest.approx(2 / 3)  # (1 + 1)/3; of the other (2 + 1)/2
+    # (1 + 1)/3; of the other (2 + 1)/2
+    assert kept["anonymity_recursive(2)"] == pytest.approx(2 / 3)
     assert kept["anonymity_recursive(3)"] == pytest.approx(1 / 3)
     assert kept["anonymity_confidence"] == pytest.approx(2 / 5)
     assert kept["anonymity_range"] == pytest.approx(2 / 8)
     assert promises(members, s, s, "ordered", [4.0])["anonymity_confidence"] == 0.0
     assert "anonymity_confidence" not in promises(members, s, s, "ordered")
-    assert "anonymity_range" not in promises(members, s, s, "equal")  # nothing says which value is the larger
+    # nothing says which value is the larger
+    assert "anonymity_range" not in promises(members, s, s, "equal")
     assert promises(members, s * 0, s * 0, "ordered")["anonymity_range"] == 0.0
 
 
@@ -204,8 +254,20 @@ def test_rarer_values_confidence_and_range_by_hand():
 def test_they_are_the_papers_definitions_class_by_class(n, values, c, seed):
     """Definition 4.3 of machanavajjhala2007; conf(ic → π) ≤ h of wang2007, whichever quasi-identifiers are known; zhang2007's ranges."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame({"zip": rng.integers(0, 2, n), "age": rng.integers(0, 3, n), "s": rng.integers(0, values, n).astype(float)})
-    kept = promises(classes_of(frame, ["zip", "age"])[:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [0.0, 2.0])
+    frame = pd.DataFrame(
+        {
+            "zip": rng.integers(0, 2, n),
+            "age": rng.integers(0, 3, n),
+            "s": rng.integers(0, values, n).astype(float),
+        }
+    )
+    kept = promises(
+        classes_of(frame, ["zip", "age"])[:, None],
+        frame.s.to_numpy(),
+        frame.s.to_numpy(),
+        "ordered",
+        [0.0, 2.0],
+    )
     for ell in (2, 3):
         diverse = True
         for _, part in frame.groupby(["zip", "age"]):
@@ -213,7 +275,9 @@ def test_they_are_the_papers_definitions_class_by_class(n, values, c, seed):
             diverse = diverse and r[0] < c * sum(r[ell - 1 :])
         assert (c * kept[f"anonymity_recursive({ell})"] > 1) == diverse
     for known in (["zip", "age"], ["zip"], ["age"]):
-        confidence = max((part.s == pi).mean() for _, part in frame.groupby(known) for pi in (0.0, 2.0))
+        confidence = max(
+            (part.s == pi).mean() for _, part in frame.groupby(known) for pi in (0.0, 2.0)
+        )
         assert confidence <= kept["anonymity_confidence"] + 1e-12
         assert known != ["zip", "age"] or confidence == pytest.approx(kept["anonymity_confidence"])
     e = min(part.s.max() - part.s.min() for _, part in frame.groupby(["zip", "age"]))
@@ -225,9 +289,17 @@ def test_two_copies_made_apart_keep_none_of_them():
     s, rows, columns = np.array([1.0, 2, 2, 1]), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     for members in (rows, columns):
         kept = promises(members[:, None], s, s, "ordered", [2.0])
-        assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [1.0, 0.5, 1.0]
+        assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [
+            1.0,
+            0.5,
+            1.0,
+        ]
     kept = promises(np.stack([rows, columns], axis=1), s, s, "ordered", [2.0])
-    assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [0.0, 1.0, 0.0]
+    assert [kept[f"anonymity_{name}"] for name in ("recursive(2)", "confidence", "range")] == [
+        0.0,
+        1.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(("rule", "holds"), [
@@ -235,16 +307,31 @@ def test_two_copies_made_apart_keep_none_of_them():
     ({"confidential": [9], "confidence": 0.5}, lambda kept: kept["anonymity_confidence"] <= 0.5),
     ({"range": 0.5}, lambda kept: kept["anonymity_range"] >= 0.5),
 ])  # fmt: skip
-@pytest.mark.parametrize("method", [{}, {"method": "full-domain", "rungs": {"age": [2.0, 4.0, 8.0]}, "suppress": 0.0}])
+@pytest.mark.parametrize(
+    "method", [{}, {"method": "full-domain", "rungs": {"age": [2.0, 4.0, 8.0]}, "suppress": 0.0}]
+)
 def test_copies_are_made_to_keep_them(rule, holds, method):
     """Each rule is broken without it, and kept with it by more classes than one: two by two people earn 1 or 2, and 9, of the older 3 as well."""
     age = np.arange(64.0)
-    frame = pd.DataFrame({"age": age, "pay": np.where(age % 4 < 2, 1.0 + age % 2, np.where((age < 32) | (age % 8 < 4), 9.0, 3.0))})
+    frame = pd.DataFrame(
+        {
+            "age": age,
+            "pay": np.where(
+                age % 4 < 2, 1.0 + age % 2, np.where((age < 32) | (age % 8 < 4), 9.0, 3.0)
+            ),
+        }
+    )
 
     def kept(**rules):
-        copy = perturb(frame, "k-anonymity", [2], quasi=["age"], sensitive="pay", **method, **rules).copies[0].to_numpy()
+        copy = (
+            perturb(frame, "k-anonymity", [2], quasi=["age"], sensitive="pay", **method, **rules)
+            .copies[0]
+            .to_numpy()
+        )
         classes = from_columns(copy, [0])["class"]
-        return promises(classes[:, None], frame.pay.to_numpy(), frame.pay.to_numpy(), "ordered", [9.0]), len(set(classes))
+        return promises(
+            classes[:, None], frame.pay.to_numpy(), frame.pay.to_numpy(), "ordered", [9.0]
+        ), len(set(classes))
 
     assert not holds(kept()[0])
     found, classes = kept(**rule)
@@ -264,25 +351,47 @@ def test_rules_that_cannot_be_are_refused(rule, said):
 
 def test_confidential_values_of_a_hierarchy_are_its_leaves(tmp_path):
     """Flu is one of three in the first class and none in the second; a word that is no leaf is refused, and so is a range of words."""
-    frame = pd.DataFrame({"age": [20, 21, 22, 60, 61, 62], "ill": ["flu", "cough", "ulcer", "cough", "ulcer", "ulcer"]})
+    frame = pd.DataFrame(
+        {
+            "age": [20, 21, 22, 60, 61, 62],
+            "ill": ["flu", "cough", "ulcer", "cough", "ulcer", "ulcer"],
+        }
+    )
     pd.concat([frame, frame]).to_csv(tmp_path / "ill.csv", index=False)
     document = {
         "data": {"source": str(tmp_path / "ill.csv"), "hierarchies": {"ill": {"lungs": ["flu", "cough"], "stomach": ["ulcer"]}}},
         "schemes": [{"name": "k-anonymity", "quasi": ["age"], "sensitive": "ill", "levels": [6], "confidential": ["flu"]}],
         "knowledge": [{"known-attributes": ["age"]}], "attacks": ["linkage"], "measures": ["anonymity"],
     }  # fmt: skip
-    found = {record.metric: record.value for record in run_scenario(read_scenario(document)).measurements}
+    found = {
+        record.metric: record.value for record in run_scenario(read_scenario(document)).measurements
+    }
     assert found["anonymity_confidence"] == pytest.approx(1 / 3)
     assert "anonymity_range" not in found
-    for wrong, said in (({"confidential": ["flue"]}, "no value 'flue'; did you mean 'flu'"), ({"range": 0.5}, "has a hierarchy")):
-        (refused,) = run_scenario(read_scenario(document | {"schemes": [document["schemes"][0] | wrong]})).measurements
+    for wrong, said in (
+        ({"confidential": ["flue"]}, "no value 'flue'; did you mean 'flu'"),
+        ({"range": 0.5}, "has a hierarchy"),
+    ):
+        (refused,) = run_scenario(
+            read_scenario(document | {"schemes": [document["schemes"][0] | wrong]})
+        ).measurements
         assert said in refused.reason
 
 
-@given(st.integers(2, 60), st.integers(1, 3), st.integers(1, 8), st.integers(1, 3), st.floats(0.3, 1), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(2, 60),
+    st.integers(1, 3),
+    st.integers(1, 8),
+    st.integers(1, 3),
+    st.floats(0.3, 1),
+    st.integers(0, 2**32 - 1),
+)
 def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, seed):
     rng = np.random.default_rng(seed)
-    Q, codes = rng.integers(0, 6, (n, q)).astype(float), np.unique(rng.integers(0, 4, n), return_inverse=True)[1]
+    Q, codes = (
+        rng.integers(0, 6, (n, q)).astype(float),
+        np.unique(rng.integers(0, 4, n), return_inverse=True)[1],
+    )
     rules, P = Rules(k, distinct=distinct, t=t), np.bincount(codes) / n
     parts = mondrian(Q, codes, rules)
     assert sorted(np.concatenate(parts)) == list(range(n))
@@ -290,30 +399,45 @@ def test_mondrian_keeps_its_rules_and_partitions_the_rows(n, q, k, distinct, t, 
         assert all(rules.hold(codes[rows], P) for rows in parts)
     ranges = [(Q[rows].min(axis=0), Q[rows].max(axis=0)) for rows in parts]
     for (a, b), (c, d) in itertools.combinations(ranges, 2):
-        assert (np.minimum(b, d) < np.maximum(a, c)).any()  # no two classes overlap: a record's class is its own
+        # no two classes overlap: a record's class is its own
+        assert (np.minimum(b, d) < np.maximum(a, c)).any()
 
 
 def test_full_domain_takes_the_lowest_rung_that_will_do():
     Q = np.arange(12.0)[:, None]
-    numbers, low, high = full_domain(Q, np.zeros(12, dtype=int), Rules(3), [[0.0, 2.0, 4.0, np.inf]], 0.0)
+    numbers, low, high = full_domain(
+        Q, np.zeros(12, dtype=int), Rules(3), [[0.0, 2.0, 4.0, np.inf]], 0.0
+    )
     assert numbers.tolist() == [0] * 4 + [1] * 4 + [2] * 4
     assert np.unique(low).tolist() == [0, 4, 8]
     assert (high - low == 4).all()
-    numbers, _, _ = full_domain(np.append(Q, [[99.0]], axis=0), np.zeros(13, dtype=int), Rules(3), [[0.0, 4.0, np.inf]], 0.1)
+    numbers, _, _ = full_domain(
+        np.append(Q, [[99.0]], axis=0), np.zeros(13, dtype=int), Rules(3), [[0.0, 4.0, np.inf]], 0.1
+    )
     assert (numbers < 0).nonzero()[0].tolist() == [12]
 
 
 def small() -> pd.DataFrame:
     """Class A (ages 20–23) all of one mind, B (50–53) diverse but all low, C (80–83) diverse and spread."""
-    return pd.DataFrame({"age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0], "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0]})
+    return pd.DataFrame(
+        {
+            "age": [20, 21, 22, 23, 50, 51, 52, 53, 80, 81, 82, 83.0],
+            "pay": [7, 7, 7, 7, 1, 2, 1, 3, 1, 5, 9, 7.0],
+        }
+    )
 
 
 @pytest.fixture(scope="module")
 def found():
     def run(name, **parameters):
         document = {
-            "data": {"source": "inline", "values": {column: small()[column].tolist() for column in small()}},
-            "schemes": [{"name": "k-anonymity", "quasi": ["age"], "sensitive": "pay", "levels": [4]}],
+            "data": {
+                "source": "inline",
+                "values": {column: small()[column].tolist() for column in small()},
+            },
+            "schemes": [
+                {"name": "k-anonymity", "quasi": ["age"], "sensitive": "pay", "levels": [4]}
+            ],
             "knowledge": [{"known-attributes": ["age"]}],
             "coalitions": ["singles"],
             "attacks": [{"name": name, **parameters}],
@@ -329,7 +453,8 @@ def test_homogeneity_learns_the_class_of_one_mind(found):
     values = found("homogeneity", confidence=0.6)
     assert values["claimed"] == pytest.approx(0.5)
     assert values["disclosed"] == pytest.approx(4 / 12)
-    assert values["disclosed_beyond_chance"] == pytest.approx((4 - 6 * 5 / 12) / (12 - 38 / 12))  # shares 5, 3, 1, 1, 1, 1 of 12
+    # shares 5, 3, 1, 1, 1, 1 of 12
+    assert values["disclosed_beyond_chance"] == pytest.approx((4 - 6 * 5 / 12) / (12 - 38 / 12))
     assert found("homogeneity")["disclosed"] == 0
 
 
@@ -339,7 +464,8 @@ def test_similarity_and_skewness_by_hand(found):
     assert everything["disclosed_beyond_chance"] == 0
     assert found("similarity", edges=[6.5], confidence=0.6)["disclosed"] == pytest.approx(8 / 12)
     skew = found("skewness", factor=1.5, least=0.6)
-    assert skew["claimed"] == pytest.approx(0.5)  # 7 is 4/6 of the first class and 5/12 of the table
+    # 7 is 4/6 of the first class and 5/12 of the table
+    assert skew["claimed"] == pytest.approx(0.5)
     assert skew["delta_growth"] == pytest.approx(4 / 6 - 5 / 12)
 
 
@@ -349,9 +475,25 @@ def test_linkage_is_one_in_the_class(found):
 
 def test_pooled_copies_whose_classes_cross_break_k():
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"a": rng.integers(0, 30, 400), "b": rng.integers(0, 30, 400), "s": rng.integers(0, 5, 400)}, dtype=float)
+    frame = pd.DataFrame(
+        {
+            "a": rng.integers(0, 30, 400),
+            "b": rng.integers(0, 30, 400),
+            "s": rng.integers(0, 5, 400),
+        },
+        dtype=float,
+    )
     rungs = {"a": [7.0], "b": [7.0]}
-    first = perturb(frame, "k-anonymity", [4], quasi=["a", "b"], sensitive="s", method="full-domain", rungs=rungs, suppress=0.2)
+    first = perturb(
+        frame,
+        "k-anonymity",
+        [4],
+        quasi=["a", "b"],
+        sensitive="s",
+        method="full-domain",
+        rungs=rungs,
+        suppress=0.2,
+    )
     assert first.copies[0].shape == (400, 6)
     mondrian_copy = perturb(frame, "k-anonymity", [4], quasi=["a", "b"], sensitive="s").copies[0]
     low_high = np.hstack([first.copies[0].to_numpy()[:, :4], mondrian_copy.to_numpy()[:, :4]])
@@ -371,16 +513,27 @@ def test_promises_are_kept_by_one_copy_and_broken_by_two_whose_classes_cross():
         "knowledge": [{"known-attributes": ["age"]}], "coalitions": ["singles", "all"], "attacks": ["linkage"], "measures": ["anonymity"],
     }  # fmt: skip
     records = run_scenario(read_scenario(document)).measurements
-    found = {(r.scheme, r.coalition, r.metric): r.value for r in records if r.metric.startswith("anonymity") or r.metric == "linkage"}
+    found = {
+        (r.scheme, r.coalition, r.metric): r.value
+        for r in records
+        if r.metric.startswith("anonymity") or r.metric == "linkage"
+    }
     halves = {name: value for (scheme, _, name), value in found.items() if scheme == "halves"}
-    assert (halves["anonymity_k"], halves["anonymity_distinct"], halves["anonymity_alpha"]) == (4, 2, 0.5)
+    assert (halves["anonymity_k"], halves["anonymity_distinct"], halves["anonymity_alpha"]) == (
+        4,
+        2,
+        0.5,
+    )
     assert halves["anonymity_entropy"] == pytest.approx(2)  # two and two
-    # Table: 3/8, 3/8, 2/8. {1, 2, 1, 2} is off by 1/8, 1/8, −2/8: moved one rank and two, over 2; {3, 3, 1, 2} by as much the other way.
+    # Table: 3/8, 3/8, 2/8. {1, 2, 1, 2} is off by 1/8, 1/8, −2/8: moved one rank and two, over 2;
+    # {3, 3, 1, 2} by as much the other way.
     assert halves["anonymity_t"] == pytest.approx((1 / 8 + 2 / 8) / 2)
     assert found["both", (1,), "anonymity_k"] == 2  # pairs
     assert found["both", (2,), "anonymity_k"] == 3  # 1–3 and 4–6; 7 and 8 are suppressed
-    assert found["both", (1, 2), "anonymity_k"] == 1  # 3 and 4 are told apart, 7–8 known by the first copy
-    assert found["both", (2,), "linkage"] == pytest.approx(6 / 8 / 3)  # nobody names a row that is not there
+    # 3 and 4 are told apart, 7–8 known by the first copy
+    assert found["both", (1, 2), "anonymity_k"] == 1
+    # nobody names a row that is not there
+    assert found["both", (2,), "linkage"] == pytest.approx(6 / 8 / 3)
     assert found["both", (1, 2), "linkage"] == pytest.approx((2 / 2 + 1 + 1 + 2 / 2 + 2 / 2) / 8)
 
 
@@ -395,17 +548,34 @@ def test_a_record_that_is_suppressed_is_not_one_of_those_as_coarse_as_it():
 
 def test_a_quasi_identifier_lies_where_the_ranges_of_all_copies_meet():
     """0–10 and 4–20 meet in 4–10; what one copy suppresses the other tells; what both do stays the whole domain."""
-    first = from_columns(np.array([[0.0, 10, 5, 0], [0, 10, 6, 0], [0, 40, 0, 1], [0, 40, 0, 1]]), [0])
-    second = from_columns(np.array([[4.0, 20, 5, 0], [0, 40, 0, 1], [4, 20, 7, 0], [0, 40, 0, 1]]), [0])
+    first = from_columns(
+        np.array([[0.0, 10, 5, 0], [0, 10, 6, 0], [0, 40, 0, 1], [0, 40, 0, 1]]), [0]
+    )
+    second = from_columns(
+        np.array([[4.0, 20, 5, 0], [0, 40, 0, 1], [4, 20, 7, 0], [0, 40, 0, 1]]), [0]
+    )
     reading = ClassReading(Linkage(), None, Classes.of(1, [[first, second]]))
     assert reading.rows([first, second])[:, 0].tolist() == [7, 5, 12, 20]
 
 
 def test_minus_zero_is_zero():
     """Four records of quasi-identifier 0, two of them written −0, are one class of four."""
-    frame = pd.DataFrame({"q": [0.0, -0.0, 0.0, -0.0, 9.0, 9.0, 9.0, 9.0], "s": [1.0, 2, 3, 4, 1, 2, 3, 4]})
-    release = perturb(frame, "k-anonymity", [4], quasi=["q"], sensitive="s", method="full-domain", rungs={"q": [5.0]})
-    assert sorted(Classes.of(1, [[from_columns(release.copies[0].to_numpy(), [0])]]).sizes) == [4, 4]
+    frame = pd.DataFrame(
+        {"q": [0.0, -0.0, 0.0, -0.0, 9.0, 9.0, 9.0, 9.0], "s": [1.0, 2, 3, 4, 1, 2, 3, 4]}
+    )
+    release = perturb(
+        frame,
+        "k-anonymity",
+        [4],
+        quasi=["q"],
+        sensitive="s",
+        method="full-domain",
+        rungs={"q": [5.0]},
+    )
+    assert sorted(Classes.of(1, [[from_columns(release.copies[0].to_numpy(), [0])]]).sizes) == [
+        4,
+        4,
+    ]
 
 
 @given(st.permutations(range(4)), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -413,14 +583,17 @@ def test_a_copy_is_read_from_the_table_that_recipients_get(places, q, seed):
     """Classes may be numbered otherwise; who shares one, the ranges and what is suppressed are the same."""
     rng, n = np.random.default_rng(seed), 12
     values, quasi, numbers = rng.normal(size=(n, 4)), places[:q], rng.integers(-1, 4, n)
-    bounds = np.arange(4.0)[numbers, None] + np.zeros(q)  # of the suppressed as of the last class: only the flag tells them apart
+    # of the suppressed as of the last class: only the flag tells them apart
+    bounds = np.arange(4.0)[numbers, None] + np.zeros(q)
     made = compose(values, quasi, numbers, bounds, bounds + 0.5)
     columns = to_columns(made, quasi)
     read = from_columns(columns, quasi)
     np.testing.assert_array_equal(to_columns(read, quasi), columns)
     np.testing.assert_array_equal(read["low"], made["low"])
     np.testing.assert_array_equal(read["high"], made["high"])
-    np.testing.assert_array_equal(read["class"][:, None] == read["class"], numbers[:, None] == numbers)
+    np.testing.assert_array_equal(
+        read["class"][:, None] == read["class"], numbers[:, None] == numbers
+    )
     np.testing.assert_array_equal(read["class"] < 0, numbers < 0)
 
 

@@ -43,17 +43,29 @@ def members(*copies) -> set[frozenset[int]]:
     return {frozenset(rows) for rows in keys.groupby(list(keys.columns)).indices.values()}
 
 
-# -- what unions of classes keep ---------------------------------------------------------------------------------------
+# -- what unions of classes keep
+# ---------------------------------------------------------------------------------------
 
 
-@given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 4), st.sampled_from(["equal", "ordered", "tree"]), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(1, 40),
+    st.integers(1, 6),
+    st.integers(1, 4),
+    st.sampled_from(["equal", "ordered", "tree"]),
+    st.integers(0, 2**32 - 1),
+)
 def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, values, ground, seed):
     """Sums, unions, a concave entropy, a mean of shares and a convex distance: docs/method.md."""
     rng = np.random.default_rng(seed)
     finer, sensitive = rng.integers(0, classes, n), rng.integers(0, values, n).astype(float)
     coarser = rng.integers(0, classes, classes)[finer]
     tree = {place: (("low" if place < 2 else "high"), "all") for place in range(values)}
-    kept, more = (promises(part[:, None], sensitive, sensitive, tree if ground == "tree" else ground, [1.0, 3.0]) for part in (finer, coarser))
+    kept, more = (
+        promises(
+            part[:, None], sensitive, sensitive, tree if ground == "tree" else ground, [1.0, 3.0]
+        )
+        for part in (finer, coarser)
+    )
     assert more["anonymity_k"] >= kept["anonymity_k"]
     assert more["anonymity_distinct"] >= kept["anonymity_distinct"]
     assert more["anonymity_entropy"] >= kept["anonymity_entropy"] - 1e-12
@@ -66,19 +78,29 @@ def test_every_union_of_classes_keeps_what_all_of_them_promise(n, classes, value
     assert more.get("anonymity_range", 0.0) >= kept.get("anonymity_range", 0.0)
 
 
-# -- classes are nested, in every order --------------------------------------------------------------------------------
+# -- classes are nested, in every order
+# --------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
-@given(st.integers(12, 60), st.integers(2, 12), st.lists(st.integers(1, 12), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(12, 60),
+    st.integers(2, 12),
+    st.lists(st.integers(1, 12), min_size=1, max_size=4),
+    st.integers(0, 2**32 - 1),
+)
 def test_whatever_is_pooled_shows_the_finest_copys_classes(n, values, levels, seed):
     """Any k in any order, repeated or not: a coalition's classes are its finest copy's, each of k records, with ranges of their own."""
-    copies = copies_of(perturb(people(n, seed, values), NAME, levels, quasi=["a", "b"], sensitive="s"))
+    copies = copies_of(
+        perturb(people(n, seed, values), NAME, levels, quasi=["a", "b"], sensitive="s")
+    )
     for k, copy in zip(levels, copies, strict=True):
         assert min(map(len, members(copy))) >= k
         low, high = copy["low"], copy["high"]
         for one, other in itertools.combinations(map(min, members(copy)), 2):
-            assert (np.minimum(high[one], high[other])[:2] < np.maximum(low[one], low[other])[:2]).any(), "two classes overlap"
+            assert (
+                np.minimum(high[one], high[other])[:2] < np.maximum(low[one], low[other])[:2]
+            ).any(), "two classes overlap"
     for size in range(2, len(copies) + 1):
         for held in itertools.combinations(range(len(copies)), size):
             finest = min(held, key=lambda place: levels[place])
@@ -110,19 +132,28 @@ def test_a_copy_made_after_a_finer_one_is_a_function_of_what_recipients_have(res
     for place in range(1, len(levels)):
         before = range(place)
         finer = max((j for j in before if levels[j] < levels[place]), key=levels.__getitem__)
-        coarser = min((j for j in before if levels[j] > levels[place]), key=levels.__getitem__, default=None)
+        coarser = min(
+            (j for j in before if levels[j] > levels[place]), key=levels.__getitem__, default=None
+        )
         made = merged(parts[finer], levels[place], None if coarser is None else parts[coarser])
         np.testing.assert_array_equal(made.low, parts[place].low)
         np.testing.assert_array_equal(made.high, parts[place].high)
 
 
 def test_rules_beside_k_are_kept_by_every_copy():
-    table = load_table("wisconsin", missing="drop", columns=("clump_thickness", "bare_nuclei", "mitoses"), rng=np.random.default_rng(0))
+    table = load_table(
+        "wisconsin",
+        missing="drop",
+        columns=("clump_thickness", "bare_nuclei", "mitoses"),
+        rng=np.random.default_rng(0),
+    )
     frame = pd.DataFrame(table.values, columns=["a", "b", "s"])
     release = perturb(frame, NAME, [40, 4, 12], quasi=["a", "b"], sensitive="s", distinct=3, entropy=1.1, alpha=0.98, t=0.3, recursive=[80, 2],
                       confidential=[7, 10], confidence=0.15, range=0.2)  # fmt: skip
     for copy in copies_of(release):
-        kept = promises(copy["class"][:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [7, 10])
+        kept = promises(
+            copy["class"][:, None], frame.s.to_numpy(), frame.s.to_numpy(), "ordered", [7, 10]
+        )
         assert kept["anonymity_recursive(2)"] > 1 / 80
         assert kept["anonymity_confidence"] <= 0.15
         assert kept["anonymity_range"] >= 0.2
@@ -138,7 +169,10 @@ def test_merging_by_hand():
     Q = np.array([1.0, 2, 3, 3, 4, 5, 5, 6, 9])[:, None]
     finer = bounds(Q, Q, [np.array(rows) for rows in ([0, 1], [2, 3, 4], [5, 6], [7, 8])])
     made = merged(finer, 4)
-    assert [sorted(rows) for rows in made.classes] in ([[0, 1, 2, 3, 4], [5, 6, 7, 8]], [[5, 6, 7, 8], [0, 1, 2, 3, 4]])
+    assert [sorted(rows) for rows in made.classes] in (
+        [[0, 1, 2, 3, 4], [5, 6, 7, 8]],
+        [[5, 6, 7, 8], [0, 1, 2, 3, 4]],
+    )
     assert made.low[:, 0].tolist() == [1.0] * 5 + [5.0] * 4
     assert made.high[:, 0].tolist() == [4.0] * 5 + [9.0] * 4
     assert len(merged(finer, 5).classes) == 1
@@ -150,10 +184,18 @@ def test_no_cut_goes_through_a_class():
     high = np.array([[1.9, 0.9], [2.9, 1.9], [2.9, 2.9], [0.9, 2.9], [1.9, 1.9]])
     numbers = np.repeat(np.arange(5), 4)
     assert len(np.unique(merged(Partition(numbers, low[numbers], high[numbers]), 4).numbers)) == 1
-    assert len(np.unique(merged(Partition(numbers[:8], low[numbers[:8]], high[numbers[:8]]), 4).numbers)) == 2
+    assert (
+        len(
+            np.unique(
+                merged(Partition(numbers[:8], low[numbers[:8]], high[numbers[:8]]), 4).numbers
+            )
+        )
+        == 2
+    )
 
 
-# -- leaks are caught --------------------------------------------------------------------------------------------------
+# -- leaks are caught
+# --------------------------------------------------------------------------------------------------
 
 
 NESTED = KAnonymityMultilevel.partitions
@@ -196,7 +238,11 @@ def judged():
         }  # fmt: skip
         result = run_scenario(read_scenario(document))
         (found,) = result.expectations
-        k = {record.coalition: record.value for record in result.measurements if record.metric == "anonymity_k"}
+        k = {
+            record.coalition: record.value
+            for record in result.measurements
+            if record.metric == "anonymity_k"
+        }
         return found, k, result.model_copy(update={"expectations": []})
 
     return run
@@ -207,10 +253,17 @@ def test_theorem_4_holds_by_law_for_nested_copies(judged, use):
     found, k, result = judged(**use)
     assert found.status == "holds", found.why
     assert verdict(Reading(result), "it").finding == "no-gain"
-    assert "by classes and ranges, for every attack that reads these: one copy says all there is in each of 4 coalitions" in found.why
+    assert (
+        "by classes and ranges, for every attack that reads these: one copy says all there is in each of 4 coalitions"
+        in found.why
+    )
     levels = use.get("levels", (2, 4, 8))
     for coalition, value in k.items():
-        assert value == min(k[copy,] for copy in coalition) >= min(levels[copy - 1] for copy in coalition)
+        assert (
+            value
+            == min(k[copy,] for copy in coalition)
+            >= min(levels[copy - 1] for copy in coalition)
+        )
 
 
 def test_theorem_4_fails_for_copies_made_apart(judged):
@@ -220,15 +273,23 @@ def test_theorem_4_fails_for_copies_made_apart(judged):
     assert "no copy of" in found.why
     assert k[1, 2, 3] < 2
     nothing = {"value": 0.0, "std_error": 0.0, "ci_low": 0.0, "ci_high": 0.0}
-    records = [record._replace(**nothing) if record.metric == "collusion_gain" else record for record in result.measurements]
+    records = [
+        record._replace(**nothing) if record.metric == "collusion_gain" else record
+        for record in result.measurements
+    ]
     told = verdict(Reading(result.model_copy(update={"measurements": records})), "it")
     assert told.finding == "gain"
     assert told.sentence in told.brief
-    assert told.sentence == "Pooling copies 1 and 2 leaves some record alone, where each of these copies has 2 or more in every class."
+    assert (
+        told.sentence
+        == "Pooling copies 1 and 2 leaves some record alone, where each of these copies has 2 or more in every class."
+    )
 
 
 def test_theorem_4_fails_where_one_class_is_cut(judged, monkeypatch):
-    monkeypatch.setattr(KAnonymityMultilevel, "partitions", lambda self, *given: with_a_cut(NESTED(self, *given)))
+    monkeypatch.setattr(
+        KAnonymityMultilevel, "partitions", lambda self, *given: with_a_cut(NESTED(self, *given))
+    )
     found, _, _ = judged()
     assert found.status == "fails"
     assert "by law: in it, no copy of 1, 3 makes the others useless" in found.why
@@ -251,15 +312,24 @@ def test_a_copy_tells_all_only_if_its_ranges_lie_within_the_others():
     assert not tells(hidden, finer)
     assert not tells(hidden, whole)  # it has the class of everybody else
     assert not tells(finer, half_hidden)  # which of its first class is suppressed there
-    assert sufficient([(0, values, [finer, whole, shifted])], [(1, 2), (1, 3), (1, 2, 3)]) == {(1, 2): True, (1, 3): False, (1, 2, 3): False}
+    assert sufficient([(0, values, [finer, whole, shifted])], [(1, 2), (1, 3), (1, 2, 3)]) == {
+        (1, 2): True,
+        (1, 3): False,
+        (1, 2, 3): False,
+    }
 
 
 def test_a_release_in_files_is_extended_as_one_in_memory(tmp_path):
     frame = people(60, 0)
     frame.to_csv(tmp_path / "people.csv", index=False)
     parameters = {"quasi": ["a", "b"], "sensitive": "s"}
-    write_copies(str(tmp_path / "people.csv"), NAME, [2, 9], None, tmp_path / "out", None, None, parameters)
-    later, whole = read_release(frame, tmp_path / "out").extend([4]), perturb(frame, NAME, [2, 9, 4], **parameters)
+    write_copies(
+        str(tmp_path / "people.csv"), NAME, [2, 9], None, tmp_path / "out", None, None, parameters
+    )
+    later, whole = (
+        read_release(frame, tmp_path / "out").extend([4]),
+        perturb(frame, NAME, [2, 9, 4], **parameters),
+    )
     for one, other in zip(later.copies, whole.copies, strict=True):
         pd.testing.assert_frame_equal(one, other)
 
@@ -270,15 +340,28 @@ def test_a_copy_tells_all_exactly_if_no_class_and_no_range_is_another_with_both(
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 6, (n, 1)).astype(float)
     one, other = (
-        compose(values, [0], *bounds(values, values, [rows for c in range(classes) if (rows := np.flatnonzero(part == c)).size]))
+        compose(
+            values,
+            [0],
+            *bounds(
+                values,
+                values,
+                [rows for c in range(classes) if (rows := np.flatnonzero(part == c)).size],
+            ),
+        )
         for part in rng.integers(0, classes, (2, n))
     )
     low, high = ranges([one, other])
-    same = members(one, other) == members(one) and (low == one["low"]).all() and (high == one["high"]).all()
+    same = (
+        members(one, other) == members(one)
+        and (low == one["low"]).all()
+        and (high == one["high"]).all()
+    )
     assert tells(one, other) == same
 
 
-# -- bad input ---------------------------------------------------------------------------------------------------------
+# -- bad input
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("levels", "said"), [
@@ -292,8 +375,15 @@ def test_levels_that_are_no_k_are_refused(levels, said):
 
 def test_classes_larger_than_the_table_are_refused_before_a_run():
     scheme = {"name": NAME, "levels": [2, 13], "quasi": ["a", "b"], "sensitive": "s"}
-    scenario = {"data": {"source": "inline", "values": people(12, 0).to_dict("list")}, "schemes": [scheme], "coalitions": ["all"], "attacks": ["homogeneity"]}
-    with pytest.raises(ScenarioError, match=r"schemes\[0\] .* does not satisfy the rules with k = 13"):
+    scenario = {
+        "data": {"source": "inline", "values": people(12, 0).to_dict("list")},
+        "schemes": [scheme],
+        "coalitions": ["all"],
+        "attacks": ["homogeneity"],
+    }
+    with pytest.raises(
+        ScenarioError, match=r"schemes\[0\] .* does not satisfy the rules with k = 13"
+    ):
         check_data(read_scenario({"schema": 1, "title": "t", **scenario}))
 
 
@@ -319,7 +409,14 @@ def test_duplicate_columns_and_columns_of_one_value():
     with pytest.raises(AuditorError, match="'b' is constant"):
         perturb(frame.assign(b=7.0), NAME, [2], quasi=["a", "b"], sensitive="s")
     constant = np.ones((6, 2))
-    assert len(merged(bounds(constant, constant, mondrian(constant, np.zeros(6, dtype=int), Rules(2))), 3).classes) == 1
+    assert (
+        len(
+            merged(
+                bounds(constant, constant, mondrian(constant, np.zeros(6, dtype=int), Rules(2))), 3
+            ).classes
+        )
+        == 1
+    )
 
 
 def test_copies_of_another_table_are_not_extended():

@@ -1,8 +1,8 @@
 """Laplace noise as a process: its increments and its bridge are the law's, exactly and in a million draws, in any order of release.
 
-Statistical tests here have a false-alarm rate of 1e-4 each; seeds are fixed. The exact ones hand the samplers a grid of quantiles in place
-of random numbers, so that means over what they return are integrals over the law.
-"""
+Statistical tests here have a false-alarm rate of 1e-4 each; seeds are fixed. The exact ones hand
+the samplers a grid of quantiles in place of random numbers, so that means over what they return are
+integrals over the law."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def density(v):
     return lambda t: np.exp(-np.abs(t) / np.sqrt(v / 2)) / (2 * np.sqrt(v / 2))
 
 
-# -- exact -------------------------------------------------------------------------------------------------------------
+# -- exact
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.5, 2.0), (1.9, 2.0)])
@@ -67,15 +68,27 @@ def naive_bridge(D, a, b, c):
     """The bridge by its three cases: weights of U = 0, of U = D, and of the rest, whose density is ∝ e^{−|u|/β − |D−u|/γ}."""
     r1, r2, beta, gamma = a / b, b / c, np.sqrt(b / 2), np.sqrt(c / 2)
     at_0, at_D = r1 * (1 - r2) * density(c)(D), (1 - r1) * r2 * density(b)(D)
-    rest = lambda u: (1 - r1) * (1 - r2) * np.exp(-abs(u) / beta - abs(D - u) / gamma) / (4 * beta * gamma)  # noqa: E731
+
+    def rest(u):
+        return (
+            (1 - r1) * (1 - r2) * np.exp(-abs(u) / beta - abs(D - u) / gamma) / (4 * beta * gamma)
+        )
+
     return at_0, at_D, rest
 
 
-@pytest.mark.parametrize(("a", "b", "c"), [(0.5, 1.0, 4.0), (0.0, 1.0, 3.0), (1.0, 1.9, 2.0), (1e-3, 1.0, 50.0)])
+@pytest.mark.parametrize(
+    ("a", "b", "c"), [(0.5, 1.0, 4.0), (0.0, 1.0, 3.0), (1.0, 1.9, 2.0), (1e-3, 1.0, 50.0)]
+)
 @pytest.mark.parametrize("D", [0.2, -1.5, 6.0])
 def test_the_bridge_is_the_conditional_law(a, b, c, D):
     at_0, at_D, rest = naive_bridge(D, a, b, c)
-    below = lambda t: integrate.quad(rest, -60.0, t, points=sorted({p for p in (0.0, D) if p < t} or {t}), limit=200)[0]  # noqa: E731
+
+    def below(t):
+        return integrate.quad(
+            rest, -60.0, t, points=sorted({p for p in (0.0, D) if p < t} or {t}), limit=200
+        )[0]
+
     whole = at_0 + at_D + below(60.0)
     U = bridge(Quantiles(), np.full(Quantiles().shape, D), *variances(a, b, c))
     assert abs((U == 0).mean() - at_0 / whole) < 1e-3
@@ -86,7 +99,9 @@ def test_the_bridge_is_the_conditional_law(a, b, c, D):
 
 
 def test_no_difference_is_two_increments_at_rest():
-    assert not bridge(np.random.default_rng(0), np.zeros((1000, 1)), *variances(0.5, 1.0, 2.0)).any()
+    assert not bridge(
+        np.random.default_rng(0), np.zeros((1000, 1)), *variances(0.5, 1.0, 2.0)
+    ).any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -94,8 +109,17 @@ def test_ratios_from_a_millionth_to_a_million_levels_a_bit_apart_and_constant_co
     rng = np.random.default_rng(seed)
     near = np.nextafter(1.0, 2.0)
     with np.errstate(all="raise", under="ignore"):
-        for low, middle, high in [(1e-6, 1.0, 1e6), (0.0, 1e-6, 1e6), (1.0, near, 2.0), (0.5, 1.0, near), (1.0, near, np.nextafter(near, 2.0))]:
-            v = [np.array([level, level * 1e-12, level * 1e12, 0.0, level * 3.0]) for level in (low, middle, high)]
+        for low, middle, high in [
+            (1e-6, 1.0, 1e6),
+            (0.0, 1e-6, 1e6),
+            (1.0, near, 2.0),
+            (0.5, 1.0, near),
+            (1.0, near, np.nextafter(near, 2.0)),
+        ]:
+            v = [
+                np.array([level, level * 1e-12, level * 1e12, 0.0, level * 3.0])
+                for level in (low, middle, high)
+            ]
             D = increment(rng, v[0], v[2], (500, 5))
             U = bridge(rng, D, *v)
             assert np.isfinite(U).all()
@@ -103,12 +127,15 @@ def test_ratios_from_a_millionth_to_a_million_levels_a_bit_apart_and_constant_co
             assert not U[D == 0].any()
 
 
-# -- copies ------------------------------------------------------------------------------------------------------------
+# -- copies
+# ------------------------------------------------------------------------------------------------------------
 
 
 def table(rows=300, seed=1):
     rng = np.random.default_rng(seed)
-    return np.column_stack([rng.lognormal(size=rows), 100 + 10 * rng.normal(size=rows), np.full(rows, 7.0)])
+    return np.column_stack(
+        [rng.lognormal(size=rows), 100 + 10 * rng.normal(size=rows), np.full(rows, 7.0)]
+    )
 
 
 def copies_of(scheme, X, levels, seed=1, cuts=(), grid=()):
@@ -116,7 +143,9 @@ def copies_of(scheme, X, levels, seed=1, cuts=(), grid=()):
     moments = TableMoments(X.mean(axis=0), np.cov(X.T, bias=True).reshape(X.shape[1], -1), len(X))
     out = [np.full_like(X, np.nan) for _ in levels]
     for existing, stop in itertools.pairwise([0, *cuts, len(levels)]):
-        scheme.sampler(levels[:stop], moments, Key(seed + existing, "laplace", grid=grid), existing).block(0, X, out[:stop], existing)
+        scheme.sampler(
+            levels[:stop], moments, Key(seed + existing, "laplace", grid=grid), existing
+        ).block(0, X, out[:stop], existing)
     return out, scheme.law(levels, moments)
 
 
@@ -124,7 +153,11 @@ def copies_of(scheme, X, levels, seed=1, cuts=(), grid=()):
 @pytest.mark.parametrize("existing", [0, 2])
 def test_the_plan_draws_from_the_stated_covariance(scheme, existing):
     Sigma = scheme.level_covariance(LEVELS)
-    drawn = implied_level_covariance(scheme.plan(LEVELS, existing), len(LEVELS), Sigma[:existing, :existing] if existing else None)
+    drawn = implied_level_covariance(
+        scheme.plan(LEVELS, existing),
+        len(LEVELS),
+        Sigma[:existing, :existing] if existing else None,
+    )
     np.testing.assert_allclose(drawn, Sigma, atol=1e-12)
 
 
@@ -154,19 +187,27 @@ def test_cells_that_two_copies_share_are_equal_to_the_last_bit():
 
 def law_p_values(copies, X, law):
     names, chosen = [f"x{j}" for j in range(X.shape[1])], range(1, len(copies) + 1)
-    return [(test.statistic, test.p) for test in row_tests(law, rows_of([(X, copies)], chosen, True), names, chosen)]
+    return [
+        (test.statistic, test.p)
+        for test in row_tests(law, rows_of([(X, copies)], chosen, True), names, chosen)
+    ]
 
 
 ORDERS = list(itertools.permutations([0.25, 0.5, 1.0, 2.0]))
 
 
-@pytest.mark.parametrize("levels", [pytest.param(list(o), marks=pytest.mark.slow if i % 9 else ()) for i, o in enumerate(ORDERS)])
+@pytest.mark.parametrize(
+    "levels",
+    [pytest.param(list(o), marks=pytest.mark.slow if i % 9 else ()) for i, o in enumerate(ORDERS)],
+)
 def test_any_order_of_release_gives_the_same_joint_law(levels):
     """Increments between neighbouring levels have their law, atoms included, and are independent; that is the joint law."""
     X = table(rows=6000)[:, :2]
     copies, law = copies_of(LaplaceMultilevel(), X, levels, seed=10, cuts=(1, 2, 3))
     p = law_p_values(copies, X, law)
-    assert {"distribution", "equal copies", "correlations", "moments"} <= {statistic for statistic, _ in p}
+    assert {"distribution", "equal copies", "correlations", "moments"} <= {
+        statistic for statistic, _ in p
+    }
     assert min(value for _, value in p) > FALSE_ALARM / len(p)
 
 
@@ -209,8 +250,17 @@ def test_released_copies_lie_on_a_grid_and_share_as_many_cells_as_the_law_says()
 def test_the_noise_s_variances_are_the_data_s_their_mean_or_stated():
     X = table()
     own, K = X.var(axis=0), TableMoments(X.mean(axis=0), np.cov(X.T, bias=True), len(X))
-    for noise, expected in (("data", own), ("white", np.full(3, own.mean())), ({"variance": 2.0}, [2.0, 2.0, 2.0]), ({"variances": [1.0, 0.0, 3.0]}, [1, 0, 3])):
+    for noise, expected in (
+        ("data", own),
+        ("white", np.full(3, own.mean())),
+        ({"variance": 2.0}, [2.0, 2.0, 2.0]),
+        ({"variances": [1.0, 0.0, 3.0]}, [1, 0, 3]),
+    ):
         scheme = LaplaceMultilevel(LaplaceMultilevel.Parameters.model_validate({"noise": noise}))
         np.testing.assert_allclose(scheme.law([1.0], K).shape, np.diag(expected), rtol=1e-12)
-    with pytest.raises(AuditorError, match=r"noise\.variances must have one variance per attribute, 3; got 2"):
-        LaplaceMultilevel(LaplaceMultilevel.Parameters.model_validate({"noise": {"variances": [1.0, 2.0]}})).law([1.0], K)
+    with pytest.raises(
+        AuditorError, match=r"noise\.variances must have one variance per attribute, 3; got 2"
+    ):
+        LaplaceMultilevel(
+            LaplaceMultilevel.Parameters.model_validate({"noise": {"variances": [1.0, 2.0]}})
+        ).law([1.0], K)

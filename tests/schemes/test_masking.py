@@ -40,13 +40,17 @@ def people(rows=600, seed=1):
     return np.column_stack([40 + 12 * g[:, 0], np.exp(10 + 0.4 * g[:, 0] + 0.5 * g[:, 1])])
 
 
-# -- rounding ----------------------------------------------------------------------------------------------------------
+# -- rounding
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_rounding_by_hand():
-    np.testing.assert_array_equal(rounded(column(12, 18, -4, 33), np.array([10.0]), np.array([3.0])), column(13, 23, -7, 33))
+    np.testing.assert_array_equal(
+        rounded(column(12, 18, -4, 33), np.array([10.0]), np.array([3.0])), column(13, 23, -7, 33)
+    )
     X = np.array([[1.0, 5.0], [2.0, 5.0]])
-    np.testing.assert_array_equal(rounded(X, np.array([2.0, 0.0]), np.zeros(2))[:, 1], [5.0, 5.0])  # a constant column stays
+    # a constant column stays
+    np.testing.assert_array_equal(rounded(X, np.array([2.0, 0.0]), np.zeros(2))[:, 1], [5.0, 5.0])
 
 
 def test_unbiased_rounding_goes_to_one_of_the_two_multiples_around_and_keeps_the_mean():
@@ -59,18 +63,26 @@ def test_unbiased_rounding_goes_to_one_of_the_two_multiples_around_and_keeps_the
 def test_rounded_values_are_within_half_a_base_and_two_origins_tell_more_than_one():
     X = people()
     release = auditor.perturb(X, "rounding", [0.5, 0.5], seed=3, origin="random")
-    assert (np.abs(np.array(release.copies) - X).max(axis=1) <= 0.25 * X.std(axis=0) * (1 + 1e-12)).all()
-    one, both = (auditor.attack("ndr", release, coalition=copies).normalized_error for copies in ([1], [1, 2]))
+    assert (
+        np.abs(np.array(release.copies) - X).max(axis=1) <= 0.25 * X.std(axis=0) * (1 + 1e-12)
+    ).all()
+    one, both = (
+        auditor.attack("ndr", release, coalition=copies).normalized_error
+        for copies in ([1], [1, 2])
+    )
     assert one == pytest.approx(0.5**2 / 12, rel=0.2)
     assert both < 0.8 * one
 
 
-# -- top coding --------------------------------------------------------------------------------------------------------
+# -- top coding
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_top_coding_by_hand():
     X = column(*range(1, 12))
-    np.testing.assert_array_equal(made("top-coding").mask(X, 0.2, rng()).ravel(), [*range(1, 10), 9, 9])
+    np.testing.assert_array_equal(
+        made("top-coding").mask(X, 0.2, rng()).ravel(), [*range(1, 10), 9, 9]
+    )
     kept = made("top-coding", code="mean").mask(X, 0.2, rng())
     np.testing.assert_array_equal(kept.ravel(), [*range(1, 10), 10.5, 10.5])
     both = made("top-coding", ends="both").mask(X, 0.2, rng())
@@ -79,12 +91,15 @@ def test_top_coding_by_hand():
 
 def test_a_mean_for_code_keeps_the_total_and_ties_at_the_quantile_are_not_coded():
     X = people()
-    assert made("top-coding", code="mean", ends="both").mask(X, 0.1, rng()).sum() == pytest.approx(X.sum())
+    assert made("top-coding", code="mean", ends="both").mask(X, 0.1, rng()).sum() == pytest.approx(
+        X.sum()
+    )
     tied = column(1, 1, 2, 2, 2, 2)
     np.testing.assert_array_equal(made("top-coding").mask(tied, 0.3, rng()), tied)
 
 
-# -- multiplicative noise ----------------------------------------------------------------------------------------------
+# -- multiplicative noise
+# ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("logs", [False, True])
@@ -104,10 +119,15 @@ def test_noise_has_the_covariance_of_the_law_over_draws_of_one_table(logs):
     law = made("multiplicative-noise", logs=logs).law(levels, moments)
     w = np.expm1(levels) if logs else np.array(levels)
     np.testing.assert_allclose(law.covariance, np.kron(np.diag(w), np.diag((X**2).mean(axis=0))))
-    releases = [auditor.perturb(X, "multiplicative-noise", levels, seed=seed, logs=logs).copies for seed in range(draws)]
+    releases = [
+        auditor.perturb(X, "multiplicative-noise", levels, seed=seed, logs=logs).copies
+        for seed in range(draws)
+    ]
     Z = np.array([np.hstack(copies) - np.hstack([X, X]) for copies in releases])
     found = np.einsum("dri,drj->dij", Z, Z) / len(X)
-    assert (np.abs(found.mean(axis=0) - law.covariance) <= 5 * found.std(axis=0) / np.sqrt(draws)).all()
+    assert (
+        np.abs(found.mean(axis=0) - law.covariance) <= 5 * found.std(axis=0) / np.sqrt(draws)
+    ).all()
     cross = np.einsum("ri,drj->dij", X, Z) / len(X)
     assert (np.abs(cross.mean(axis=0)) <= 5 * cross.std(axis=0) / np.sqrt(draws)).all()
 
@@ -115,7 +135,9 @@ def test_noise_has_the_covariance_of_the_law_over_draws_of_one_table(logs):
 def test_linear_attacks_go_by_the_law_and_those_by_densities_do_not_apply():
     release = auditor.perturb(people(), "multiplicative-noise", [0.2, 0.2], seed=1)
     found = auditor.attack("llse", release)
-    assert found.normalized_error == pytest.approx(found.theory / people().var(axis=0).mean(), rel=0.25)
+    assert found.normalized_error == pytest.approx(
+        found.theory / people().var(axis=0).mean(), rel=0.25
+    )
     with pytest.raises(NotApplicable, match="of which only the covariance is stated"):
         auditor.attack("map-estimate", release, prior="histogram")
 
@@ -123,7 +145,10 @@ def test_linear_attacks_go_by_the_law_and_those_by_densities_do_not_apply():
 def test_factors_other_than_those_stated_are_found_out(monkeypatch):
     check_scheme(get("scheme", "multiplicative-noise"), {"logs": True})
     drawn = multiplicative_noise.factors
-    for wrong in (lambda level, *more: drawn(1.1 * level, *more), lambda level, shape, *more: drawn(level, (shape[0], 1), *more)):
+    for wrong in (
+        lambda level, *more: drawn(1.1 * level, *more),
+        lambda level, shape, *more: drawn(level, (shape[0], 1), *more),
+    ):
         monkeypatch.setattr(multiplicative_noise, "factors", wrong)
         with pytest.raises(ContractError, match="follows its law"):
             check_scheme(get("scheme", "multiplicative-noise"))
@@ -152,7 +177,8 @@ def test_theory_of_multiplicative_noise_is_met_over_replicates():
     assert [each.status for each in result.expectations] == ["holds", "holds", "holds"]
 
 
-# -- groups: micro-aggregation and condensation ------------------------------------------------------------------------
+# -- groups: micro-aggregation and condensation
+# ------------------------------------------------------------------------
 
 
 def test_mdav_by_hand():
@@ -211,7 +237,10 @@ def test_micro_aggregation_keeps_means_and_makes_rows_alike():
         Y = made("micro-aggregation", method=method).mask(X, 5, rng())
         np.testing.assert_allclose(Y.mean(axis=0), X.mean(axis=0))
         assert (Y.var(axis=0) < X.var(axis=0)).all()
-    assert np.unique(made("micro-aggregation").mask(X, 5, rng()), axis=0, return_counts=True)[1].min() >= 5
+    assert (
+        np.unique(made("micro-aggregation").mask(X, 5, rng()), axis=0, return_counts=True)[1].min()
+        >= 5
+    )
 
 
 def test_univariate_micro_aggregation_with_k_3_is_nearly_the_table():
@@ -223,7 +252,10 @@ def test_condensed_groups_have_their_mean_and_covariance():
     group = people(12)
     draws = np.array([drawn_alike(group, rng(number)) for number in range(3000)])
     means_of, wanted = draws.mean(axis=1), np.cov(group.T, ddof=0)
-    assert (np.abs(means_of.mean(axis=0) - group.mean(axis=0)) < 5 * means_of.std(axis=0) / np.sqrt(3000)).all()
+    assert (
+        np.abs(means_of.mean(axis=0) - group.mean(axis=0))
+        < 5 * means_of.std(axis=0) / np.sqrt(3000)
+    ).all()
     d = draws - group.mean(axis=0)
     found = np.einsum("gri,grj->gij", d, d) / 12
     assert (np.abs(found.mean(axis=0) - wanted) < 5 * found.std(axis=0) / np.sqrt(3000)).all()
@@ -254,7 +286,8 @@ def test_an_audit_of_fewer_records_than_a_group_is_refused_before_it_runs(name):
         auditor.run(document)
 
 
-# -- values exchanged --------------------------------------------------------------------------------------------------
+# -- values exchanged
+# --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=50, deadline=None)
@@ -281,7 +314,9 @@ def test_every_rank_goes_with_one_that_is_free_in_its_window(n, window, seed):
 def test_rank_swapping_by_hand():
     """With a window of 1 every rank goes with the next: 10 with 20, 30 with 40; the last has nobody left."""
     X = column(50, 10, 40, 20, 30)
-    np.testing.assert_array_equal(made("rank-swapping").mask(X, 0.2, rng()).ravel(), [50, 20, 30, 10, 40])
+    np.testing.assert_array_equal(
+        made("rank-swapping").mask(X, 0.2, rng()).ravel(), [50, 20, 30, 10, 40]
+    )
 
 
 @pytest.mark.parametrize("scheme", ["rank-swapping", "data-swapping"])
@@ -302,7 +337,9 @@ def test_data_swapping_moves_the_share_that_was_asked_for_and_within_a_column_no
     for _, rows in frame.groupby("group").groups.items():
         np.testing.assert_array_equal(np.sort(copy["income"][rows]), np.sort(frame["income"][rows]))
         assert (copy["income"][rows] != frame["income"][rows]).all()
-    with pytest.raises(AuditorError, match="within: there is no attribute 'grup'; did you mean 'group'"):
+    with pytest.raises(
+        AuditorError, match="within: there is no attribute 'grup'; did you mean 'group'"
+    ):
         auditor.perturb(frame, "data-swapping", [1.0], seed=1, within="grup")
 
 
@@ -315,7 +352,8 @@ def test_resampled_values_have_their_ranks_and_go_to_the_quantiles_with_many_sam
     assert ((many - X)[:, 0] ** 2).mean() < 0.5 * ((few - X)[:, 0] ** 2).mean()
 
 
-# -- sampling ----------------------------------------------------------------------------------------------------------
+# -- sampling
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_sampled_records_are_out_and_others_hold_the_sample_s_mean():
@@ -333,7 +371,8 @@ def test_two_samples_release_whoever_is_in_one_of_them():
     assert abs(shown - 0.75) < 5 * np.sqrt(0.25 * 0.75 / 2000)
 
 
-# -- all ---------------------------------------------------------------------------------------------------------------
+# -- all
+# ---------------------------------------------------------------------------------------------------------------
 
 LEAKS = [("rounding", {}, [0.01, 0.02]), ("top-coding", {}, [0.001, 0.002]), ("multiplicative-noise", {}, [1e-4, 1e-4]),
          ("micro-aggregation", {"method": "univariate"}, [3, 4]), ("micro-aggregation", {}, [2, 3]), ("condensation", {}, [2, 2]),
@@ -342,16 +381,33 @@ LEAKS = [("rounding", {}, [0.01, 0.02]), ("top-coding", {}, [0.001, 0.002]), ("m
 
 
 @pytest.mark.parametrize(("scheme", "parameters", "levels"), LEAKS)
-def test_a_copy_that_is_nearly_the_table_is_found_out_from_known_records(scheme, parameters, levels):
+def test_a_copy_that_is_nearly_the_table_is_found_out_from_known_records(
+    scheme, parameters, levels
+):
     release = auditor.perturb(people(), scheme, levels, seed=1, **parameters)
-    found = auditor.attack("known-io-regression", release, coalition=[1, 2], knowledge={"known-records": 100})
+    found = auditor.attack(
+        "known-io-regression", release, coalition=[1, 2], knowledge={"known-records": 100}
+    )
     assert found.normalized_error < 0.1
 
 
-@pytest.mark.parametrize(("scheme", "level"), [("condensation", 600), ("micro-aggregation", 600), ("data-swapping", 1.0), ("top-coding", 0.999)])
+@pytest.mark.parametrize(
+    ("scheme", "level"),
+    [
+        ("condensation", 600),
+        ("micro-aggregation", 600),
+        ("data-swapping", 1.0),
+        ("top-coding", 0.999),
+    ],
+)
 def test_a_mask_that_tells_nothing_is_acquitted(scheme, level):
     release = auditor.perturb(people(), scheme, [level], seed=1)
-    assert auditor.attack("known-io-regression", release, knowledge={"known-records": 100}).normalized_error > 0.9
+    assert (
+        auditor.attack(
+            "known-io-regression", release, knowledge={"known-records": 100}
+        ).normalized_error
+        > 0.9
+    )
 
 
 @pytest.mark.parametrize(("scheme", "level"), [("condensation", 3), ("micro-aggregation", 3), ("rank-swapping", 0.5), ("data-swapping", 0.5),
@@ -366,16 +422,28 @@ def test_ties_and_columns_that_do_not_vary_are_masked_too(scheme, level):
 
 def test_groups_take_time_by_the_square_of_the_records_over_k():
     scheme = made("micro-aggregation")
-    assert scheme.making_seconds([10], 20_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
-    assert scheme.making_seconds([5, 5], 10_000, 2) == pytest.approx(4 * scheme.making_seconds([10], 10_000, 2))
-    assert made("condensation").making_seconds([10], 10_000, 2) < scheme.making_seconds([10], 10_000, 2)
+    assert scheme.making_seconds([10], 20_000, 2) == pytest.approx(
+        4 * scheme.making_seconds([10], 10_000, 2)
+    )
+    assert scheme.making_seconds([5, 5], 10_000, 2) == pytest.approx(
+        4 * scheme.making_seconds([10], 10_000, 2)
+    )
+    assert made("condensation").making_seconds([10], 10_000, 2) < scheme.making_seconds(
+        [10], 10_000, 2
+    )
     assert made("micro-aggregation", method="univariate").making_seconds([10], 10_000, 2) == 0.0
 
 
 def test_exchanges_of_ranks_take_time_by_the_records_and_by_the_window():
     seconds = made("rank-swapping").making_seconds
-    assert seconds([0.0, 0.0], 10_000, 3) == pytest.approx(6 * seconds([0.0], 10_000, 1)) == pytest.approx(60 * seconds([0.0], 1_000, 1))
-    assert seconds([0.2], 100_000, 1) - seconds([0.0], 100_000, 1) == pytest.approx(2 * (seconds([0.1], 100_000, 1) - seconds([0.0], 100_000, 1)))
+    assert (
+        seconds([0.0, 0.0], 10_000, 3)
+        == pytest.approx(6 * seconds([0.0], 10_000, 1))
+        == pytest.approx(60 * seconds([0.0], 1_000, 1))
+    )
+    assert seconds([0.2], 100_000, 1) - seconds([0.0], 100_000, 1) == pytest.approx(
+        2 * (seconds([0.1], 100_000, 1) - seconds([0.0], 100_000, 1))
+    )
 
 
 def audited(scheme, seed=0, **parameters):
@@ -384,7 +452,9 @@ def audited(scheme, seed=0, **parameters):
         "data": {"source": "inline", "values": {"age": X[:, 0].tolist(), "income": X[:, 1].tolist()}}, "seed": seed, "attacks": ["ndr"],
         "schemes": [{"name": scheme, "levels": [3] if scheme == "micro-aggregation" else [1.0]} | parameters], "knowledge": ["perfect"],
     })  # fmt: skip
-    return next(m for m in result.measurements if m.metric == "normalized_error" and m.attribute == "age")
+    return next(
+        m for m in result.measurements if m.metric == "normalized_error" and m.attribute == "age"
+    )
 
 
 def test_an_error_bar_has_in_it_what_all_rows_share():

@@ -9,11 +9,16 @@ from auditor.schemes.base.noise_law import _excess
 
 @pytest.mark.filterwarnings("error")
 def test_the_gaussian_density_is_0_far_out():
-    np.testing.assert_array_equal(_gaussian(np.array([-1e200, 1.0, 0.0]), 1e-160, 0.0), [0.0, 0.0, 1e160 / np.sqrt(2 * np.pi)])
+    np.testing.assert_array_equal(
+        _gaussian(np.array([-1e200, 1.0, 0.0]), 1e-160, 0.0), [0.0, 0.0, 1e160 / np.sqrt(2 * np.pi)]
+    )
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("distribution", ["laplace", "geometric", "skellam"])
 @pytest.mark.parametrize("v", [1e-200, 1e-160, 1.0, 1e160, 1e200])
 def test_the_excess_kurtosis_of_one_increment_is_the_distribution_s_own(distribution, v):
-    np.testing.assert_allclose(_excess(distribution, np.array([0.0, v]), np.array([v, v])), [excess_kurtosis(distribution, v), 0.0])
+    np.testing.assert_allclose(
+        _excess(distribution, np.array([0.0, v]), np.array([v, v])),
+        [excess_kurtosis(distribution, v), 0.0],
+    )

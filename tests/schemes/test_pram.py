@@ -22,7 +22,9 @@ LAW = MatrixLaw((0.0, 0.5), 3, False, transitions=(P, Q))
 
 
 def answers(rows=4000):
-    return pd.Series(np.random.default_rng(1).choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]), name="answer").astype("category")
+    return pd.Series(
+        np.random.default_rng(1).choice(["a", "b", "c"], rows, p=[0.6, 0.3, 0.1]), name="answer"
+    ).astype("category")
 
 
 def test_values_are_sent_as_their_row_says_and_never_where_it_says_nothing():
@@ -39,7 +41,10 @@ def test_the_law_is_the_product_of_the_matrices_and_bayes_goes_by_it():
         assert joint[x, y, z] == pytest.approx(P[x, y] * Q[x, z])
         assert LAW.likelihood([np.array([y]), np.array([z])])[0, x] == pytest.approx(joint[x, y, z])
     uniform = UniformLaw((0.3, 0.6), 3, False)
-    np.testing.assert_allclose(uniform.likelihood([np.array([0, 1]), np.array([2, 1])])[0], uniform.given_original()[:, 0, 2])
+    np.testing.assert_allclose(
+        uniform.likelihood([np.array([0, 1]), np.array([2, 1])])[0],
+        uniform.given_original()[:, 0, 2],
+    )
 
 
 def test_epsilon_is_the_largest_log_ratio_over_all_outcomes():
@@ -75,7 +80,8 @@ def test_an_invariant_matrix_keeps_shares():
     np.testing.assert_allclose(q @ T, q)
     np.testing.assert_allclose(T.sum(axis=1), 1.0)
     assert (T >= 0).all()
-    np.testing.assert_allclose(invariant(P, np.array([1.0, 0.0, 0.0])).sum(axis=1), 1.0)  # categories that nobody has
+    # categories that nobody has
+    np.testing.assert_allclose(invariant(P, np.array([1.0, 0.0, 0.0])).sum(axis=1), 1.0)
 
 
 def test_a_plain_inversion_and_the_pooled_gain_are_measured_as_theory_says():
@@ -89,7 +95,11 @@ def test_a_plain_inversion_and_the_pooled_gain_are_measured_as_theory_says():
     result = auditor.run(document)
     assert [each.status for each in result.expectations] == ["holds", "holds"]
     assert {m.status for m in result.measurements} == {"ok"}
-    found = {m.knowledge: m.value for m in result.measurements if m.metric == "normalized_error" and m.coalition == (1, 2) and m.attribute == "*"}
+    found = {
+        m.knowledge: m.value
+        for m in result.measurements
+        if m.metric == "normalized_error" and m.coalition == (1, 2) and m.attribute == "*"
+    }
     assert found["perfect"] <= min(found.values()) + 0.03
 
 
@@ -104,7 +114,9 @@ def test_what_is_no_matrix_of_chances_is_refused(matrix, said):
 def test_a_matrix_of_other_categories_is_refused_by_column():
     with pytest.raises(AuditorError, match="column 'answer' has 3 values; its matrix has 2 rows"):
         auditor.perturb(answers(20), "pram", [0.0], seed=1, matrix=[[0.5, 0.5], [0.5, 0.5]])
-    with pytest.raises(AuditorError, match="names column 'answr', which is not perturbed; did you mean 'answer'"):
+    with pytest.raises(
+        AuditorError, match="names column 'answr', which is not perturbed; did you mean 'answer'"
+    ):
         auditor.perturb(answers(20), "pram", [0.0], seed=1, matrix={"answr": P.tolist()})
 
 

@@ -24,11 +24,14 @@ LEVELS = (2.0, 0.5, 1.0)
 
 def drawn(scheme, X, key, existing=0, out=None):
     copies = [np.empty_like(X) for _ in LEVELS] if out is None else out
-    get("scheme", scheme)().sampler(LEVELS, table_moments(as_table(WHOLE)), key, existing).block(0, X, copies, existing)
+    get("scheme", scheme)().sampler(LEVELS, table_moments(as_table(WHOLE)), key, existing).block(
+        0, X, copies, existing
+    )
     return copies
 
 
-# -- Laplace noise on a grid -------------------------------------------------------------------------------------------
+# -- Laplace noise on a grid
+# -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["laplace", "laplace-multilevel"])
@@ -37,7 +40,9 @@ def test_laplace_noise_on_a_grid_of_whole_numbers_is_geometric_noise(kind, exist
     """The last copy is drawn between two that are out: a bridge, and exact as well."""
     grid = Key(3, "one name", grid=(1.0, 1.0))
     out = [WHOLE + 4.0, WHOLE - 2.0, np.empty_like(WHOLE)] if existing else None
-    coarse = drawn(kind, WHOLE, grid, existing, None if out is None else [copy.copy() for copy in out])
+    coarse = drawn(
+        kind, WHOLE, grid, existing, None if out is None else [copy.copy() for copy in out]
+    )
     whole = drawn(kind.replace("laplace", "geometric"), WHOLE, grid, existing, out)
     np.testing.assert_array_equal(coarse, whole)
 
@@ -52,8 +57,12 @@ def test_on_a_grid_it_keeps_its_law_and_a_noisier_copy_needs_no_original():
         # of Laplace noise the square has variance 5: five standard errors of 8,000 values
         assert (z**2).mean() == pytest.approx(1.0, abs=5 * np.sqrt(5 / z.size))
         law = NoiseDensity("laplace", 1.0)
-        assert np.abs(np.sort(law.cdf(z.ravel())) - (np.arange(z.size) + 0.5) / z.size).max() < 2.5 / np.sqrt(z.size)  # Kolmogorov, 1e-5
-    assert (copies[2] == copies[0]).mean() == pytest.approx(0.5, abs=5 * np.sqrt(0.25 / z.size))  # at rest from 1 to 2
+        # Kolmogorov, 1e-5
+        assert np.abs(
+            np.sort(law.cdf(z.ravel())) - (np.arange(z.size) + 0.5) / z.size
+        ).max() < 2.5 / np.sqrt(z.size)
+    # at rest from 1 to 2
+    assert (copies[2] == copies[0]).mean() == pytest.approx(0.5, abs=5 * np.sqrt(0.25 / z.size))
     again = [np.empty_like(X), copies[1].copy(), np.empty_like(X)]
     get("scheme", "laplace-multilevel")().sampler(
         (0.5, 2.0, 1.0), table_moments(as_table(WHOLE)), Key(4, "l", grid=grid), 1
@@ -71,8 +80,8 @@ def test_large_values_lie_on_a_grid_that_decimals_would_write():
 def gain(step, *, of_the_process, fine=16, levels=(0.25, 1.0)):
     """``1 − E Var(X | Y_1, Y_2)/E Var(X | Y_1)`` of a yes/no value of variance ¼, by enumeration of two-sided geometric noise.
 
-    ``fine`` steps make a unit. Copies are rounded to ``step`` units one by one, or original and increments each are.
-    """
+    ``fine`` steps make a unit. Copies are rounded to ``step`` units one by one, or original and
+    increments each are."""
     cell = round(step * fine)
     unit = cell if of_the_process else 1  # of the noise, in fine steps
     v = [NoiseDensity("geometric", np.sqrt(level / 4) * fine / unit) for level in levels]
@@ -82,11 +91,16 @@ def gain(step, *, of_the_process, fine=16, levels=(0.25, 1.0)):
     for x in (0.0, 1.0):
         y_1 = np.rint(x * fine / unit) + reach
         there = y_1[:, None] + reach  # Y_2 of fresh noise; else it is Y_1
-        places = [np.rint(y * unit / cell).astype(int) for y in (np.broadcast_to(y_1[:, None], there.shape), there)]
+        places = [
+            np.rint(y * unit / cell).astype(int)
+            for y in (np.broadcast_to(y_1[:, None], there.shape), there)
+        ]
         rest = levels[0] / levels[1]
         size = int(60 / step) + 8
         J = np.zeros((size, size))
-        np.add.at(J, (places[0] + size // 2, places[1] + size // 2), (1 - rest) * start[:, None] * fresh)
+        np.add.at(
+            J, (places[0] + size // 2, places[1] + size // 2), (1 - rest) * start[:, None] * fresh
+        )
         np.add.at(J, (places[0][:, 0] + size // 2, places[0][:, 0] + size // 2), rest * start)
         joint.append(J / 2)
     both = joint[0] * joint[1] / np.where(joint[0] + joint[1] > 0, joint[0] + joint[1], 1.0)
@@ -101,7 +115,8 @@ def test_copies_rounded_one_by_one_break_theorem_4_and_a_rounded_process_keeps_i
     assert abs(gain(step, of_the_process=True)) < 1e-12
 
 
-# -- in audits ---------------------------------------------------------------------------------------------------------
+# -- in audits
+# ---------------------------------------------------------------------------------------------------------
 
 
 def scenario(**scheme):
@@ -129,16 +144,23 @@ def test_a_grid_that_cannot_be_is_refused(name, value, told):
 
 
 def test_noise_that_the_grid_cannot_hold_is_refused_before_anything_runs():
-    far = scenario(name="corner-wave", **{"public-grid": True}) | {"data": {"source": "inline", "values": {"a": [1e9, 1e9 + 1, 1e9 + 2]}}}
+    far = scenario(name="corner-wave", **{"public-grid": True}) | {
+        "data": {"source": "inline", "values": {"a": [1e9, 1e9 + 1, 1e9 + 2]}}
+    }
     far["schemes"][0]["levels"] = [1e-12]
-    with pytest.raises(ScenarioError, match="its noise is lost in the last digits of 64-bit numbers"):
+    with pytest.raises(
+        ScenarioError, match="its noise is lost in the last digits of 64-bit numbers"
+    ):
         auditor.run(far)
 
 
 def test_the_grid_holds_the_longer_tail_of_laplace_noise_exactly_in_single_precision():
     """Sixteen deviations are left by one Laplace number in 7·10⁹, and by a Gaussian one in none."""
     table = as_table(WHOLE)
-    gaussian, laplace = (released_grid(get("scheme", name)(), table, (1.0,), SINGLE_BITS)[0] for name in ("corner-wave", "laplace"))
+    gaussian, laplace = (
+        released_grid(get("scheme", name)(), table, (1.0,), SINGLE_BITS)[0]
+        for name in ("corner-wave", "laplace")
+    )
     std, largest = WHOLE[:, 0].std(), WHOLE[:, 0].max()
     assert largest + 16 * std < gaussian * 2**SINGLE_BITS
     assert largest + 64 * std < laplace * 2**SINGLE_BITS

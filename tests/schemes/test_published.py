@@ -11,7 +11,9 @@ import auditor
 
 @pytest.fixture
 def folder(tmp_path):
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 50.0], columns=["a", "b"])
+    X = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(100, 2)) * [1.0, 50.0], columns=["a", "b"]
+    )
     X.to_csv(tmp_path / "original.csv", index=False)
     copy = auditor.perturb(X, "correlated", [0.5], seed=1).copies[0]
     copy.to_csv(tmp_path / "copy.csv", index=False)
@@ -26,7 +28,11 @@ def measured(folder, *copies, **fields):
     result = auditor.run({
         "data": {"source": str(folder / "original.csv")}, "schemes": [scheme], "attacks": ["ndr"], "coalitions": ["subsets"],
     })  # fmt: skip
-    return {(r.coalition, r.attribute): r for r in result.measurements if (r.metric, r.attack) == ("distortion", "ndr")}
+    return {
+        (r.coalition, r.attribute): r
+        for r in result.measurements
+        if (r.metric, r.attack) == ("distortion", "ndr")
+    }
 
 
 def test_columns_are_found_by_name(folder):
@@ -43,7 +49,10 @@ def test_a_copy_may_have_suppressed_a_column(folder):
 
 def test_a_law_s_file_is_looked_for_where_copies_are(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    assert measured(folder, "copy.csv", levels=[0.5], law={"covariance": "law.csv"})[(1,), "*"].theory is not None
+    assert (
+        measured(folder, "copy.csv", levels=[0.5], law={"covariance": "law.csv"})[(1,), "*"].theory
+        is not None
+    )
     with pytest.raises(auditor.ScenarioError, match=r"law.covariance: there is no file 'lwa.csv'"):
         measured(folder, "copy.csv", levels=[0.5], law={"covariance": "lwa.csv"})
 
@@ -52,6 +61,12 @@ def test_a_complete_copy_of_a_table_that_left_records_out_is_told_the_cause(fold
     X = pd.read_csv(folder / "original.csv")
     X.loc[3, "a"] = np.nan
     X.to_csv(folder / "holes.csv", index=False)
-    data, scheme = {"source": str(folder / "holes.csv"), "missing": "drop"}, {"name": "published", "copies": [str(folder / "copy.csv")]}
-    with pytest.raises(auditor.AuditorError, match=r"100 rows where the original has 99; .*`missing: drop` left records of the original out"):
+    data, scheme = (
+        {"source": str(folder / "holes.csv"), "missing": "drop"},
+        {"name": "published", "copies": [str(folder / "copy.csv")]},
+    )
+    with pytest.raises(
+        auditor.AuditorError,
+        match=r"100 rows where the original has 99; .*`missing: drop` left records of the original out",
+    ):
         auditor.run({"data": data, "schemes": [scheme], "attacks": ["ndr"]})

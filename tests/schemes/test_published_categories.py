@@ -13,7 +13,9 @@ from auditor.errors import AuditorWarning
 from auditor.scenario.read import read_scenario
 
 LABELS = list("abcd")
-PRAM = np.array([[0.8, 0.1, 0.05, 0.05], [0.1, 0.7, 0.1, 0.1], [0.2, 0.2, 0.6, 0.0], [0.0, 0.1, 0.3, 0.6]])
+PRAM = np.array(
+    [[0.8, 0.1, 0.05, 0.05], [0.1, 0.7, 0.1, 0.1], [0.2, 0.2, 0.6, 0.0], [0.0, 0.1, 0.3, 0.6]]
+)
 
 
 class Folder:
@@ -26,17 +28,33 @@ class Folder:
         self.frame.to_csv(path / "x.csv", index=False)
 
     def put(self, name, codes, labels=LABELS):
-        pd.DataFrame({"job": np.asarray(labels)[codes]}).to_csv(self.path / f"{name}.csv", index=False)
+        pd.DataFrame({"job": np.asarray(labels)[codes]}).to_csv(
+            self.path / f"{name}.csv", index=False
+        )
         return str(self.path / f"{name}.csv")
 
     def uniform(self, scheme, levels, seed=3):
         copies = auditor.perturb(self.frame, scheme, levels, seed=seed).copies
-        return [self.put(f"{scheme}-{k}", copy["job"].map(LABELS.index).to_numpy()) for k, copy in enumerate(copies, 1)]
+        return [
+            self.put(f"{scheme}-{k}", copy["job"].map(LABELS.index).to_numpy())
+            for k, copy in enumerate(copies, 1)
+        ]
 
     def pram(self, k):
-        return self.put(f"pram-{k}", (self.rng.random(self.x.size)[:, None] > PRAM[self.x].cumsum(axis=1)).sum(axis=1))
+        return self.put(
+            f"pram-{k}",
+            (self.rng.random(self.x.size)[:, None] > PRAM[self.x].cumsum(axis=1)).sum(axis=1),
+        )
 
-    def document(self, copies, expect=(), knowledge=("perfect",), categorical=("job",), attacks=("posterior",), **more):
+    def document(
+        self,
+        copies,
+        expect=(),
+        knowledge=("perfect",),
+        categorical=("job",),
+        attacks=("posterior",),
+        **more,
+    ):
         return {
             "seed": 1, "data": {"source": str(self.path / "x.csv"), "categorical": categorical if isinstance(categorical, dict) else list(categorical)},
             "schemes": [{"name": "published", "copies": list(copies), **more}], "attacks": list(attacks), "coalitions": ["subsets"],
@@ -60,7 +78,11 @@ def large(tmp_path):
 def figures(result, metric, **where):
     found = {}
     for record in result.measurements:
-        if record.metric == metric and record.attribute == "*" and all(getattr(record, key) == value for key, value in where.items()):
+        if (
+            record.metric == metric
+            and record.attribute == "*"
+            and all(getattr(record, key) == value for key, value in where.items())
+        ):
             found[record.coalition] = record
     return found
 
@@ -69,13 +91,18 @@ def verdicts(result):
     return {record.expectation: record.status for record in result.expectations}
 
 
-# -- verdicts ----------------------------------------------------------------------------------------------------------
+# -- verdicts
+# ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_honest_multilevel_release_holds_without_a_word_of_its_law_and_nothing_is_theory(large):
     result = large.audit(large.uniform("uniform-multilevel", [0.7, 0.4, 0.55]),
                          ["no-collusion-gain", "noise-follows-law", "matches-theory"], ("perfect", "uniform-prior"))  # fmt: skip
-    assert verdicts(result) == {"no-collusion-gain": "holds", "noise-follows-law": "undecided", "matches-theory": "undecided"}
+    assert verdicts(result) == {
+        "no-collusion-gain": "holds",
+        "noise-follows-law": "undecided",
+        "matches-theory": "undecided",
+    }
     assert "by law: none is stated" in result.expectations[0].why
     measured = [record for record in result.measurements if record.attack is not None]
     assert measured
@@ -86,7 +113,11 @@ def test_an_honest_multilevel_release_holds_without_a_word_of_its_law_and_nothin
 def test_a_stated_law_is_compared_and_no_proof(large):
     honest = large.uniform("uniform-multilevel", [0.7, 0.4])
     law = {"levels": [0.7, 0.4], "law": {"scheme": "uniform-multilevel"}}
-    expect = ["no-collusion-gain", "noise-follows-law", {"matches-theory": {"metric": "reconstruction_probability"}}]
+    expect = [
+        "no-collusion-gain",
+        "noise-follows-law",
+        {"matches-theory": {"metric": "reconstruction_probability"}},
+    ]
     result = large.audit(honest, expect, **law)
     assert set(verdicts(result).values()) == {"holds"}
     assert "no proof" in result.expectations[0].why
@@ -101,22 +132,38 @@ def test_copies_by_pram_are_audited_and_pooling_them_pays_as_much_as_bayes_says(
     joint = np.einsum("x,xa,xb->abx", prior, PRAM, PRAM)
     expected = float((joint**2 / joint.sum(axis=2, keepdims=True)).sum())
     found = figures(result, "reconstruction_probability", attack="posterior")[1, 2]
-    assert abs(found.value - expected) < 4 * found.std_error + 0.01  # learnt from 3,000 records: a little less than by the exact law
+    # learnt from 3,000 records: a little less than by the exact law
+    assert abs(found.value - expected) < 4 * found.std_error + 0.01
 
 
 def test_a_leak_that_only_three_copies_show_is_never_acquitted(large):
     """Any two copies are coin tosses; all three give the record away."""
     n = large.x.size
     one, two = large.rng.integers(0, 4, (2, n))
-    copies = [large.put(f"part-{k}", codes) for k, codes in enumerate((one, two, (large.x - one - two) % 4))]
-    assert verdicts(large.audit(copies, ["no-collusion-gain"], aligned=True)) == {"no-collusion-gain": "fails"}
+    copies = [
+        large.put(f"part-{k}", codes)
+        for k, codes in enumerate((one, two, (large.x - one - two) % 4))
+    ]
+    assert verdicts(large.audit(copies, ["no-collusion-gain"], aligned=True)) == {
+        "no-collusion-gain": "fails"
+    }
 
 
 def test_what_an_adversary_was_given_tells_no_interval_from_one_release(large):
-    result = large.audit(large.uniform("uniform-multilevel", [0.7, 0.4]), knowledge=[{"known-records": 200}, {"estimated": {"rows": 100}}])
-    found = [record for record in result.measurements if record.metric in ("accuracy", "collusion_gain") and record.coalition == (1, 2)]
+    result = large.audit(
+        large.uniform("uniform-multilevel", [0.7, 0.4]),
+        knowledge=[{"known-records": 200}, {"estimated": {"rows": 100}}],
+    )
+    found = [
+        record
+        for record in result.measurements
+        if record.metric in ("accuracy", "collusion_gain") and record.coalition == (1, 2)
+    ]
     assert len(found) == 4
-    assert all(record.std_error is None and "copies from files do not tell" in record.reason for record in found)
+    assert all(
+        record.std_error is None and "copies from files do not tell" in record.reason
+        for record in found
+    )
 
 
 @pytest.mark.slow
@@ -125,10 +172,14 @@ def test_honest_copies_are_not_accused_at_a_thousand_records_of_domains_of_any_s
     for size, seed in ((2, 1), (2, 2), (4, 1), (4, 2), (12, 1), (12, 2), (40, 1), (40, 2)):
         rng = np.random.default_rng((size, seed))
         labels = [f"v{k:02}" for k in range(size)]
-        X = pd.DataFrame({"job": np.array(labels)[rng.choice(size, 1_000, p=rng.dirichlet(np.ones(size)))]}).astype(pd.CategoricalDtype(labels))
+        X = pd.DataFrame(
+            {"job": np.array(labels)[rng.choice(size, 1_000, p=rng.dirichlet(np.ones(size)))]}
+        ).astype(pd.CategoricalDtype(labels))
         X.to_csv(tmp_path / "x.csv", index=False)
         names = []
-        for number, copy in enumerate(auditor.perturb(X, "uniform-multilevel", [0.7, 0.4, 0.55], seed=seed).copies, start=1):
+        for number, copy in enumerate(
+            auditor.perturb(X, "uniform-multilevel", [0.7, 0.4, 0.55], seed=seed).copies, start=1
+        ):
             copy.to_csv(tmp_path / f"y{number}.csv", index=False)
             names.append(str(tmp_path / f"y{number}.csv"))
         result = auditor.run({
@@ -139,12 +190,16 @@ def test_honest_copies_are_not_accused_at_a_thousand_records_of_domains_of_any_s
         assert result.expectations[0].status != "fails", (size, seed, result.expectations[0].why)
 
 
-# -- what is odd in copies ---------------------------------------------------------------------------------------------
+# -- what is odd in copies
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_class_that_only_copies_show_must_be_declared(small):
     y = small.put("new", np.where(small.rng.random(300) < 0.1, 4, small.x), [*LABELS, "refused"])
-    with pytest.raises(auditor.AuditorError, match=r"new.csv: column 'job' has \d+ records outside .*declare every value .*categorical: \{job:") as said:
+    with pytest.raises(
+        auditor.AuditorError,
+        match=r"new.csv: column 'job' has \d+ records outside .*declare every value .*categorical: \{job:",
+    ) as said:
         small.audit([y])
     assert "refused" not in str(said.value)
     found = small.audit([y], categorical={"job": [*LABELS, "refused"]})
@@ -162,24 +217,34 @@ def test_another_number_of_rows_and_columns_without_answers_are_refused(small):
             small.audit([str(small.path / f"{name}.csv")])
 
 
-def test_answers_that_are_missing_and_records_joined_by_a_key_are_audited_where_all_have_them(small):
+def test_answers_that_are_missing_and_records_joined_by_a_key_are_audited_where_all_have_them(
+    small,
+):
     """The same figures as of the same records alone, in their order."""
     y = np.where(small.rng.random(300) < 0.6, small.x, small.rng.integers(0, 4, 300))
     kept = np.flatnonzero(small.rng.random(300) < 0.8)
     holes = pd.Series(np.array(LABELS)[y], dtype=object)
     holes[np.setdiff1d(np.arange(300), kept)] = None
     holes.to_frame("job").to_csv(small.path / "holes.csv", index=False)
-    with pytest.warns(AuditorWarning, match=f"{len(kept)} of 300 records are audited.*holes.csv lacks {300 - len(kept)}"):
+    with pytest.warns(
+        AuditorWarning,
+        match=f"{len(kept)} of 300 records are audited.*holes.csv lacks {300 - len(kept)}",
+    ):
         found = small.audit([str(small.path / "holes.csv")])
     keyed = small.frame.assign(id=np.arange(300))
     keyed.to_csv(small.path / "x.csv", index=False)
     turned = small.rng.permutation(kept)
-    pd.DataFrame({"id": turned, "job": np.array(LABELS)[y[turned]]}).to_csv(small.path / "turned.csv", index=False)
+    pd.DataFrame({"id": turned, "job": np.array(LABELS)[y[turned]]}).to_csv(
+        small.path / "turned.csv", index=False
+    )
     with pytest.warns(AuditorWarning, match="records are audited"):
         joined = small.audit([str(small.path / "turned.csv")], key="id")
     pd.DataFrame({"job": np.array(LABELS)[small.x[kept]]}).to_csv(small.path / "x.csv", index=False)
     alone = small.audit([small.put("alone", y[kept])])
-    values = [{(r.metric, r.knowledge): r.value for r in each.measurements} for each in (found, joined, alone)]
+    values = [
+        {(r.metric, r.knowledge): r.value for r in each.measurements}
+        for each in (found, joined, alone)
+    ]
     assert values[0] == values[1] == values[2]
     keyed.to_csv(small.path / "x.csv", index=False)
     with pytest.raises(auditor.AuditorError, match=r"alone.csv: there is no key column 'id'"):
@@ -191,7 +256,9 @@ def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
     with pytest.raises(auditor.AuditorError, match=r"shuffled.csv.*another order.*aligned: true"):
         small.audit([shuffled])
     noise = small.put("noise", small.rng.integers(0, 4, 300))
-    with pytest.warns(AuditorWarning, match="nothing shows that the copy's rows are the original's"):
+    with pytest.warns(
+        AuditorWarning, match="nothing shows that the copy's rows are the original's"
+    ):
         found = small.audit([noise])
     assert abs(figures(found, "estimated_retention(copy 1)")[1,].value) < 0.15
     with warnings.catch_warnings():
@@ -200,11 +267,16 @@ def test_shuffled_rows_are_refused_and_independent_ones_are_warned_of(small):
 
 
 def test_a_copy_that_is_the_original_is_rebuilt_and_one_value_tells_nothing(small):
-    found = small.audit([small.put("same", small.x), small.put("again", small.x)], ["no-collusion-gain"])
+    found = small.audit(
+        [small.put("same", small.x), small.put("again", small.x)], ["no-collusion-gain"]
+    )
     assert figures(found, "accuracy")[1, 2].value == 1.0
     assert figures(found, "estimated_retention(copy 1)")[1,].value == 1.0
     pd.DataFrame({"job": ["a"] * 300}).to_csv(small.path / "x.csv", index=False)
-    one = small.audit([small.put("one", np.zeros(300, dtype=int)), small.put("two", np.zeros(300, dtype=int))], ["no-collusion-gain"])
+    one = small.audit(
+        [small.put("one", np.zeros(300, dtype=int)), small.put("two", np.zeros(300, dtype=int))],
+        ["no-collusion-gain"],
+    )
     assert {record.status for record in one.measurements} <= {"ok", "not-applicable"}
 
 
@@ -221,7 +293,11 @@ def test_what_is_said_wrongly_of_copies_is_refused(small, more, said):
 
 
 def test_published_means_categories_where_data_has_some_unless_added_noise_is_stated():
-    document = {"data": {"source": "cps", "bin": {"age": {"quantile": 4}}}, "attacks": ["ndr"], "schemes": [{"name": "published", "copies": ["a.csv"]}]}
+    document = {
+        "data": {"source": "cps", "bin": {"age": {"quantile": 4}}},
+        "attacks": ["ndr"],
+        "schemes": [{"name": "published", "copies": ["a.csv"]}],
+    }
     (use,) = read_scenario(document).schemes
     assert (use.name, use.id) == ("published-categories", "published")
     document["schemes"][0] |= {"levels": [0.5], "law": {"scheme": "corner-wave"}}
@@ -235,7 +311,9 @@ def test_numbers_are_cut_into_the_original_s_bins_and_bins_may_stand_for_themsel
     moved = np.where(rng.random(400) < 0.7, x, rng.permutation(x))
     edges = [-1e9, -1.0, 0.0, 1.0, 1e9]
     pd.DataFrame({"x": moved}).to_csv(tmp_path / "numbers.csv", index=False)
-    pd.DataFrame({"x": [f"bin {k}" for k in np.digitize(moved, edges[1:-1]) + 1]}).to_csv(tmp_path / "bins.csv", index=False)
+    pd.DataFrame({"x": [f"bin {k}" for k in np.digitize(moved, edges[1:-1]) + 1]}).to_csv(
+        tmp_path / "bins.csv", index=False
+    )
     result = auditor.run({
         "seed": 1, "data": {"source": str(tmp_path / "x.csv"), "bin": {"x": {"edges": edges}}}, "attacks": ["posterior"], "coalitions": ["singles"],
         "schemes": [{"name": "published", "copies": [str(tmp_path / "numbers.csv"), str(tmp_path / "bins.csv")]}],
@@ -251,14 +329,21 @@ def test_nothing_is_perturbed_by_it(small):
 
 @pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 @pytest.mark.parametrize("secret", [True, False])
-def test_answers_that_are_left_out_by_their_value_are_told_and_those_left_out_at_random_are_not(small, secret):
+def test_answers_that_are_left_out_by_their_value_are_told_and_those_left_out_at_random_are_not(
+    small, secret
+):
     """One job is suppressed wherever it stands: who sees a gap knows the answer. Beside it as many gaps at random."""
     gone = small.x == 3
     if not secret:
         gone = small.rng.permutation(gone)
-    codes = np.where(small.rng.random(small.x.size) < 0.6, small.x, small.rng.integers(4, size=small.x.size))
+    codes = np.where(
+        small.rng.random(small.x.size) < 0.6, small.x, small.rng.integers(4, size=small.x.size)
+    )
     path = small.put("gaps", codes)
     pd.read_csv(path).mask(gone[:, None]).to_csv(path, index=False)
     release = small.audit([path]).releases[0]
     assert release.understated == secret
-    assert ("of the records that it lacks, or lacks an answer of, 100% have one and the same 'job', of the others 0%" in str(release.notes)) == secret
+    assert (
+        "of the records that it lacks, or lacks an answer of, 100% have one and the same 'job', of the others 0%"
+        in str(release.notes)
+    ) == secret

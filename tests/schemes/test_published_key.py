@@ -29,7 +29,9 @@ def folder(tmp_path, monkeypatch):
     X = pd.DataFrame(rng.normal(size=(ROWS, 2)) @ [[1.0, 20.0], [0.0, 40.0]], columns=["a", "b"])
     keys = pd.Series([f"{SECRET}{i:03d}" for i in range(ROWS)], name="id")
     X.assign(id=keys).to_csv("x.csv", index=False)
-    for number, copy in enumerate(auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=1).copies, start=1):
+    for number, copy in enumerate(
+        auditor.perturb(X, "corner-wave", [0.3, 0.6], seed=1).copies, start=1
+    ):
         kept = copy.assign(id=keys).sample(n=ROWS - 10 * number, random_state=number)
         foreign = kept.head(3).assign(id=[f"{SECRET}-{i}" for i in range(3)])
         pd.concat([kept, foreign] if number == 2 else [kept]).to_csv(f"y{number}.csv", index=False)
@@ -61,7 +63,9 @@ def write_joined():
 def test_what_is_audited_is_what_a_join_leaves(folder):
     rows = write_joined()
     joined = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
-    by_row = auditor.run(scenario("y1-joined.csv", "y2-joined.csv", data={"source": "x-joined.csv"}))
+    by_row = auditor.run(
+        scenario("y1-joined.csv", "y2-joined.csv", data={"source": "x-joined.csv"})
+    )
     assert figures(joined) == figures(by_row)
     assert joined.releases[0].notes[:4] == [
         "'y1.csv': lacks 10 of the original's 120 records", "'y2.csv': lacks 20 of the original's 120 records",
@@ -76,7 +80,10 @@ def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
         pd.read_csv(name).rename(columns={"id": "<script>id"}).to_csv(name, index=False)
     with pytest.warns(AuditorWarning) as warned:
         result = auditor.run(scenario("y2.csv", key="<script>id"))
-    notes = ("'y2.csv': lacks 20 of the original's 120 records", "audited are 100 of 120 records, those that the original and all copies have in full")
+    notes = (
+        "'y2.csv': lacks 20 of the original's 120 records",
+        "audited are 100 of 120 records, those that the original and all copies have in full",
+    )
     assert set(notes) <= {str(each.message) for each in warned}
     for form in ("table", "markdown", "html"):
         text = registry.get("renderer", form)().render([result])
@@ -89,7 +96,10 @@ def test_what_copies_lack_is_told_beforehand_and_in_the_report(folder):
 
 @QUIETLY
 def test_the_key_may_be_said_with_the_data_or_with_the_copies(folder):
-    with_copies, with_data = auditor.run(scenario("y1.csv", key="id")), auditor.run(scenario("y1.csv", data={"key": "id"}))
+    with_copies, with_data = (
+        auditor.run(scenario("y1.csv", key="id")),
+        auditor.run(scenario("y1.csv", data={"key": "id"})),
+    )
     assert figures(with_copies) == figures(with_data)
     assert with_copies.scenario["data"]["key"] == with_data.scenario["schemes"][0]["key"] == "id"
 
@@ -102,8 +112,14 @@ def test_the_law_is_that_of_the_whole_original(folder):
     large = X.loc[X["b"].abs() > 40, "id"]
     copy = pd.read_csv("y1.csv")
     copy[~copy["id"].isin(large)].to_csv("trimmed.csv", index=False)
-    found = auditor.run(scenario("trimmed.csv", key="id", levels=[0.3], law={"scheme": "corner-wave"}))
-    theory = {r.attribute: r.theory for r in found.measurements if (r.attack, r.metric) == ("ndr", "distortion")}
+    found = auditor.run(
+        scenario("trimmed.csv", key="id", levels=[0.3], law={"scheme": "corner-wave"})
+    )
+    theory = {
+        r.attribute: r.theory
+        for r in found.measurements
+        if (r.attack, r.metric) == ("ndr", "distortion")
+    }
     np.testing.assert_allclose([theory["a"], theory["b"]], 0.3 * np.diag(K_X), rtol=1e-12)
 
 
@@ -113,25 +129,57 @@ def test_shuffled_copies_are_told_of_the_key(folder):
     with pytest.raises(AuditorError, match=r"shuffled.*join files with `key: COLUMN`"):
         auditor.run(scenario("shuffled.csv", data={"columns": ["a", "b"]}))
     X.head(50).to_csv("short.csv", index=False)
-    with pytest.raises(AuditorError, match=r"rows must match one to one; or join files with `key: COLUMN`"):
+    with pytest.raises(
+        AuditorError, match=r"rows must match one to one; or join files with `key: COLUMN`"
+    ):
         auditor.run(scenario("short.csv", data={"columns": ["a", "b"]}))
 
 
 def test_keys_of_other_records_are_refused_though_they_match(folder):
     copy = pd.read_csv("x.csv")
-    copy.assign(id=copy["id"].sample(frac=1, random_state=3).to_numpy()).to_csv("wrong.csv", index=False)
+    copy.assign(id=copy["id"].sample(frac=1, random_state=3).to_numpy()).to_csv(
+        "wrong.csv", index=False
+    )
     with pytest.raises(AuditorError, match="although joined by their keys"):
         auditor.run(scenario("wrong.csv", key="id"))
 
 
 WRONG = {
-    "is no column": ("y", lambda frame: frame.rename(columns={"id": "<script>"}), "there is no key column 'id'"),
-    "repeats": ("y", lambda frame: frame.assign(id=frame["id"].where(frame.index != 7, frame["id"][3])), "repeats: it has 1 record, in data row 8"),
-    "is blank": ("y", lambda frame: frame.assign(id=frame["id"].where(frame.index > 1, " ")), "has 2 blank cells, the first in data row 1"),
-    "is blank in the original": ("x", lambda frame: frame.assign(id=frame["id"].where(frame.index != 4)), "has 1 blank cell, in data row 5"),
-    "repeats in the original": ("x", lambda frame: frame.assign(id=SECRET), "repeats: it has 119 records, the first in data row 2"),
-    "is no column of the original": ("x", lambda frame: frame.drop(columns="id"), "data.key cannot be used: there is no column 'id'|no column 'id'"),
-    "has nothing in common": ("y", lambda frame: frame.assign(id=range(len(frame))), r"have 0 records in common and in full.*'y.csv' has none of the original's"),
+    "is no column": (
+        "y",
+        lambda frame: frame.rename(columns={"id": "<script>"}),
+        "there is no key column 'id'",
+    ),
+    "repeats": (
+        "y",
+        lambda frame: frame.assign(id=frame["id"].where(frame.index != 7, frame["id"][3])),
+        "repeats: it has 1 record, in data row 8",
+    ),
+    "is blank": (
+        "y",
+        lambda frame: frame.assign(id=frame["id"].where(frame.index > 1, " ")),
+        "has 2 blank cells, the first in data row 1",
+    ),
+    "is blank in the original": (
+        "x",
+        lambda frame: frame.assign(id=frame["id"].where(frame.index != 4)),
+        "has 1 blank cell, in data row 5",
+    ),
+    "repeats in the original": (
+        "x",
+        lambda frame: frame.assign(id=SECRET),
+        "repeats: it has 119 records, the first in data row 2",
+    ),
+    "is no column of the original": (
+        "x",
+        lambda frame: frame.drop(columns="id"),
+        "data.key cannot be used: there is no column 'id'|no column 'id'",
+    ),
+    "has nothing in common": (
+        "y",
+        lambda frame: frame.assign(id=range(len(frame))),
+        r"have 0 records in common and in full.*'y.csv' has none of the original's",
+    ),
 }
 
 
@@ -147,7 +195,9 @@ def test_a_key_that_is_none_is_refused_without_being_shown(folder, case):
 
 
 def test_a_scenario_has_one_key_and_does_not_audit_it(folder):
-    with pytest.raises(AuditorError, match="must name one key column for the whole scenario; here are 'id', 'a'"):
+    with pytest.raises(
+        AuditorError, match="must name one key column for the whole scenario; here are 'id', 'a'"
+    ):
         auditor.run(scenario("y1.csv", data={"key": "id"}, key="a"))
     with pytest.raises(AuditorError, match="name the key 'b', which is audited"):
         auditor.run(scenario("y1.csv", data={"columns": ["a", "b"]}, key="b"))
@@ -160,15 +210,22 @@ def test_a_scenario_has_one_key_and_does_not_audit_it(folder):
 def test_a_key_may_have_any_name_and_be_a_number_in_any_spelling(folder, form):
     for name, keys in (("x", [f"{i:05d}" for i in range(ROWS)]), ("y1", None), ("y2", None)):
         frame = pd.read_csv(f"{name}.csv")
-        numbers = frame["id"].str.extract(r"(\d+)$")[0].astype(int) + 10_000 * frame["id"].str.contains("-")
+        numbers = frame["id"].str.extract(r"(\d+)$")[0].astype(int) + 10_000 * frame[
+            "id"
+        ].str.contains("-")
         column = pd.Series(keys) if keys else numbers.astype(float if name == "y1" else int)
         frame = frame.drop(columns="id").assign(**{"<script>": column})
-        frame.to_csv(f"n{name}.csv", index=False) if form == "csv" else frame.to_parquet(f"n{name}.parquet")
+        frame.to_csv(f"n{name}.csv", index=False) if form == "csv" else frame.to_parquet(
+            f"n{name}.parquet"
+        )
     data = {"source": f"nx.{form}"}
     found = auditor.run(scenario(f"ny1.{form}", f"ny2.{form}", data=data, key="<script>"))
     by_text = auditor.run(scenario("y1.csv", "y2.csv", key="id"))
     assert figures(found) == figures(by_text)
-    assert [note.replace(f"ny1.{form}", "y1.csv").replace(f"ny2.{form}", "y2.csv") for note in found.releases[0].notes] == by_text.releases[0].notes
+    assert [
+        note.replace(f"ny1.{form}", "y1.csv").replace(f"ny2.{form}", "y2.csv")
+        for note in found.releases[0].notes
+    ] == by_text.releases[0].notes
 
 
 @QUIETLY
@@ -180,7 +237,12 @@ def test_rows_order_and_dropped_records_go_with_their_keys(folder):
     X.head(80).drop(index=3).to_csv("dropped.csv", index=False)
     wanted = auditor.run(scenario("y1.csv", data={"source": "dropped.csv"}, key="id"))
     measured, expected = (  # the insider deals rows into halves by their place
-        {key: value for key, (value, _) in figures(result).items() if key[0] != "fitted-to-originals"} for result in (found, wanted)
+        {
+            key: value
+            for key, (value, _) in figures(result).items()
+            if key[0] != "fitted-to-originals"
+        }
+        for result in (found, wanted)
     )
     assert measured == pytest.approx(expected, rel=1e-9)
     assert found.releases[0].notes == wanted.releases[0].notes
@@ -201,16 +263,23 @@ def test_knowledge_beyond_the_records_in_common_is_refused_before_the_run(folder
         auditor.run(scenario("y2.csv", key="id") | {"knowledge": [{"known-records": 110}]})
 
 
-# -- keys by themselves ------------------------------------------------------------------------------------------------
+# -- keys by themselves
+# ------------------------------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(-(10**30), 10**30), unique=True, max_size=30), st.randoms())
 @settings(max_examples=40, deadline=None)
 def test_whole_numbers_of_any_size_are_found_however_they_are_spelt(numbers, random):
-    spelt = [f"{'-' if n < 0 else random.choice(['', '+'])}{'0' * random.randint(0, 3)}{abs(n)}{random.choice(['', '.0'])}" for n in numbers]
+    spelt = [
+        f"{'-' if n < 0 else random.choice(['', '+'])}{'0' * random.randint(0, 3)}{abs(n)}{random.choice(['', '.0'])}"
+        for n in numbers
+    ]
     places = list(range(len(numbers)))
     random.shuffle(places)
-    original, copy = RecordKeys("k", cells([str(n) for n in numbers])), RecordKeys("k", cells([spelt[place] for place in places]))
+    original, copy = (
+        RecordKeys("k", cells([str(n) for n in numbers])),
+        RecordKeys("k", cells([spelt[place] for place in places])),
+    )
     assert copy.places_in(original).tolist() == places
 
 
@@ -222,18 +291,49 @@ def cells(values):
 
 def test_keys_that_are_not_all_numbers_are_compared_as_they_are_written():
     original = record_keys("k", pd.Series(["007", "7", "A1"]))
-    assert record_keys("k", pd.Series(["A1", " 7 ", "07"])).places_in(original).tolist() == [2, 1, -1]
+    assert record_keys("k", pd.Series(["A1", " 7 ", "07"])).places_in(original).tolist() == [
+        2,
+        1,
+        -1,
+    ]
 
 
-@pytest.mark.parametrize("column", [[1.5, 2.0], [True, False], [pd.Timestamp("2026-01-01"), 2], [[1], [2]], [np.array([1, 2]), 2], [float("inf"), 1.0], [Decimal("0.5"), 1]])
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.5, 2.0],
+        [True, False],
+        [pd.Timestamp("2026-01-01"), 2],
+        [[1], [2]],
+        [np.array([1, 2]), 2],
+        [float("inf"), 1.0],
+        [Decimal("0.5"), 1],
+    ],
+)
 def test_what_is_neither_a_whole_number_nor_text_is_no_key(column):
-    with pytest.raises(DataError, match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text"):
+    with pytest.raises(
+        DataError,
+        match=r"key column 'k' has [12] cells?, .*in data row 1: neither whole numbers nor text",
+    ):
         record_keys("k", pd.Series(column, dtype=object))
 
 
-@pytest.mark.parametrize("column", [[None, "a"], [np.nan, 1.0], [pd.NaT, 1], [pd.NA, 2], [Decimal("sNaN"), Decimal(1)], [" \t", "b"]])
+@pytest.mark.parametrize(
+    "column",
+    [
+        [None, "a"],
+        [np.nan, 1.0],
+        [pd.NaT, 1],
+        [pd.NA, 2],
+        [Decimal("sNaN"), Decimal(1)],
+        [" \t", "b"],
+    ],
+)
 def test_a_missing_key_is_blank_whatever_it_is_missing_as(column):
-    with pytest.raises(DataError, match=r"key column 'k' has 1 blank cell, in data row 1: every record needs a key of its own"):
+    with pytest.raises(
+        DataError,
+        match=r"key column 'k' has 1 blank cell, in data row 1: every record needs a key of its own",
+    ):
         record_keys("k", pd.Series(column, dtype=object))
 
 
@@ -243,7 +343,16 @@ def test_dictionary_and_nullable_keys_of_parquet_are_text_and_numbers(folder):
     for name in ("x", "y1"):
         frame = pd.read_csv(f"{name}.csv")
         frame.assign(id=frame["id"].astype("category")).to_parquet(f"{name}-text.parquet")
-        frame.assign(id=frame["id"].str.extract(r"(\d+)$")[0].astype(int).astype("Int64")).to_parquet(f"{name}-numbers.parquet")
+        frame.assign(
+            id=frame["id"].str.extract(r"(\d+)$")[0].astype(int).astype("Int64")
+        ).to_parquet(f"{name}-numbers.parquet")
     wanted = figures(auditor.run(scenario("y1.csv", key="id")))
     for form in ("text", "numbers"):
-        assert figures(auditor.run(scenario(f"y1-{form}.parquet", data={"source": f"x-{form}.parquet"}, key="id"))) == wanted
+        assert (
+            figures(
+                auditor.run(
+                    scenario(f"y1-{form}.parquet", data={"source": f"x-{form}.parquet"}, key="id")
+                )
+            )
+            == wanted
+        )

@@ -38,7 +38,8 @@ def drawn(name="test"):
     return ReleaseKey(bytes(range(32))).stream(name)
 
 
-# -- the generator attack ----------------------------------------------------------------------------------------------
+# -- the generator attack
+# ----------------------------------------------------------------------------------------------
 
 
 def staff():
@@ -50,7 +51,11 @@ def uniforms_behind(y, x):
     found = []
     for value, original in zip(y, x, strict=True):
         near = round(((value - original) / SIGMA / SQRT12 + 0.5) * 2**53)
-        fits = [k for k in range(near - 3, near + 4) if original + (k * 2.0**-53 - 0.5) * SQRT12 * SIGMA == value]
+        fits = [
+            k
+            for k in range(near - 3, near + 4)
+            if original + (k * 2.0**-53 - 0.5) * SQRT12 * SIGMA == value
+        ]
         found.append(fits[0] * 2.0**-53 if fits else math.nan)
     return np.array(found)
 
@@ -60,7 +65,9 @@ def test_one_known_record_gave_away_a_table_whose_noise_came_from_the_generator_
     """Under a seed of 128 secret bits: eight known values give the generator's state, and that all 160,000 draws."""
     X = staff()
     scheme, copy = get("scheme", "independent")(**NOISE), np.empty_like(X)
-    scheme.sampler((1.0,), table_moments(as_table(X)), Key(secrets.randbits(128), "independent")).block(0, X, [copy])
+    scheme.sampler(
+        (1.0,), table_moments(as_table(X)), Key(secrets.randbits(128), "independent")
+    ).block(0, X, [copy])
     (state,) = generator_attack.state_of(uniforms_behind(copy[0], X[0]))
     z = (generator_attack.following(state, X.size - 2) - 0.5) * SQRT12 * SIGMA
     rebuilt = np.rint(copy.ravel()[2:] - z)
@@ -86,16 +93,25 @@ def test_no_seed_reaches_the_generator_of_audits_when_none_is_given(monkeypatch)
 
     monkeypatch.setattr(np.random, "SFC64", refuse)
     X, labels = staff()[:70], pd.Series(list("abcab") * 20)
-    for scheme, levels in (("corner-wave", [0.5, 0.2]), ("independent", [1.0]), ("rotation-noise", [0.5]), ("rotation", [0]), ("linearly-dependent", [1, 2])):
+    for scheme, levels in (
+        ("corner-wave", [0.5, 0.2]),
+        ("independent", [1.0]),
+        ("rotation-noise", [0.5]),
+        ("rotation", [0]),
+        ("linearly-dependent", [1, 2]),
+    ):
         auditor.perturb(X, scheme, levels).extend(levels)
     auditor.perturb(X, "random-projection", [0], dimensions=3)
     auditor.perturb(X, "random-projection", [0], dimensions=3, matrix="dct")
     for parameters in ({}, {"implementation": "bridge"}, {"implementation": "multi-pert"}):
-        auditor.perturb(labels, "uniform-multilevel", [0.5, 0.0, 1e-5, 0.3], **parameters).extend([0.4])
+        auditor.perturb(labels, "uniform-multilevel", [0.5, 0.0, 1e-5, 0.3], **parameters).extend(
+            [0.4]
+        )
     auditor.perturb(labels, "uniform", [0.5, 0.3]).extend([0.4])
 
 
-# -- seeds: for study only ---------------------------------------------------------------------------------------------
+# -- seeds: for study only
+# ---------------------------------------------------------------------------------------------
 
 
 def test_a_seed_could_be_found_by_trying_and_the_table_s_fingerprint_is_in_the_way():
@@ -106,10 +122,16 @@ def test_a_seed_could_be_found_by_trying_and_the_table_s_fingerprint_is_in_the_w
         return (stream(seed, "noise", "independent", 1, 1, 1.0, 0).random(2) - 0.5) * SQRT12 * SIGMA
 
     def guesses(copy):
-        return [seed for seed in range(10_000) if np.abs(copy[0, :2] - X[0, :2] - first(seed)).max() < 0.01]
+        return [
+            seed
+            for seed in range(10_000)
+            if np.abs(copy[0, :2] - X[0, :2] - first(seed)).max() < 0.01
+        ]
 
     audit = np.empty_like(X)
-    get("scheme", "independent")(**NOISE).sampler((1.0,), table_moments(as_table(X)), Key(7_531, "independent")).block(0, X, [audit])
+    get("scheme", "independent")(**NOISE).sampler(
+        (1.0,), table_moments(as_table(X)), Key(7_531, "independent")
+    ).block(0, X, [audit])
     assert guesses(audit) == [7_531]
     assert guesses(auditor.perturb(X, "independent", [1.0], seed=7_531, **NOISE).copies[0]) == []
 
@@ -121,10 +143,13 @@ def test_the_same_seed_gives_another_table_other_noise(scheme):
     changed = X.copy()
     changed[17, 3] += 1.0
     noise = {"variance": 100.0}
-    first, again, other = (auditor.perturb(x, scheme, [0.5], seed=7, noise=noise).copies[0] for x in (X, X, changed))
+    first, again, other = (
+        auditor.perturb(x, scheme, [0.5], seed=7, noise=noise).copies[0] for x in (X, X, changed)
+    )
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()
-    gaps = (other - first).ravel() / np.sqrt(2 * 0.5 * 100.0)  # the difference of two noises, not 0 and one 1
+    # the difference of two noises, not 0 and one 1
+    gaps = (other - first).ravel() / np.sqrt(2 * 0.5 * 100.0)
     assert stats.kstest(gaps, "norm").pvalue > FALSE_ALARM
 
 
@@ -133,13 +158,17 @@ def test_the_same_seed_gives_other_categories_other_draws(scheme):
     labels = pd.Series(np.random.default_rng(0).choice(list("abcdef"), 4000))
     changed = labels.copy()
     changed[17] = "a" if labels[17] != "a" else "b"
-    first, again, other = (auditor.perturb(x, scheme, [0.5], seed=7).copies[0] for x in (labels, labels, changed))
+    first, again, other = (
+        auditor.perturb(x, scheme, [0.5], seed=7).copies[0] for x in (labels, labels, changed)
+    )
     assert first.equals(again)
-    agree = 0.5**2 + (1 - 0.5**2) / 6  # both kept; else one is uniform: 4,000 records, five standard errors
+    # both kept; else one is uniform: 4,000 records, five standard errors
+    agree = 0.5**2 + (1 - 0.5**2) / 6
     assert abs((first == other).mean() - agree) < 5 * np.sqrt(agree * (1 - agree) / 4000)
 
 
-# -- keys --------------------------------------------------------------------------------------------------------------
+# -- keys
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_two_releases_and_two_names_share_nothing():
@@ -154,10 +183,16 @@ def test_two_releases_and_two_names_share_nothing():
 
 def test_blocks_do_not_hang_on_the_order_they_are_drawn_in():
     X = np.random.default_rng(0).normal(size=(5_000, 2))
-    moments, key = table_moments(as_table(X)), Key(ReleaseKey(), "corner-wave", grid=(2.0**-20,) * 2)
+    moments, key = (
+        table_moments(as_table(X)),
+        Key(ReleaseKey(), "corner-wave", grid=(2.0**-20,) * 2),
+    )
     made = []
     for order in ((0, 1, 2), (2, 0, 1)):
-        sampler, copy = get("scheme", "corner-wave")().sampler((0.5, 0.2), moments, key), [np.empty_like(X) for _ in range(2)]
+        sampler, copy = (
+            get("scheme", "corner-wave")().sampler((0.5, 0.2), moments, key),
+            [np.empty_like(X) for _ in range(2)],
+        )
         for index in order:
             rows = slice(2_000 * index, 2_000 * (index + 1))
             sampler.block(index, X[rows], [c[rows] for c in copy])
@@ -174,7 +209,8 @@ def test_the_key_is_not_printed_copied_or_pickled():
     release = auditor.perturb(pd.Series(list("abc") * 9), "uniform-multilevel", [0.5])
     with pytest.raises(TypeError, match="kept in memory only"):
         pickle.dumps(release)
-    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).state is None  # noise that is drawn needs no key any more
+    # noise that is drawn needs no key any more
+    assert auditor.perturb(staff()[:9], "corner-wave", [0.5]).state is None
 
 
 def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
@@ -190,17 +226,23 @@ def test_the_key_and_the_seed_are_in_no_file(tmp_path, monkeypatch):
         for path in (tmp_path / folder).iterdir():
             content = path.read_bytes()
             assert secret not in content
-            assert all(text.encode() not in content for text in (secret.hex(), str(int.from_bytes(secret)), str(seed), repr(secret)))
+            assert all(
+                text.encode() not in content
+                for text in (secret.hex(), str(int.from_bytes(secret)), str(seed), repr(secret))
+            )
 
 
 def test_a_plugin_that_asks_for_more_than_there_is_is_told_what_there_is():
-    with pytest.raises(PluginError, match="cannot be drawn with `gamma`: use random, standard_normal"):
+    with pytest.raises(
+        PluginError, match="cannot be drawn with `gamma`: use random, standard_normal"
+    ):
         drawn().gamma(2.0)
     with pytest.raises(AttributeError):
         drawn().nothing_of_the_kind()
 
 
-# -- samplers against their laws ---------------------------------------------------------------------------------------
+# -- samplers against their laws
+# ---------------------------------------------------------------------------------------
 
 
 class Fixed(CipherStream):
@@ -223,16 +265,23 @@ class Fixed(CipherStream):
 def test_hand_worked_draws():
     words = [0, 2**63, 2**62, 3 * 2**62, 2**64 - 1]
     np.testing.assert_array_equal(Fixed(words).random(5), [0.0, 0.5, 0.25, 0.75, 1.0 - 2.0**-53])
-    np.testing.assert_allclose(Fixed(words).standard_exponential(5), [65 * math.log(2), math.log(2), 2 * math.log(2), math.log(4 / 3), 0.0], rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        Fixed(words).standard_exponential(5),
+        [65 * math.log(2), math.log(2), 2 * math.log(2), math.log(4 / 3), 0.0],
+        rtol=1e-12,
+        atol=1e-15,
+    )
     np.testing.assert_array_equal(Fixed(words).integers(10, size=4), [0, 8, 4, 2])  # last digits
-    np.testing.assert_array_equal(Fixed([2**64 - 1, 7]).integers(5, 15, size=1), [12])  # 2⁶⁴ mod 10 = 6: the last six words are drawn again
+    # 2⁶⁴ mod 10 = 6: the last six words are drawn again
+    np.testing.assert_array_equal(Fixed([2**64 - 1, 7]).integers(5, 15, size=1), [12])
 
 
 def test_normal_draws():
     z = drawn().standard_normal(N)
     assert stats.kstest(z, "norm").pvalue > FALSE_ALARM
     bound = stats.norm.isf(FALSE_ALARM / 2)
-    for power, variance in ((1, 1.0), (2, 2.0), (3, 15.0), (4, 96.0)):  # Var of zᵏ: 1, 3 − 1, 15, 105 − 9
+    # Var of zᵏ: 1, 3 − 1, 15, 105 − 9
+    for power, variance in ((1, 1.0), (2, 2.0), (3, 15.0), (4, 96.0)):
         moment = {1: 0.0, 2: 1.0, 3: 0.0, 4: 3.0}[power]
         assert abs((z**power).mean() - moment) < bound * np.sqrt(variance / N)
     assert abs((z[1:] * z[:-1]).mean()) < bound / np.sqrt(N)
@@ -246,7 +295,9 @@ def test_uniform_draws_to_their_last_bit():
     assert stats.kstest(u, "uniform").pvalue > FALSE_ALARM
     whole = (u * 2**53).astype(np.uint64)
     for shift in (0, 8, 24, 45):
-        counts = np.bincount(((whole >> np.uint64(shift)) & np.uint64(255)).astype(int), minlength=256)
+        counts = np.bincount(
+            ((whole >> np.uint64(shift)) & np.uint64(255)).astype(int), minlength=256
+        )
         assert stats.chisquare(counts).pvalue > FALSE_ALARM
     pairs = np.bincount((u[::2] * 16).astype(int) * 16 + (u[1::2] * 16).astype(int), minlength=256)
     assert stats.chisquare(pairs).pvalue > FALSE_ALARM
@@ -264,8 +315,11 @@ def test_no_remainder_is_favoured():
     values = drawn().integers(3 * 2**61, size=100_000)
     low = int((values < 2**62).sum())
     assert stats.binomtest(low, 100_000, 2 / 3).pvalue > FALSE_ALARM
-    biased = (drawn().integers(2**63, size=100_000).astype(np.uint64) * np.uint64(2)) % np.uint64(3 * 2**61)
-    assert stats.binomtest(int((biased < 2**62).sum()), 100_000, 2 / 3).pvalue < FALSE_ALARM  # the test sees it
+    biased = (drawn().integers(2**63, size=100_000).astype(np.uint64) * np.uint64(2)) % np.uint64(
+        3 * 2**61
+    )
+    # the test sees it
+    assert stats.binomtest(int((biased < 2**62).sum()), 100_000, 2 / 3).pvalue < FALSE_ALARM
 
 
 def test_exponential_draws():
@@ -284,7 +338,12 @@ def test_poisson_draws(mean):
         return
     cuts = np.unique(stats.poisson.ppf([0.05, 0.25, 0.5, 0.75, 0.95], mean))
     expected = np.diff([0.0, *stats.poisson.cdf(cuts, mean), 1.0]) * runs
-    assert stats.chisquare(np.bincount(np.searchsorted(cuts, counts), minlength=len(expected)), expected).pvalue > FALSE_ALARM
+    assert (
+        stats.chisquare(
+            np.bincount(np.searchsorted(cuts, counts), minlength=len(expected)), expected
+        ).pvalue
+        > FALSE_ALARM
+    )
 
 
 def test_permutations():
@@ -308,11 +367,34 @@ def test_sizes_outputs_and_pieces_are_as_numpy_s():
         drawn().integers(0)
 
 
-OFFERED = ("random", "standard_normal", "standard_exponential", "integers", "poisson", "permutation")
-SHAPES = st.sampled_from([None, (), 0, 3, np.int64(2), (2, 3), [2, 3], (1, 3), (2, 1, 3), (0, 3), -1, 2.5])
+OFFERED = (
+    "random",
+    "standard_normal",
+    "standard_exponential",
+    "integers",
+    "poisson",
+    "permutation",
+)
+SHAPES = st.sampled_from(
+    [None, (), 0, 3, np.int64(2), (2, 3), [2, 3], (1, 3), (2, 1, 3), (0, 3), -1, 2.5]
+)
 ENDS = st.one_of(
-    st.integers(-(2**64), 2**64 + 1), st.integers(-3, 300), st.booleans(), st.floats(-9, 9),
-    st.sampled_from([[1, 2, 3], [[0], [-7]], [-(2**63), 2, 2**63 - 1], [], [2.5, 3.0], np.array(5), np.int8(-3), np.uint64(2**63)]),
+    st.integers(-(2**64), 2**64 + 1),
+    st.integers(-3, 300),
+    st.booleans(),
+    st.floats(-9, 9),
+    st.sampled_from(
+        [
+            [1, 2, 3],
+            [[0], [-7]],
+            [-(2**63), 2, 2**63 - 1],
+            [],
+            [2.5, 3.0],
+            np.array(5),
+            np.int8(-3),
+            np.uint64(2**63),
+        ]
+    ),
 )
 TYPES = st.sampled_from([np.int64, "i1", "u1", "<i2", np.uint32, np.uint64, bool, int, "f8"])
 FLOATS = st.sampled_from([np.float64, "f4", np.float16, "i4"])
@@ -359,14 +441,20 @@ def fits(low, high, size, **_):
     if size is None or not any(shapes):
         return True
     try:
-        return np.broadcast_shapes(*shapes, tuple(np.atleast_1d(size).tolist())) == np.empty(size).shape
+        return (
+            np.broadcast_shapes(*shapes, tuple(np.atleast_1d(size).tolist()))
+            == np.empty(size).shape
+        )
     except (TypeError, ValueError):
         return False
 
 
 @pytest.mark.parametrize("name", OFFERED)
 def test_parameters_are_as_numpy_s(name):
-    ours, theirs = (inspect.signature(getattr(kind, name)).parameters.values() for kind in (CipherStream, np.random.Generator))
+    ours, theirs = (
+        inspect.signature(getattr(kind, name)).parameters.values()
+        for kind in (CipherStream, np.random.Generator)
+    )
     assert [(one.name, one.default) for one in ours] == [(one.name, one.default) for one in theirs]
 
 
@@ -376,27 +464,48 @@ def test_parameters_are_as_numpy_s(name):
 def test_whatever_numpy_draws_is_drawn_and_whatever_it_refuses_is_refused(name, data):
     arguments = data.draw(ARGUMENTS[name])
     hypothesis.assume(name != "integers" or fits(**arguments()))
-    (ours, found), (theirs, other) = (outcome(getattr(rng, name), arguments) for rng in (drawn(), np.random.default_rng(0)))
+    (ours, found), (theirs, other) = (
+        outcome(getattr(rng, name), arguments) for rng in (drawn(), np.random.default_rng(0))
+    )
     assert ours == theirs
     if name == "permutation" and other is not None:
         np.testing.assert_array_equal(np.sort(found, None), np.sort(other, None))
 
 
-@hypothesis.given(data=st.data(), endpoint=st.booleans(), kind=st.sampled_from(["i1", "u1", "i2", "i8", "u8", "?"]))
+@hypothesis.given(
+    data=st.data(),
+    endpoint=st.booleans(),
+    kind=st.sampled_from(["i1", "u1", "i2", "i8", "u8", "?"]),
+)
 @hypothesis.settings(max_examples=50, deadline=None)
 def test_whole_numbers_reach_both_ends_and_go_no_further(data, endpoint, kind):
     lowest, highest = (0, 1) if kind == "?" else (int(np.iinfo(kind).min), int(np.iinfo(kind).max))
     lows = [data.draw(st.integers(lowest, highest)) for _ in range(3)]
     highs = [min(low + data.draw(st.integers(0, 3)), highest) for low in lows]
-    found = drawn().integers(np.array(lows, object), np.array(highs, object) + (not endpoint), size=(200, 3), dtype=kind, endpoint=endpoint)
+    found = drawn().integers(
+        np.array(lows, object),
+        np.array(highs, object) + (not endpoint),
+        size=(200, 3),
+        dtype=kind,
+        endpoint=endpoint,
+    )
     np.testing.assert_array_equal(found.min(0).astype(object), lows)
     np.testing.assert_array_equal(found.max(0).astype(object), highs)
 
 
 def test_the_widest_range_and_negative_ones_are_uniform():
     for low, high in ((-5, 5), (-(2**63), 2**63)):
-        u = (drawn().integers(low, high, N) - low + 0.0) if high == 5 else drawn().integers(low, high, N) * 2.0**-64 + 0.5
-        assert stats.chisquare(np.bincount((u if high == 5 else u * 10).astype(int), minlength=10)).pvalue > FALSE_ALARM
+        u = (
+            (drawn().integers(low, high, N) - low + 0.0)
+            if high == 5
+            else drawn().integers(low, high, N) * 2.0**-64 + 0.5
+        )
+        assert (
+            stats.chisquare(
+                np.bincount((u if high == 5 else u * 10).astype(int), minlength=10)
+            ).pvalue
+            > FALSE_ALARM
+        )
 
 
 def test_the_replacement_process_from_a_key_keeps_its_law():
@@ -411,11 +520,14 @@ def test_the_replacement_process_from_a_key_keeps_its_law():
 @pytest.mark.parametrize("algorithm", ["bridge", "parallel", "sequential", "on-demand"])
 def test_copies_without_a_seed_follow_the_law_also_when_extended(algorithm):
     X = np.random.default_rng(0).lognormal(size=(20_000, 1))
-    release = auditor.perturb(X, "corner-wave", [0.6, 0.2], noise={"variance": 1.0}, algorithm=algorithm).extend([1.0, 0.4])
+    release = auditor.perturb(
+        X, "corner-wave", [0.6, 0.2], noise={"variance": 1.0}, algorithm=algorithm
+    ).extend([1.0, 0.4])
     Z = np.hstack(release.copies) - X
     levels = np.array(release.levels)
     K = np.minimum.outer(levels, levels)
     white = np.linalg.solve(np.linalg.cholesky(K), Z.T)
     S = white @ white.T / len(X)
-    statistic = len(X) * (np.trace(S) - np.linalg.slogdet(S)[1] - 4)  # likelihood ratio of Cov = K, mean 0: χ² with 10 degrees of freedom
+    # likelihood ratio of Cov = K, mean 0: χ² with 10 degrees of freedom
+    statistic = len(X) * (np.trace(S) - np.linalg.slogdet(S)[1] - 4)
     assert stats.chi2.sf(statistic, 10) > FALSE_ALARM

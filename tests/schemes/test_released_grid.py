@@ -36,13 +36,16 @@ def deviation(level):
     return np.sqrt(level) * np.sqrt(table_moments(as_table(BINARY)).covariance[0, 0])
 
 
-# -- the attack on last digits -----------------------------------------------------------------------------------------
+# -- the attack on last digits
+# -----------------------------------------------------------------------------------------
 
 
 def test_last_digits_gave_a_quarter_of_the_records_away():
     """Copies as audits draw them: noise of ten times the data's variance hides nothing of these, and no guess is wrong."""
     scheme, copy, sigma = get("scheme", "independent")(), np.empty_like(BINARY), deviation(10.0)
-    scheme.sampler((10.0,), table_moments(as_table(BINARY)), Key(5, "independent")).block(0, BINARY, [copy])
+    scheme.sampler((10.0,), table_moments(as_table(BINARY)), Key(5, "independent")).block(
+        0, BINARY, [copy]
+    )
     found = determined(copy[:, 0], [0.0, 1.0], sigma, lambda x, g: x + sigma * g)
     certain = np.isfinite(found)
     assert certain.mean() > 0.25
@@ -64,14 +67,16 @@ def test_last_digits_of_released_copies_rule_nobody_out(scheme, precision, tmp_p
         return value[:, 0]
 
     assert np.isnan(determined(y, [0.0, 1.0], sigma, released)).all()
-    # nor do the sampler's own numbers: of its 2⁶⁴ words thousands lead into each copy's cell, from either original
+    # nor do the sampler's own numbers: of its 2⁶⁴ words thousands lead into each copy's cell, from
+    # either original
     for x in (0.0, 1.0):
         far = np.abs(y - x)  # by symmetry; the upper tail keeps its digits
         chance = stats.norm.sf((far - grid / 2) / sigma) - stats.norm.sf((far + grid / 2) / sigma)
         assert (chance * 2.0**64).min() > 2**10
 
 
-# -- Theorem 4 ---------------------------------------------------------------------------------------------------------
+# -- Theorem 4
+# ---------------------------------------------------------------------------------------------------------
 
 
 @given(levels=st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0, 3.0]), min_size=1, max_size=8))
@@ -90,12 +95,17 @@ def test_every_copy_but_the_least_perturbed_is_drawn_without_the_original(levels
 
 
 def test_a_noisier_copy_is_the_same_whatever_the_original_was():
-    moments, grid = table_moments(as_table(BINARY)), released_grid(CornerWave(), as_table(BINARY), (0.5, 2.0))
+    moments, grid = (
+        table_moments(as_table(BINARY)),
+        released_grid(CornerWave(), as_table(BINARY), (0.5, 2.0)),
+    )
     first = auditor.perturb(BINARY, "corner-wave", [0.5], seed=1).copies[0]
     drawn = []
     for x in (BINARY, np.full_like(BINARY, np.nan)):
         second = np.empty_like(BINARY)
-        CornerWave().sampler((0.5, 2.0), moments, Key(2, "corner-wave", grid=grid), 1).block(0, x, [first, second], 1)
+        CornerWave().sampler((0.5, 2.0), moments, Key(2, "corner-wave", grid=grid), 1).block(
+            0, x, [first, second], 1
+        )
         drawn.append(second)
     np.testing.assert_array_equal(*drawn)
 
@@ -108,7 +118,9 @@ def information(g, s=0.4, b=1.0, originals=(0.13, 1.0)):
     for x in originals:
         p_b = np.diff(stats.norm.cdf((np.append(y, y[-1] + g) - g / 2 - x) / np.sqrt(b)))
         mean = (x + t * (y - x))[:, None]
-        p_s = np.diff(stats.norm.cdf((np.append(y, y[-1] + g) - g / 2 - mean) / np.sqrt(t * (b - s))), axis=1)
+        p_s = np.diff(
+            stats.norm.cdf((np.append(y, y[-1] + g) - g / 2 - mean) / np.sqrt(t * (b - s))), axis=1
+        )
         joint.append(p_b[:, None] * p_s / len(originals))
     J = np.array(joint)  # X, Y_b, Y_s
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,14 +137,28 @@ def test_what_the_rounding_of_a_bridge_tells_falls_with_the_grid_s_fourth_power(
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.slow
-def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(tmp_path, monkeypatch, precision):
+def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(
+    tmp_path, monkeypatch, precision
+):
     """Binary and skewed data; the key is fixed so that the verdicts are."""
     monkeypatch.setattr(secrets, "token_bytes", lambda count: bytes(range(7, 7 + count)))
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"hiv": BINARY[:, 0], "income": np.exp(10 + BINARY[:, 0] + rng.standard_normal(len(BINARY)))})
+    frame = pd.DataFrame(
+        {
+            "hiv": BINARY[:, 0],
+            "income": np.exp(10 + BINARY[:, 0] + rng.standard_normal(len(BINARY))),
+        }
+    )
     frame.to_parquet(tmp_path / "table.parquet")
     levels = [1.0, 0.25, 0.5]
-    *files, _ = write_copies(str(tmp_path / "table.parquet"), "corner-wave", levels, None, tmp_path / "out", precision=precision)
+    *files, _ = write_copies(
+        str(tmp_path / "table.parquet"),
+        "corner-wave",
+        levels,
+        None,
+        tmp_path / "out",
+        precision=precision,
+    )
     result = auditor.run({
         "schema": 1, "title": "a release", "seed": 1, "data": {"source": str(tmp_path / "table.parquet")},
         "schemes": [{"name": "published", "levels": levels, "copies": [str(path) for path in files], "law": {"scheme": "corner-wave"}}],
@@ -141,14 +167,17 @@ def test_audited_files_of_a_release_keep_theorem_4_and_every_figure(tmp_path, mo
     assert [record.status for record in result.expectations] == ["holds", "holds"]
 
 
-# -- what is stated ----------------------------------------------------------------------------------------------------
+# -- what is stated
+# ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", [None, 3])
 @pytest.mark.parametrize("algorithm", ["bridge", "parallel", "sequential", "on-demand"])
 def test_every_copy_lies_on_the_grid_but_the_original_itself(algorithm, seed):
     X = np.hstack([BINARY + np.pi, 1e5 * np.random.default_rng(0).random(BINARY.shape)])
-    release = auditor.perturb(X, "corner-wave", LEVELS, seed=seed, algorithm=algorithm).extend([0.3, 1.0, 0.0], seed=seed)
+    release = auditor.perturb(X, "corner-wave", LEVELS, seed=seed, algorithm=algorithm).extend(
+        [0.3, 1.0, 0.0], seed=seed
+    )
     grid = np.array(released_grid(release.scheme, as_table(X), release.levels))
     assert (np.log2(grid) % 1 == 0).all()
     for level, copy in zip(release.levels, release.copies, strict=True):
@@ -161,7 +190,10 @@ def test_every_copy_lies_on_the_grid_but_the_original_itself(algorithm, seed):
 
 
 @given(
-    noise=st.floats(1e-12, 1e12), spread=st.floats(1.0, 1e4), size=st.floats(0.0, 1e9), bits=st.sampled_from([DOUBLE_BITS, SINGLE_BITS])
+    noise=st.floats(1e-12, 1e12),
+    spread=st.floats(1.0, 1e4),
+    size=st.floats(0.0, 1e9),
+    bits=st.sampled_from([DOUBLE_BITS, SINGLE_BITS]),
 )
 def test_the_grid_is_below_the_noise_and_above_the_last_digits(noise, spread, size, bits):
     (g,) = grid_of(np.array([[noise], [noise * spread], [0.0]]), np.array([size * noise]), bits)
@@ -176,8 +208,11 @@ def test_the_grid_is_below_the_noise_and_above_the_last_digits(noise, spread, si
 
 
 def test_hand_worked_grid_and_rounding():
-    # 2⁻²⁰ of a deviation of 3 is 2^(−18.4…), so 2⁻¹⁹; an attribute without noise has none; noise at 10²⁰ is lost
-    grid = grid_of(np.array([[3.0, 0.0, 1.0], [5.0, 0.0, 1.0]]), np.array([100.0, 1.0, 1e20]), DOUBLE_BITS)
+    # 2⁻²⁰ of a deviation of 3 is 2^(−18.4…), so 2⁻¹⁹; an attribute without noise has none; noise at
+    # 10²⁰ is lost
+    grid = grid_of(
+        np.array([[3.0, 0.0, 1.0], [5.0, 0.0, 1.0]]), np.array([100.0, 1.0, 1e20]), DOUBLE_BITS
+    )
     np.testing.assert_array_equal(grid, [2.0**-19, 0.0, np.nan])
     rows = np.array([[1.3, 0.1], [-2.5, 0.2], [0.75, 0.3]] * 40)
     snap(rows, np.array([0.5, 0.0]))
@@ -188,14 +223,18 @@ def test_noise_that_a_double_cannot_hold_beside_its_values_is_refused_by_name():
     frame = pd.DataFrame({"small": BINARY[:, 0], "far": BINARY[:, 0] + 87_654e8})
     with pytest.raises(AuditorError) as caught:
         auditor.perturb(frame, "corner-wave", [1e-6])
-    assert str(caught.value).startswith("column 'far': its noise is lost in the last digits of 64-bit numbers of its values' size")
+    assert str(caught.value).startswith(
+        "column 'far': its noise is lost in the last digits of 64-bit numbers of its values' size"
+    )
     assert "8765" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("seed", "study"), [(None, False), (11, True)])
 def test_the_manifest_states_what_is_public(tmp_path, seed, study):
     source = tmp_path / "table.csv"
-    pd.DataFrame({"a": BINARY[:60, 0], "b": 9 * BINARY[:60, 0] + np.arange(60)}).to_csv(source, index=False)
+    pd.DataFrame({"a": BINARY[:60, 0], "b": 9 * BINARY[:60, 0] + np.arange(60)}).to_csv(
+        source, index=False
+    )
     write_copies(str(source), "corner-wave", [0.5, 1.0], seed, tmp_path / "out")
     manifest = json.loads((tmp_path / "out" / "release.json").read_text())
     assert {key: manifest[key] for key in ("scheme", "levels", "law", "attributes", "rows", "for_study_only")} == {
@@ -203,7 +242,9 @@ def test_the_manifest_states_what_is_public(tmp_path, seed, study):
     }  # fmt: skip
     assert list(manifest["grid"]) == ["a", "b"]
     for path in (tmp_path / "out").glob("copy-*"):
-        assert not ((pd.read_csv(path, **_exact_floats()) / list(manifest["grid"].values())) % 1).any(axis=None)
+        assert not (
+            (pd.read_csv(path, **_exact_floats()) / list(manifest["grid"].values())) % 1
+        ).any(axis=None)
     write_copies(str(source), "uniform", [0.5], seed, tmp_path / "categories", columns=["a"])
     manifest = json.loads((tmp_path / "categories" / "release.json").read_text())
     assert (manifest["law"], manifest["grid"]) == ("replacement", None)
@@ -216,7 +257,9 @@ def umask(request):
     os.umask(before)
 
 
-def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(tmp_path, monkeypatch, umask):
+def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_follows_the_umask(
+    tmp_path, monkeypatch, umask
+):
     from auditor.data.formats import writers as writing
 
     modes, append = [], writing._Csv.append
@@ -235,7 +278,8 @@ def test_copies_are_their_owner_s_alone_from_the_first_byte_and_the_manifest_fol
         write_copies(str(source), "corner-wave", [0.5], None, out, force=True)
     assert {stat.S_IMODE(path.stat().st_mode) for path in out.glob("copy-*")} == {0o600}
     shared = 0o666 & ~umask
-    assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])  # the file that was there, files in the making, a copy, the manifest
+    # the file that was there, files in the making, a copy, the manifest
+    assert sorted(modes) == sorted([0o640, 0o600, 0o600, 0o600, shared])
     assert stat.S_IMODE((out / "release.json").stat().st_mode) == shared
 
 
@@ -250,7 +294,9 @@ def test_a_release_in_files_can_be_extended(tmp_path, scheme, levels, form):
     assert release.levels == (*levels, 0.5)
     if scheme == "corner-wave":
         Z = [(copy - frame)["b"].to_numpy() / frame["b"].std(ddof=0) for copy in release.copies]
-        np.testing.assert_allclose(np.cov(Z), np.minimum.outer(release.levels, release.levels), atol=5 * np.sqrt(2 / 4_000))
+        np.testing.assert_allclose(
+            np.cov(Z), np.minimum.outer(release.levels, release.levels), atol=5 * np.sqrt(2 / 4_000)
+        )
     else:  # a value kept at 0.3 and at 0.9 was kept in between
         kept = (release.copies[0] == release.copies[1]).all(axis=1)
         assert (release.copies[2] == release.copies[1]).all(axis=1)[kept].mean() > 0.9

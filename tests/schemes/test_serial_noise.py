@@ -36,7 +36,10 @@ def short_blocks(monkeypatch):
 
 
 def series(rows, a=0.9, seed=0):
-    return autoregression(np.random.default_rng(seed).normal(size=(rows, 2)), a) @ [[1.0, 0.5], [0.0, 2.0]]
+    return autoregression(np.random.default_rng(seed).normal(size=(rows, 2)), a) @ [
+        [1.0, 0.5],
+        [0.0, 2.0],
+    ]
 
 
 def holds_its_law(release, rows):
@@ -52,13 +55,23 @@ def holds_its_law(release, rows):
 
 @pytest.mark.parametrize("algorithm", ["bridge", "parallel"])
 def test_it_has_its_law_within_blocks_across_them_and_over_levels(algorithm, short_blocks):
-    release = auditor.perturb(WIDE, "corner-wave", LEVELS[:2], seed=1, serial=list(LAW), noise={"variance": 1.0}, algorithm=algorithm)
+    release = auditor.perturb(
+        WIDE,
+        "corner-wave",
+        LEVELS[:2],
+        seed=1,
+        serial=list(LAW),
+        noise={"variance": 1.0},
+        algorithm=algorithm,
+    )
     release = release.extend(LEVELS[2:], seed=2)
     holds_its_law(release, np.r_[0:3, 30, 58:70, 120:130, 167:170])
 
 
 def test_a_later_batch_goes_on_where_the_one_before_ended_one_record_or_many(short_blocks, recwarn):
-    release = auditor.perturb(WIDE[:20], "corner-wave", LEVELS, seed=1, serial=list(LAW), noise={"variance": 1.0})
+    release = auditor.perturb(
+        WIDE[:20], "corner-wave", LEVELS, seed=1, serial=list(LAW), noise={"variance": 1.0}
+    )
     for stop in (21, 22, 30, 120):  # the last of more than a block
         release = release.append(WIDE[len(release.original) : stop], seed=stop)
     holds_its_law(release.extend([2.0], seed=3), np.r_[15:32, 90:100])
@@ -98,16 +111,22 @@ def test_copies_hold_no_more_together_than_the_best_of_them_over_all_records():
         together = np.linalg.inv(np.linalg.inv(K_X) + H.T @ np.linalg.inv(K_Z) @ H)
         alone = np.linalg.inv(np.linalg.inv(K_X) + np.linalg.inv(best))
         assert np.allclose(together, alone, atol=1e-10) != gains
-        assert makes_useless(KroneckerNoise(Sigma, np.eye(1), serial=Autoregression(LAW)))[1].all() != gains
+        assert (
+            makes_useless(KroneckerNoise(Sigma, np.eye(1), serial=Autoregression(LAW)))[1].all()
+            != gains
+        )
 
 
 def test_a_guarantee_is_made_of_what_the_noise_of_all_other_records_leaves_of_one_s():
     law = KroneckerNoise(np.array([[2.0]]), np.diag([1.0, 4.0]), serial=Autoregression((0.95,)))
     found = Guarantees(law, np.array([1.0, 2.0]), 1e-6).of([1])["gaussian_dp"].value
     assert found == pytest.approx(1.0 * np.sqrt((1 + 0.95**2) / (1 - 0.95**2)))
-    R = toeplitz(0.95 ** np.arange(41))  # the whole table's noise, and a change of the record in its middle
+    # the whole table's noise, and a change of the record in its middle
+    R = toeplitz(0.95 ** np.arange(41))
     change = np.outer(np.arange(41) == 20, [1.0, 2.0]).ravel()
-    assert found == pytest.approx(np.sqrt(change @ np.linalg.solve(np.kron(R, 2.0 * law.shape), change)))
+    assert found == pytest.approx(
+        np.sqrt(change @ np.linalg.solve(np.kron(R, 2.0 * law.shape), change))
+    )
     with pytest.raises(ScenarioError, match="not found for noise that follows on"):
         auditor.run({"schema": 1, "data": {"source": "autoregressive", "rows": 50, "attributes": 1, "bounds": {"x1": [-9, 9]}},
                      "schemes": [{"name": "corner-wave", "levels": {"gaussian-dp": [1.0]}, "serial": [0.5]}], "attacks": ["llse"]})  # fmt: skip
@@ -123,18 +142,32 @@ def test_it_follows_the_data_and_is_drawn_afresh_beside_data_in_no_order():
         mixed[serial] = auditor.perturb(same, "corner-wave", [1.0], seed=1, serial=serial)
     assert mixed["data"].law.serial is None
     np.testing.assert_array_equal(*(mixed[serial].copies[0] for serial in mixed))
-    names = {"a": 2 * X[:, 0], "b": X[:, 1] - 2 * X[:, 0], "total": X[:, 1]}  # singular, in other units: the same directions
-    assert auditor.perturb(pd.DataFrame(names), "correlated", [1.0], seed=1, serial="data").law.serial.coefficients == pytest.approx((a,))
+    # singular, in other units: the same directions
+    names = {"a": 2 * X[:, 0], "b": X[:, 1] - 2 * X[:, 0], "total": X[:, 1]}
+    assert auditor.perturb(
+        pd.DataFrame(names), "correlated", [1.0], seed=1, serial="data"
+    ).law.serial.coefficients == pytest.approx((a,))
 
 
 def test_a_batch_in_files_goes_on_as_in_memory(tmp_path):
     X = pd.DataFrame(series(260), columns=["a", "b"])
     for name, part in (("first", X[:200]), ("second", X[200:])):
         part.to_csv(tmp_path / f"{name}.csv", index=False)
-    write_copies(str(tmp_path / "first.csv"), "corner-wave", [0.5, 1.0], 1, tmp_path / "out", parameters={"serial": "data"})
-    append_copies(str(tmp_path / "second.csv"), tmp_path / "out", [str(tmp_path / "first.csv")], seed=2)
+    write_copies(
+        str(tmp_path / "first.csv"),
+        "corner-wave",
+        [0.5, 1.0],
+        1,
+        tmp_path / "out",
+        parameters={"serial": "data"},
+    )
+    append_copies(
+        str(tmp_path / "second.csv"), tmp_path / "out", [str(tmp_path / "first.csv")], seed=2
+    )
     written = pd.read_csv(tmp_path / "out" / "copy-1-batch-2.csv")
-    memory = auditor.perturb(X[:200], "corner-wave", [0.5, 1.0], seed=1, serial="data").append(X[200:].reset_index(drop=True), seed=2)
+    memory = auditor.perturb(X[:200], "corner-wave", [0.5, 1.0], seed=1, serial="data").append(
+        X[200:].reset_index(drop=True), seed=2
+    )
     np.testing.assert_allclose(written, memory.copies[0][200:], rtol=1e-12)
 
 
@@ -155,7 +188,9 @@ def test_the_coefficient_that_a_refusal_names_is_accepted():
     auditor.perturb(series(50), "corner-wave", [1.0], serial=[0.999894])
 
 
-def test_noise_that_remembers_more_than_a_block_is_refused_and_so_is_a_batch_after_too_few_records(short_blocks):
+def test_noise_that_remembers_more_than_a_block_is_refused_and_so_is_a_batch_after_too_few_records(
+    short_blocks,
+):
     longest = FORGOTTEN ** (1 / 64)
     with pytest.raises(AuditorError, match="still shows after 64 records"):
         auditor.perturb(WIDE, "corner-wave", [1.0], seed=1, serial=[longest + 1e-6])

@@ -25,7 +25,9 @@ class NextOnly(Bridge):
 
     def release(self, level, draws):
         higher = [k for k, other in enumerate(self._levels) if other >= level]
-        high, left = (self._levels[higher[0]], self._copies[higher[0]]) if higher else (1.0, self._original)
+        high, left = (
+            (self._levels[higher[0]], self._copies[higher[0]]) if higher else (1.0, self._original)
+        )
         copy = draws.pick(left, None, *coins(high, level, None, self._size))
         self.keep(level, copy)
         return copy
@@ -47,7 +49,8 @@ def exact(levels, size):
     return UniformLaw(tuple(levels), size, True).joint(np.full(size, 1 / size))
 
 
-# -- the paper's numbers -------------------------------------------------------------------------------------------------
+# -- the paper's numbers
+# -------------------------------------------------------------------------------------------------
 
 
 def test_example_1_of_xiao2009():
@@ -60,7 +63,9 @@ def test_example_2_of_xiao2009():
     assert equal.right == pytest.approx(0.178, abs=5e-4)
     # ERRATA: u + v = 97.8 %; Bob's value is HIV with 98.04 %, as the fresh draw may be HIV too
     assert equal.left + equal.right == pytest.approx(0.978, abs=5e-4)
-    assert equal.left + equal.right + (1 - equal.left - equal.right) / 10 == pytest.approx(0.9804, abs=5e-5)
+    assert equal.left + equal.right + (1 - equal.left - equal.right) / 10 == pytest.approx(
+        0.9804, abs=5e-5
+    )
 
 
 def test_figure_1_chance_that_both_values_are_random():
@@ -80,7 +85,8 @@ def test_equation_7_by_the_corrected_form():
     assert sum(law[0, y, 1] / law[0, :, 1].sum() for y in range(s)) == pytest.approx(1.0)
 
 
-# -- exact joint laws ------------------------------------------------------------------------------------------------------
+# -- exact joint laws
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -94,7 +100,9 @@ def test_joint_law_is_exact_in_every_arrival_order(make, size):
 @pytest.mark.parametrize("size", [2, 3])
 def test_joint_law_of_the_process_is_exact_in_every_order_of_requests(size):
     for order in ORDERS:
-        np.testing.assert_allclose(enumerate_process(order, size), exact(order, size), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            enumerate_process(order, size), exact(order, size), rtol=0, atol=1e-12
+        )
 
 
 def test_joint_law_of_the_process_beyond_the_horizon():
@@ -122,33 +130,56 @@ def test_history_returns_what_was_released(order):
 def test_history_has_as_many_elements_as_the_formula_says():
     _, _, algorithm, _, weight = enumerate_requests(MultiPert, (0.3, 0.7, 0.05, 0.5), 3)
     sizes = np.diff(algorithm.history._start)
-    assert (sizes * weight).sum() / 3 == pytest.approx(history_size(LEVELS, np.full(3, 1 / 3)), abs=1e-12)
+    assert (sizes * weight).sum() / 3 == pytest.approx(
+        history_size(LEVELS, np.full(3, 1 / 3)), abs=1e-12
+    )
 
 
 def test_history_sizes_are_those_the_copies_have():
     original = np.random.default_rng(0).integers(0, 5, 3000).astype(np.uint8)
-    algorithm = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(original, 5, Key(2, "u"))
-    naive = get("scheme", "uniform-multilevel")(implementation="bridge").copies(original, 5, Key(2, "u"))
+    algorithm = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(
+        original, 5, Key(2, "u")
+    )
+    naive = get("scheme", "uniform-multilevel")(implementation="bridge").copies(
+        original, 5, Key(2, "u")
+    )
     for level in (0.3, 0.7, 0.05, 0.5, 0.3, 0.4):
         algorithm.ask(level)
         naive.ask(level)
-    assert np.array_equal(algorithm.history_sizes(), naive.history_sizes())  # one draw, so one history: held in one, counted in the other
+    # one draw, so one history: held in one, counted in the other
+    assert np.array_equal(algorithm.history_sizes(), naive.history_sizes())
     assert algorithm.history_sizes().sum() == algorithm.algorithm.history.elements
 
 
 def test_history_sizes_by_the_events_between_levels_are_those_the_copies_have():
     rng = np.random.default_rng(3)
     original = rng.integers(0, 4, 3000).astype(np.uint8)
-    copies = get("scheme", "uniform-multilevel")(implementation="process").copies(original, 4, Key(2, "u"))
-    for level in [*rng.uniform(0.0, 1.0, 40), 1.0, 0.5, 0.5, np.exp(-3.5), np.exp(-7.0), 1e-3, 2e-4, 1e-9, 0.0]:
+    copies = get("scheme", "uniform-multilevel")(implementation="process").copies(
+        original, 4, Key(2, "u")
+    )
+    for level in [
+        *rng.uniform(0.0, 1.0, 40),
+        1.0,
+        0.5,
+        0.5,
+        np.exp(-3.5),
+        np.exp(-7.0),
+        1e-3,
+        2e-4,
+        1e-9,
+        0.0,
+    ]:
         copies.skip(float(level))
     assert np.array_equal(copies.history_sizes(), Copies.history_sizes(copies))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
-def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a_chain_however_many(size):
-    # Induction for any number of copies in any order: if those that are out are the chain of the law, a draw from its two neighbours alone
-    # with the chain's own P(y | y_l, y_r) makes a chain again. So three levels at a time prove the joint law of any set.
+def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a_chain_however_many(
+    size,
+):
+    # Induction for any number of copies in any order: if those that are out are the chain of the
+    # law, a draw from its two neighbours alone with the chain's own P(y | y_l, y_r) makes a chain
+    # again. So three levels at a time prove the joint law of any set.
     draws = np.random.default_rng(size).random((200, 3))
     edges = [(1.0, 0.5, 0.0), (1.0, 0.999, 0.998), (0.3, 0.3 - 1e-12, 0.1), (1.0, 1e-9, 1e-12)]
     for high, level, low in [*(sorted(three, reverse=True) for three in draws), *edges]:
@@ -163,14 +194,21 @@ def test_a_draw_between_neighbours_has_the_law_of_the_chain_so_that_copies_are_a
             assert drawn.min() > -1e-12
             np.testing.assert_allclose(drawn, chain / chain.sum(), rtol=0, atol=1e-12)
         # beyond the last one there is one neighbour only
-        np.testing.assert_allclose(transition_matrix(coins(high, level, None, size)[0].left, size), left, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(
+            transition_matrix(coins(high, level, None, size)[0].left, size),
+            left,
+            rtol=0,
+            atol=1e-15,
+        )
 
 
 def test_history_of_sixty_levels_in_any_order_returns_what_was_released():
     rng = np.random.default_rng(4)
     original = rng.integers(0, 3, 4000).astype(np.uint8)
     levels = rng.permutation(np.r_[rng.uniform(0.001, 1, 56), 0.0, 1.0, 0.5, 0.5])
-    copies = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(original, 3, Key(9, "u"))
+    copies = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(
+        original, 3, Key(9, "u")
+    )
     released = [np.array(copies.ask(float(level))) for level in levels]
     assert all(np.array_equal(copies.copy(k + 1), values) for k, values in enumerate(released))
     ordered = [released[k] for k in np.argsort(-levels, kind="stable")]
@@ -185,11 +223,14 @@ def test_posterior_of_every_coalition_equals_that_of_its_best_copy():
         for coalition in itertools.combinations(range(4), size):
             others = tuple(k + 1 for k in range(4) if k not in coalition)
             held = joint.sum(axis=others, keepdims=True)
-            best = joint.sum(axis=tuple(k + 1 for k in range(4) if k != coalition[0]), keepdims=True)
+            best = joint.sum(
+                axis=tuple(k + 1 for k in range(4) if k != coalition[0]), keepdims=True
+            )
             assert np.abs(held / held.sum(axis=0) - best / best.sum(axis=0)).max() < 1e-14
 
 
-# -- wrong schemes are caught ------------------------------------------------------------------------------------------------
+# -- wrong schemes are caught
+# ------------------------------------------------------------------------------------------------
 
 
 def test_next_less_perturbed_copy_alone_has_another_law():
@@ -197,7 +238,8 @@ def test_next_less_perturbed_copy_alone_has_another_law():
     law, *_ = enumerate_requests(NextOnly, (0.7, 0.05, 0.5, 0.3), 3)
     assert np.abs(law - exact((0.7, 0.05, 0.5, 0.3), 3)).max() > 1e-3
     descending, *_ = enumerate_requests(NextOnly, LEVELS, 3)
-    np.testing.assert_allclose(descending, exact(LEVELS, 3), atol=1e-12)  # ascending noise needs no right neighbour
+    # ascending noise needs no right neighbour
+    np.testing.assert_allclose(descending, exact(LEVELS, 3), atol=1e-12)
 
 
 def test_printed_history_rule_returns_values_never_released():
@@ -210,7 +252,8 @@ def test_printed_history_rule_returns_values_never_released():
     assert np.abs(law - exact((0.5, 0.3, 0.4, 0.35), 2)).max() > 1e-3
 
 
-# -- a million tuples ----------------------------------------------------------------------------------------------------------
+# -- a million tuples
+# ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("implementation", ["process", "bridge", "multi-pert"])
@@ -218,7 +261,9 @@ def test_a_million_tuples_follow_the_law(implementation):
     # chi-square on 4^5 cells; false alarm 1e-6 for each implementation
     n, size, order = 1_000_000, 4, (0.3, 0.7, 0.05, 0.5)
     original = np.random.default_rng(3).integers(0, size, n).astype(np.uint8)
-    copies = get("scheme", "uniform-multilevel")(implementation=implementation).copies(original, size, Key(11, "u"))
+    copies = get("scheme", "uniform-multilevel")(implementation=implementation).copies(
+        original, size, Key(11, "u")
+    )
     seen = [copies.ask(level) for level in order]
     counts = np.bincount(np.ravel_multi_index((original, *seen), (size,) * 5), minlength=size**5)
     given = UniformLaw(order, size, True).given_original()
@@ -235,11 +280,16 @@ def test_fresh_copies_follow_their_law_and_are_drawn_again_alike():
     assert not np.array_equal(*seen)
     assert np.array_equal(copies.copy(1), seen[0])
     counts = np.bincount(np.ravel_multi_index((original, *seen), (size,) * 3), minlength=size**3)
-    expected = UniformLaw((0.4, 0.4), size, False).given_original() * np.bincount(original).reshape(-1, 1, 1)
-    assert chi2.sf(((counts - expected.ravel()) ** 2 / expected.ravel()).sum(), size**3 - size) > 1e-6
+    expected = UniformLaw((0.4, 0.4), size, False).given_original() * np.bincount(original).reshape(
+        -1, 1, 1
+    )
+    assert (
+        chi2.sf(((counts - expected.ravel()) ** 2 / expected.ravel()).sum(), size**3 - size) > 1e-6
+    )
 
 
-# -- the process -----------------------------------------------------------------------------------------------------------------
+# -- the process
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_process_does_not_depend_on_order_or_on_what_else_was_asked():
@@ -271,7 +321,8 @@ def test_levels_are_probabilities(name, level):
         get("scheme", name)().check_levels([0.5, level])
 
 
-# -- the law's own figures ---------------------------------------------------------------------------------------------------------
+# -- the law's own figures
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_epsilon_of_fresh_copies_adds_up_and_of_multilevel_ones_does_not():
@@ -281,7 +332,9 @@ def test_epsilon_of_fresh_copies_adds_up_and_of_multilevel_ones_does_not():
     for law in (fresh, multi):
         small = UniformLaw(law.levels, 3, law.multilevel)
         given = small.given_original()
-        assert np.log((given.max(axis=0) / given.min(axis=0)).max()) == pytest.approx(small.epsilon())
+        assert np.log((given.max(axis=0) / given.min(axis=0)).max()) == pytest.approx(
+            small.epsilon()
+        )
 
 
 def test_sufficiency_is_computed_from_the_law():
@@ -308,7 +361,9 @@ def test_sufficiency_by_pairs_is_sufficiency_of_all_together(multilevel):
 
 def test_transition_between_levels():
     law = UniformLaw((0.8, 0.4), 5, True)
-    np.testing.assert_allclose(law.transition_matrix(None, 1) @ law.transition_matrix(1, 2), law.transition_matrix(None, 2))
+    np.testing.assert_allclose(
+        law.transition_matrix(None, 1) @ law.transition_matrix(1, 2), law.transition_matrix(None, 2)
+    )
     with pytest.raises(ValueError, match="depends on the prior"):
         law.transition_matrix(2, 1)
     assert odds_ratio(0.0, 5) == 1.0
@@ -322,7 +377,11 @@ def test_transition_between_any_pair_by_the_prior(multilevel):
     for source, target in itertools.permutations(range(1, 6), 2):
         pair = joint.sum(axis=tuple(k for k in range(6) if k not in (source, target)))
         pair = pair if source < target else pair.T
-        np.testing.assert_allclose(law.transition_matrix(source, target, prior), pair / pair.sum(axis=1, keepdims=True), atol=1e-14)
+        np.testing.assert_allclose(
+            law.transition_matrix(source, target, prior),
+            pair / pair.sum(axis=1, keepdims=True),
+            atol=1e-14,
+        )
     np.testing.assert_array_equal(law.transition_matrix(2, 2), np.eye(3))
     with pytest.raises(ValueError, match="depends on the prior"):
         law.transition_matrix(2, 1)

@@ -14,12 +14,16 @@ IMPLEMENTATIONS = ["process", "bridge", "multi-pert"]
 @pytest.fixture
 def patients() -> pd.Series:
     draws = np.random.default_rng(0).choice(3, 4000, p=[0.6, 0.1, 0.3])
-    return pd.Series(pd.Categorical.from_codes(draws, dtype=DISEASES), name="disease", index=range(10, 4010))
+    return pd.Series(
+        pd.Categorical.from_codes(draws, dtype=DISEASES), name="disease", index=range(10, 4010)
+    )
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_series_of_categories_go_in_and_come_out_alike(patients, implementation):
-    release = auditor.perturb(patients, "uniform-multilevel", [0.4, 0.8], seed=7, implementation=implementation)
+    release = auditor.perturb(
+        patients, "uniform-multilevel", [0.4, 0.8], seed=7, implementation=implementation
+    )
     for copy in release.copies:
         assert copy.dtype == DISEASES
         assert copy.name == "disease"
@@ -31,7 +35,9 @@ def test_series_of_categories_go_in_and_come_out_alike(patients, implementation)
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
 def test_extension_leaves_old_copies_alone_and_repeats_a_level(patients, implementation):
-    release = auditor.perturb(patients, "uniform-multilevel", [0.8, 0.1], seed=7, implementation=implementation)
+    release = auditor.perturb(
+        patients, "uniform-multilevel", [0.8, 0.1], seed=7, implementation=implementation
+    )
     longer = release.extend([0.4, 0.8], seed=8)
     assert longer.levels == (0.8, 0.1, 0.4, 0.8)
     assert longer.copies[0] is release.copies[0]
@@ -45,7 +51,9 @@ def test_extension_leaves_old_copies_alone_and_repeats_a_level(patients, impleme
 
 def test_process_extension_is_the_look_up_that_a_first_release_would_have_been(patients):
     at_once = auditor.perturb(patients, "uniform-multilevel", [0.8, 0.1, 0.4], seed=7)
-    later = auditor.perturb(patients, "uniform-multilevel", [0.8, 0.1], seed=7).extend([0.4], seed=99)
+    later = auditor.perturb(patients, "uniform-multilevel", [0.8, 0.1], seed=7).extend(
+        [0.4], seed=99
+    )
     assert later.copies[2].equals(at_once.copies[2])
 
 
@@ -57,7 +65,13 @@ def test_extension_of_copies_made_elsewhere_uses_the_bridge(patients):
 
 
 def test_data_frames_perturb_category_columns_together_and_pass_the_rest_through(patients):
-    X = pd.DataFrame({"disease": patients, "age": np.arange(4000), "sex": pd.Categorical(np.arange(4000) % 2, categories=[0, 1])})
+    X = pd.DataFrame(
+        {
+            "disease": patients,
+            "age": np.arange(4000),
+            "sex": pd.Categorical(np.arange(4000) % 2, categories=[0, 1]),
+        }
+    )
     X["sex"] = X["sex"].set_axis(X.index)
     copy = auditor.perturb(X, "uniform-multilevel", [0.5], seed=1).copies[0]
     assert list(copy) == list(X)
@@ -68,7 +82,9 @@ def test_data_frames_perturb_category_columns_together_and_pass_the_rest_through
     assert both == pytest.approx(0.5 + 0.5 / 8, abs=0.03)
 
 
-@pytest.mark.parametrize("values", [np.array([3, 1, 2, 1]), np.array(["a", "b", "a", "a"]), [True, False, True]])
+@pytest.mark.parametrize(
+    "values", [np.array([3, 1, 2, 1]), np.array(["a", "b", "a", "a"]), [True, False, True]]
+)
 def test_arrays_and_lists(values):
     copy = auditor.perturb(values, "uniform", [1.0], seed=1).copies[0]
     assert np.array_equal(copy, values)
@@ -89,12 +105,18 @@ def test_missing_categories_are_refused_without_telling_any():
 
 def test_attack_returns_posteriors_and_pooling_multilevel_copies_changes_nothing(patients):
     release = auditor.perturb(patients, "uniform-multilevel", [0.4, 0.8, 0.1], seed=7)
-    best, everybody = auditor.attack("posterior", release, coalition=[2]), auditor.attack("posterior", release)
+    best, everybody = (
+        auditor.attack("posterior", release, coalition=[2]),
+        auditor.attack("posterior", release),
+    )
     np.testing.assert_allclose(everybody.posterior, best.posterior, atol=1e-14)
     assert everybody.values.equals(best.values)
     assert everybody.domain == (tuple(DISEASES.categories),)
     fresh = auditor.perturb(patients, "uniform", [0.4, 0.8, 0.1], seed=7)
-    assert auditor.attack("posterior", fresh).accuracy > auditor.attack("posterior", fresh, coalition=[2]).accuracy
+    assert (
+        auditor.attack("posterior", fresh).accuracy
+        > auditor.attack("posterior", fresh, coalition=[2]).accuracy
+    )
 
 
 def test_attack_for_numbers_does_not_apply(patients):

@@ -18,7 +18,13 @@ from auditor.schemes.geometric import rate_gap, split_weights
 
 REACH = 60
 K = np.arange(-REACH, REACH + 1)
-LEVELS = [(0.0, 0.5, 2.0), (0.3, 0.5, 0.50001), (1e-6, 1.0, 4.0), (1.0, 1.0001, 3.0), (0.5, 1.0, 1.5)]
+LEVELS = [
+    (0.0, 0.5, 2.0),
+    (0.3, 0.5, 0.50001),
+    (1e-6, 1.0, 4.0),
+    (1.0, 1.0001, 3.0),
+    (0.5, 1.0, 1.5),
+]
 
 
 def ratio(v):
@@ -49,9 +55,21 @@ def geometric_bridge(u, gap, low, middle, high):
     none, whole, below, above, within = (float(way) / float(sum(ways)) for way in ways)
     u = u * (1 if gap >= 0 else -1)
     q, rho = np.exp(-geometric_rate(middle) - geometric_rate(high)), np.exp(-rate_gap(middle, high))
-    inside = np.where((u >= 0) & (u <= d), rho ** np.clip(u, 0, d), 0.0) / (rho ** np.arange(d + 1.0)).sum()
-    outside = np.where(u < 0, below, above) * (1 - q) * q ** np.clip(np.where(u < 0, -u - 1, u - d - 1), 0, None)
-    return none * (u == 0) + whole * (u == d) + within * inside + np.where((u < 0) | (u > d), outside, 0.0)
+    inside = (
+        np.where((u >= 0) & (u <= d), rho ** np.clip(u, 0, d), 0.0)
+        / (rho ** np.arange(d + 1.0)).sum()
+    )
+    outside = (
+        np.where(u < 0, below, above)
+        * (1 - q)
+        * q ** np.clip(np.where(u < 0, -u - 1, u - d - 1), 0, None)
+    )
+    return (
+        none * (u == 0)
+        + whole * (u == d)
+        + within * inside
+        + np.where((u < 0) | (u > d), outside, 0.0)
+    )
 
 
 def skellam_bridge(u, gap, low, middle, high):
@@ -63,7 +81,9 @@ def skellam_bridge(u, gap, low, middle, high):
     found = np.zeros(len(u))
     for count, w in zip(n[weight > 1e-18], weight[weight > 1e-18], strict=True):
         less = np.arange(count + 1)
-        parts = stats.binom.pmf(u[:, None] + less, count + d, share) @ stats.binom.pmf(less, count, share)
+        parts = stats.binom.pmf(u[:, None] + less, count + d, share) @ stats.binom.pmf(
+            less, count, share
+        )
         found += w * parts
     return found
 
@@ -84,7 +104,9 @@ def test_increments_add_up(law, low, middle, high):
     """Noise of a lower variance plus an increment has the law of the higher; the increment's is the density's that the release states."""
     added = np.convolve(STEP[law](K, 0.0, middle), STEP[law](K, middle, high), mode="same")
     assert np.abs(added - NoiseDensity(law, np.sqrt(high)).pdf(K)).sum() < 1e-12
-    assert np.abs(STEP[law](K, 0.0, middle) - NoiseDensity(law, np.sqrt(middle)).pdf(K)).sum() < 1e-12
+    assert (
+        np.abs(STEP[law](K, 0.0, middle) - NoiseDensity(law, np.sqrt(middle)).pdf(K)).sum() < 1e-12
+    )
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.5, 2.0), (1e-7, 1e-3), (300.0, 1e6), (4.0, 4.001)])
@@ -127,7 +149,9 @@ def test_any_order_of_four_levels_has_the_same_joint_law(law):
         low, base = (0.0, 0) if below is None else (levels[below], grid[below])
         if above is None:
             return STEP[law](grid[new] - base, low, levels[new])
-        return bridges(law, 6, low, levels[new], levels[above])[np.asarray(grid[above] - base) + 6, np.asarray(grid[new] - base) + 6]
+        return bridges(law, 6, low, levels[new], levels[above])[
+            np.asarray(grid[above] - base) + 6, np.asarray(grid[new] - base) + 6
+        ]
 
     upwards = np.prod([given(c, range(c)) for c in range(4)], axis=0)
     for order in permutations(range(4)):
@@ -156,7 +180,14 @@ def bridged(law, rng, gap, *levels):
 @pytest.mark.parametrize("law", STEP)
 def test_extreme_draws_are_whole_and_split_the_gap(law):
     rng, module = stream(3, law), MODULE[law]
-    for low, middle, high in ((1e-12, 2e-12, 3e-12), (0.0, 1e-9, 1e9), (1e14, 1.5e14, 2e14), (1.0, 1.0, 2.0), (0.0, 0.0, 0.0), (1.0, 2.0, 2.0)):
+    for low, middle, high in (
+        (1e-12, 2e-12, 3e-12),
+        (0.0, 1e-9, 1e9),
+        (1e14, 1.5e14, 2e14),
+        (1.0, 1.0, 2.0),
+        (0.0, 0.0, 0.0),
+        (1.0, 2.0, 2.0),
+    ):
         gap = module.increment(rng, low, high, 500)
         U = bridged(law, rng, gap, low, middle, high)
         assert (U == np.rint(U)).all()
@@ -165,7 +196,8 @@ def test_extreme_draws_are_whole_and_split_the_gap(law):
             assert (gap == U).all()
         if middle == low:
             assert not U.any()
-    far = bridged(law, rng, np.full(300, -1e9), 0.0, 1e8, 2e8)  # 70,000 deviations: half of it, or all or nothing
+    # 70,000 deviations: half of it, or all or nothing
+    far = bridged(law, rng, np.full(300, -1e9), 0.0, 1e8, 2e8)
     assert (np.abs(far + 5e8) <= 5.1e8).all()
 
 
@@ -179,13 +211,22 @@ def joint_counts(law, rows, seed):
     places = np.ravel_multi_index([(copy[inside] + 2).astype(int) for copy in copies], (5, 5, 5))
     a, b, c = np.meshgrid(z, z, z, indexing="ij")
     step = STEP[law]
-    p = (step(a, 0.0, levels[0]) * step(b - a, levels[0], levels[1]) * step(c - b, levels[1], levels[2])).ravel()
-    return np.append(np.bincount(places, minlength=125), rows - inside.sum()), rows * np.append(p, 1 - p.sum())
+    p = (
+        step(a, 0.0, levels[0])
+        * step(b - a, levels[0], levels[1])
+        * step(c - b, levels[1], levels[2])
+    ).ravel()
+    return np.append(np.bincount(places, minlength=125), rows - inside.sum()), rows * np.append(
+        p, 1 - p.sum()
+    )
 
 
 def agrees(found, expected):
     many = expected >= 10
-    found, expected = np.append(found[many], found[~many].sum()), np.append(expected[many], expected[~many].sum())
+    found, expected = (
+        np.append(found[many], found[~many].sum()),
+        np.append(expected[many], expected[~many].sum()),
+    )
     return stats.chi2.sf(((found - expected) ** 2 / expected).sum(), len(found) - 1) > 1e-6
 
 
@@ -202,7 +243,8 @@ def test_a_million_drawn_copies_have_the_joint_law(law):
     assert agrees(*joint_counts(law, 10**6, 2))
 
 
-# -- Theorem 4 by exact posteriors -------------------------------------------------------------------------------------
+# -- Theorem 4 by exact posteriors
+# -------------------------------------------------------------------------------------
 
 VARIANCES = (0.05, 0.15, 0.3)
 PRIOR = np.array([0.5, 0.1, 0.3, 0.1])
@@ -213,7 +255,10 @@ def joint_of_one_process(law):
     """P(x, y_1, y_2, y_3): the most perturbed copy first, the others by bridges, as a release on demand is made."""
     a, b, c = VARIANCES
     x, y1, y2, y3 = np.ix_(np.arange(4), Y, Y, Y)
-    second, third = bridges(law, 24, 0.0, a, c)[y3 - x + 24, y1 - x + 24], bridges(law, 24, a, b, c)[y3 - y1 + 24, y2 - y1 + 24]
+    second, third = (
+        bridges(law, 24, 0.0, a, c)[y3 - x + 24, y1 - x + 24],
+        bridges(law, 24, a, b, c)[y3 - y1 + 24, y2 - y1 + 24],
+    )
     return PRIOR[x] * STEP[law](y3 - x, 0.0, c) * second * third
 
 
@@ -236,7 +281,9 @@ def test_the_posterior_given_a_coalition_is_that_given_its_best_copy(law):
         for coalition in combinations((1, 2, 3), size):
             others = tuple(copy for copy in (1, 2, 3) if copy not in coalition)
             seen = joint.sum(axis=others, keepdims=True)
-            best = joint.sum(axis=tuple(copy for copy in (1, 2, 3) if copy != coalition[0]), keepdims=True)
+            best = joint.sum(
+                axis=tuple(copy for copy in (1, 2, 3) if copy != coalition[0]), keepdims=True
+            )
             posterior = seen / seen.sum(axis=0).clip(1e-300)
             alone = best / best.sum(axis=0).clip(1e-300)
             likely = np.broadcast_to(seen.sum(axis=0, keepdims=True) > 1e-6, posterior.shape)
@@ -254,4 +301,7 @@ def test_independent_copies_gain(law):
 def test_laplace_noise_on_a_grid_is_geometric():
     """Laplace density at whole numbers, made to sum to 1, of scale 1/λ: the same posterior, then, of whatever prior."""
     lattice = NoiseDensity("laplace", np.sqrt(2.0) / geometric_rate(3.0)).pdf(K)
-    assert np.abs(lattice / lattice.sum() - NoiseDensity("geometric", np.sqrt(3.0)).pdf(K)).sum() < 1e-12
+    assert (
+        np.abs(lattice / lattice.sum() - NoiseDensity("geometric", np.sqrt(3.0)).pdf(K)).sum()
+        < 1e-12
+    )

@@ -22,7 +22,10 @@ from auditor.schemes.geometric import GeometricMultilevel
 from auditor.schemes.increments.lattice import EXACT
 from auditor.schemes.increments.process import as_fraction
 
-MULTILEVEL, SCHEMES = ("geometric-multilevel", "skellam-multilevel"), ("geometric-multilevel", "skellam-multilevel", "geometric", "skellam")
+MULTILEVEL, SCHEMES = (
+    ("geometric-multilevel", "skellam-multilevel"),
+    ("geometric-multilevel", "skellam-multilevel", "geometric", "skellam"),
+)
 
 
 def people(rows=3000, seed=1):
@@ -56,7 +59,9 @@ def test_copies_of_an_array_of_whole_numbers_are_whole_numbers(scheme):
     whole = people()["age"]
     assert auditor.perturb(whole, scheme, [1.0]).copies[0].dtype == np.int64
     assert auditor.perturb(whole.to_numpy(), scheme, [1.0]).copies[0].dtype == np.int64
-    assert auditor.perturb(whole.astype(float).to_numpy(), scheme, [1.0]).copies[0].dtype == np.float64
+    assert (
+        auditor.perturb(whole.astype(float).to_numpy(), scheme, [1.0]).copies[0].dtype == np.float64
+    )
 
 
 @pytest.mark.parametrize("scheme", MULTILEVEL)
@@ -76,8 +81,13 @@ def test_extreme_levels_and_a_copy_between_them(scheme, level):
 def test_singular_and_constant_columns(scheme):
     """Columns that are equal, or of one value, which gets no noise: of pi, which lies on no lattice, as of 0."""
     age = people(300)["age"].to_numpy(dtype=float)
-    X, out = np.column_stack([age, age, np.full(300, np.pi), np.zeros(300)]), [np.full((300, 4), np.nan)]
-    sampler = registry.get("scheme", scheme)().sampler((1.0,), table_moments(Table(("a", "b", "c", "d"), X)), Key(1, scheme))
+    X, out = (
+        np.column_stack([age, age, np.full(300, np.pi), np.zeros(300)]),
+        [np.full((300, 4), np.nan)],
+    )
+    sampler = registry.get("scheme", scheme)().sampler(
+        (1.0,), table_moments(Table(("a", "b", "c", "d"), X)), Key(1, scheme)
+    )
     sampler.block(0, X, out)
     assert (out[0][:, 2:] == [np.pi, 0.0]).all()
     assert (out[0][:, :2] == np.rint(out[0][:, :2])).all()
@@ -86,7 +96,9 @@ def test_singular_and_constant_columns(scheme):
 
 def test_a_coarser_and_a_finer_unit():
     X = people(400)[["age", "income"]]
-    fine = auditor.perturb(X, "geometric-multilevel", [0.01], seed=1, unit={"income": 10.0}).copies[0]
+    fine = auditor.perturb(X, "geometric-multilevel", [0.01], seed=1, unit={"income": 10.0}).copies[
+        0
+    ]
     assert (fine["income"] % 10 == 0).all()
     assert (fine["income"] % 1000 != 0).any()
     assert (fine["age"] == fine["age"].round()).all()
@@ -110,9 +122,13 @@ def test_what_lies_on_no_lattice_is_refused_by_name(columns, parameters, said):
 
 
 def test_sums_beyond_exact_numbers_are_refused():
-    with pytest.raises(AuditorError, match=r"column 'x1': values and noise at these levels go beyond 2\^50 units"):
+    with pytest.raises(
+        AuditorError, match=r"column 'x1': values and noise at these levels go beyond 2\^50 units"
+    ):
         auditor.perturb(np.arange(10.0), "skellam-multilevel", [1.0, 1e16])
-    assert np.isfinite(auditor.perturb(np.arange(10.0), "skellam-multilevel", [1e14]).copies[0]).all()
+    assert np.isfinite(
+        auditor.perturb(np.arange(10.0), "skellam-multilevel", [1e14]).copies[0]
+    ).all()
 
 
 def test_a_blank_filled_with_the_mean_is_passed_over():
@@ -128,7 +144,11 @@ def test_noise_on_a_filled_blank_is_whole_in_audits_and_its_sum_in_releases(sche
     X = np.append(np.arange(60.0) ** 2 % 17, np.arange(60.0) ** 2 % 17)
     X[::10] = np.delete(X, np.s_[::10]).mean()
     assert X[0] % 1 != 0
-    made, table, audited = registry.get("scheme", scheme)(), table_moments(as_table(X)), [np.empty((120, 1)) for _ in range(3)]
+    made, table, audited = (
+        registry.get("scheme", scheme)(),
+        table_moments(as_table(X)),
+        [np.empty((120, 1)) for _ in range(3)],
+    )
     levels = (0.5, 2.0, 1.0)
     made.sampler(levels[:2], table, Key(1, scheme)).block(0, X[:, None], audited[:2])
     made.sampler(levels, table, Key(1, scheme), 2).block(0, X[:, None], audited, 2)
@@ -138,7 +158,17 @@ def test_noise_on_a_filled_blank_is_whole_in_audits_and_its_sum_in_releases(sche
     assert all((copy == np.rint(copy)).all() for copy in auditor.perturb(X, scheme, levels).copies)
 
 
-@pytest.mark.parametrize(("unit", "fraction"), [(0.25, (0.25, 1)), (0.1, (1, 10)), (5.0, (5, 1)), (1e-6, (1, 1e6)), (1 / 3, (1 / 3, 1)), (1e9, (1e9, 1))])
+@pytest.mark.parametrize(
+    ("unit", "fraction"),
+    [
+        (0.25, (0.25, 1)),
+        (0.1, (1, 10)),
+        (5.0, (5, 1)),
+        (1e-6, (1, 1e6)),
+        (1 / 3, (1 / 3, 1)),
+        (1e9, (1e9, 1)),
+    ],
+)
 def test_units_as_fractions(unit, fraction):
     steps, power = as_fraction(np.array([unit]))
     assert (steps[0], power[0]) == fraction
@@ -186,7 +216,14 @@ def test_files_keep_their_blanks(tmp_path):
     X.loc[3, "children"] = pd.NA
     X.to_parquet(tmp_path / "people.parquet")
     with pytest.warns(AuditorWarning, match="kept blank"):
-        write_copies(str(tmp_path / "people.parquet"), "skellam-multilevel", [0.5], None, tmp_path / "out", treatment=Treatment("keep"))
+        write_copies(
+            str(tmp_path / "people.parquet"),
+            "skellam-multilevel",
+            [0.5],
+            None,
+            tmp_path / "out",
+            treatment=Treatment("keep"),
+        )
     copy = pd.read_parquet(tmp_path / "out" / "copy-1.parquet")
     assert copy["children"].isna().tolist() == X["children"].isna().tolist()
     assert str(copy["age"].dtype) in ("int64", "Int64")

@@ -42,7 +42,8 @@ def caught(check, cls, name, *words):
     return message
 
 
-# -- attacks -----------------------------------------------------------------------------------------------------------
+# -- attacks
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Average(LinearAttack):
@@ -71,7 +72,9 @@ class Rows(Reconstruction):
         self.attack, self.view = attack, view
 
     def rows(self, copies):
-        return self.attack.estimate(copies) if hasattr(self.attack, "estimate") else copies[0].copy()
+        return (
+            self.attack.estimate(copies) if hasattr(self.attack, "estimate") else copies[0].copy()
+        )
 
 
 @pytest.mark.parametrize("cls", [Average, First])
@@ -107,7 +110,9 @@ class WritesToTheCopiesByForce(First):
         return copies[0].copy()
 
 
-@pytest.mark.parametrize("cls", [WritesToTheView, WritesToTheViewByForce, WritesToTheCopies, WritesToTheCopiesByForce])
+@pytest.mark.parametrize(
+    "cls", [WritesToTheView, WritesToTheViewByForce, WritesToTheCopies, WritesToTheCopiesByForce]
+)
 def test_an_attack_that_writes_to_what_it_is_shown_is_caught(cls):
     caught(check_attack, cls, "leaves what it is shown as it is", "by corner-wave")
 
@@ -306,7 +311,8 @@ def test_a_plugin_that_does_not_say_what_it_is_is_caught(cls, name):
     caught(check_attack, cls, name)
 
 
-# -- schemes -----------------------------------------------------------------------------------------------------------
+# -- schemes
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Fresh(AdditiveScheme):
@@ -320,7 +326,11 @@ class Fresh(AdditiveScheme):
         return np.diag(np.asarray(levels, dtype=float))
 
     def plan(self, levels, existing=0):
-        return [Step(k, ((0, 1.0),), ((k, float(np.sqrt(level * self.factor))),)) for k, level in enumerate(levels, 1) if k > existing]
+        return [
+            Step(k, ((0, 1.0),), ((k, float(np.sqrt(level * self.factor))),))
+            for k, level in enumerate(levels, 1)
+            if k > existing
+        ]
 
 
 class Drawn:
@@ -338,7 +348,10 @@ class Drawn:
     def block(self, index, x, out, existing=0):
         root = np.linalg.cholesky(self.law.shape)
         for copy in range(self.existing, len(self.levels)):
-            out[copy][...] = x + np.sqrt(self.levels[copy]) * self.normals(self.rng(copy, index), x.shape) @ root.T
+            out[copy][...] = (
+                x
+                + np.sqrt(self.levels[copy]) * self.normals(self.rng(copy, index), x.shape) @ root.T
+            )
 
 
 class ByHand(Fresh):
@@ -355,13 +368,25 @@ def test_an_honest_scheme_passes(cls):
 
 def broken(**methods):
     """A scheme whose sampler differs from the honest one in these methods."""
-    return type("Broken", (ByHand,), {"__doc__": ByHand.__doc__ or Fresh.__doc__, "sampler_class": type("Sampler", (Drawn,), methods)})
+    return type(
+        "Broken",
+        (ByHand,),
+        {
+            "__doc__": ByHand.__doc__ or Fresh.__doc__,
+            "sampler_class": type("Sampler", (Drawn,), methods),
+        },
+    )
 
 
 def one_normal_for_all_columns(self, index, x, out, existing=0):
     deviation = np.sqrt(np.diag(self.law.shape))
     for copy in range(self.existing, len(self.levels)):
-        out[copy][...] = x + np.sqrt(self.levels[copy]) * self.rng(copy, index).standard_normal((len(x), 1)) * deviation
+        out[copy][...] = (
+            x
+            + np.sqrt(self.levels[copy])
+            * self.rng(copy, index).standard_normal((len(x), 1))
+            * deviation
+        )
 
 
 def one_noise_for_all_copies(self, index, x, out, existing=0):
@@ -382,14 +407,37 @@ def noise_that_hangs_on_the_data(self, index, x, out, existing=0):
         ({"block": one_normal_for_all_columns}, ("covariance",)),
         ({"block": one_noise_for_all_copies}, ("of copy",)),
         ({"block": noise_that_hangs_on_the_data}, ()),
-        ({"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)}, ("variance", "0.8")),
-        ({"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)}, ("variance",)),
+        (
+            {"normals": lambda self, rng, shape: 0.9 * rng.standard_normal(shape)},
+            ("variance", "0.8"),
+        ),
+        (
+            {"normals": lambda self, rng, shape: np.sqrt(0.9) * rng.standard_normal(shape)},
+            ("variance",),
+        ),
         ({"normals": lambda self, rng, shape: 0.96 * rng.standard_normal(shape)}, ()),
         ({"normals": lambda self, rng, shape: rng.standard_normal(shape) + 0.05}, ("mean",)),
         ({"normals": lambda self, rng, shape: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), shape)}, ()),
-        ({"normals": lambda self, rng, shape: np.sqrt(1.25) * rng.standard_normal(shape) * (rng.random((shape[0], 1)) < 0.8)}, ()),
+        (
+            {
+                "normals": lambda self, rng, shape: (
+                    np.sqrt(1.25) * rng.standard_normal(shape) * (rng.random((shape[0], 1)) < 0.8)
+                )
+            },
+            (),
+        ),
     ],
-    ids=["shared-normal", "shared-noise", "hangs-on-data", "std-10%-small", "variance-10%-small", "std-4%-small", "shifted", "uniform", "rows-without"],
+    ids=[
+        "shared-normal",
+        "shared-noise",
+        "hangs-on-data",
+        "std-10%-small",
+        "variance-10%-small",
+        "std-4%-small",
+        "shifted",
+        "uniform",
+        "rows-without",
+    ],
 )
 @pytest.mark.slow_after_first
 def test_a_scheme_that_breaks_its_law_is_caught(methods, words):
@@ -397,7 +445,12 @@ def test_a_scheme_that_breaks_its_law_is_caught(methods, words):
 
 
 def test_a_plan_that_breaks_the_law_is_caught_without_drawing():
-    caught(check_scheme, type("Less", (Fresh,), {"__doc__": Fresh.__doc__, "factor": 0.9}), "plan draws from the law", "between copies 2 and 2")
+    caught(
+        check_scheme,
+        type("Less", (Fresh,), {"__doc__": Fresh.__doc__, "factor": 0.9}),
+        "plan draws from the law",
+        "between copies 2 and 2",
+    )
 
 
 def test_an_extension_that_breaks_the_law_is_caught():
@@ -430,8 +483,14 @@ def raises(self, index, x, out, existing=0):
         ({"block": raises}, "draws"),
         ({"normals": lambda self, rng, shape: np.full(shape, np.nan)}, "finite"),
         ({"rng": lambda self, copy, index: np.random.default_rng()}, "same seed, same copies"),
-        ({"rng": lambda self, copy, index: np.random.default_rng([copy, index])}, "another seed, other copies"),
-        ({"rng": lambda self, copy, index: np.random.default_rng([self.key.seed, copy])}, "own draws in every block"),
+        (
+            {"rng": lambda self, copy, index: np.random.default_rng([copy, index])},
+            "another seed, other copies",
+        ),
+        (
+            {"rng": lambda self, copy, index: np.random.default_rng([self.key.seed, copy])},
+            "own draws in every block",
+        ),
     ],
 )
 def test_a_scheme_that_is_no_function_of_its_key_is_caught(methods, name):
@@ -447,7 +506,9 @@ def test_a_scheme_whose_blocks_hang_on_their_order_is_caught():
 
 
 def test_a_scheme_that_takes_impossible_levels_is_caught():
-    lax = type("Lax", (Fresh,), {"__doc__": Fresh.__doc__, "check_levels": lambda self, levels: None})
+    lax = type(
+        "Lax", (Fresh,), {"__doc__": Fresh.__doc__, "check_levels": lambda self, levels: None}
+    )
     caught(check_scheme, lax, "refuses impossible levels", "nan")
 
 
@@ -462,7 +523,10 @@ class KeepsMore(Uniform):
 
 class KeptMore(FreshCopies):
     def copy(self, number):
-        values, rng = super().copy(number), np.random.default_rng([self.key.seed, number, self.key.block])
+        values, rng = (
+            super().copy(number),
+            np.random.default_rng([self.key.seed, number, self.key.block]),
+        )
         return np.where(rng.random(values.size) < 0.05, self.original, values)
 
 
@@ -483,14 +547,23 @@ class PairedCoins(FreshCopies):
     def _drawn(self, level, rng):
         n = self.original.size
         keep = np.repeat(rng.random(n // 2 + 1) < level, 2)[:n]
-        return np.where(keep, self.original, rng.integers(0, self.size, n)).astype(self.original.dtype)
+        return np.where(keep, self.original, rng.integers(0, self.size, n)).astype(
+            self.original.dtype
+        )
 
 
 def test_categories_that_share_coins_are_caught():
-    caught(check_scheme, PairsShare, "follows its law", "the coin of copy", "its own value 1 row earlier")
+    caught(
+        check_scheme,
+        PairsShare,
+        "follows its law",
+        "the coin of copy",
+        "its own value 1 row earlier",
+    )
 
 
-# -- sources -----------------------------------------------------------------------------------------------------------
+# -- sources
+# -----------------------------------------------------------------------------------------------------------
 
 
 class Normals(Source):
@@ -516,20 +589,43 @@ def test_an_honest_source_passes():
         (lambda self, rows, rng: rng.normal(size=(rows, 2)), "a table"),
         (lambda self, rows, rng: pd.DataFrame({"a": [1.0]}), "a table"),
         (lambda self, rows, rng: 1 / 0, "a table"),
-        (lambda self, rows, rng: pd.DataFrame(rng.normal(size=(rows, 2)), columns=["a", "a"]), "unique names"),
-        (lambda self, rows, rng: pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "b"]), "as many rows as asked"),
-        (lambda self, rows, rng: pd.DataFrame(rng.normal(size=(rows, 3)), columns=["a", "b", "c"]), "as many rows as asked"),
-        (lambda self, rows, rng: pd.DataFrame(np.full((rows, 2), np.inf), columns=["a", "b"]), "finite"),
-        (lambda self, rows, rng: pd.DataFrame(np.random.default_rng().normal(size=(rows, 2)), columns=["a", "b"]), "same seed, same table"),
+        (
+            lambda self, rows, rng: pd.DataFrame(rng.normal(size=(rows, 2)), columns=["a", "a"]),
+            "unique names",
+        ),
+        (
+            lambda self, rows, rng: pd.DataFrame(rng.normal(size=(50, 2)), columns=["a", "b"]),
+            "as many rows as asked",
+        ),
+        (
+            lambda self, rows, rng: pd.DataFrame(
+                rng.normal(size=(rows, 3)), columns=["a", "b", "c"]
+            ),
+            "as many rows as asked",
+        ),
+        (
+            lambda self, rows, rng: pd.DataFrame(np.full((rows, 2), np.inf), columns=["a", "b"]),
+            "finite",
+        ),
+        (
+            lambda self, rows, rng: pd.DataFrame(
+                np.random.default_rng().normal(size=(rows, 2)), columns=["a", "b"]
+            ),
+            "same seed, same table",
+        ),
     ],
 )
 def test_a_source_that_breaks_its_contract_is_caught(frame, name):
-    caught(check_source, type("Broken", (Normals,), {"__doc__": Normals.__doc__, "frame": frame}), name)
+    caught(
+        check_source, type("Broken", (Normals,), {"__doc__": Normals.__doc__, "frame": frame}), name
+    )
 
 
 @pytest.mark.parametrize("domain", [{"c": ["x"]}, {"a": [0.0]}])
 def test_domains_that_are_not_its_columns_are_caught(domain):
-    broken = type("Broken", (Normals,), {"__doc__": Normals.__doc__, "domains": lambda self: domain})
+    broken = type(
+        "Broken", (Normals,), {"__doc__": Normals.__doc__, "domains": lambda self: domain}
+    )
     caught(check_source, broken, "labels and domains")
 
 
@@ -539,15 +635,39 @@ def test_domains_that_are_not_its_columns_are_caught(domain):
         (7, None, "a law"),
         (RecordLaw({"a": NORMAL}), None, "a law"),
         (RecordLaw(), lambda n, rng: rng.exponential(size=(n, 2)), "follows its law"),
-        (RecordLaw(), lambda n, rng: rng.normal(size=(n, 1)) * np.column_stack([np.ones(n), rng.choice([-1, 1], n)]), "follows its law"),
-        (RecordLaw({"a": NORMAL, "b": NORMAL}), lambda n, rng: rng.normal(size=(n, 2)) @ [[1.0, 0.2], [0.0, 1.0]], "follows its law"),
+        (
+            RecordLaw(),
+            lambda n, rng: (
+                rng.normal(size=(n, 1)) * np.column_stack([np.ones(n), rng.choice([-1, 1], n)])
+            ),
+            "follows its law",
+        ),
+        (
+            RecordLaw({"a": NORMAL, "b": NORMAL}),
+            lambda n, rng: rng.normal(size=(n, 2)) @ [[1.0, 0.2], [0.0, 1.0]],
+            "follows its law",
+        ),
         (RecordLaw(), lambda n, rng: np.sort(rng.normal(size=(n, 2)), axis=0), "follows its law"),
     ],
 )
 def test_a_source_that_does_not_draw_from_the_law_it_states_is_caught(law, draw, name):
     """No law; a shape too few; skewed; two normals of one size, not jointly normal; correlated where independent; in order of size."""
-    methods = {} if draw is None else {"frame": lambda self, rows, rng: pd.DataFrame(draw(rows or 100, rng), columns=["a", "b"])}
-    caught(check_source, type("Broken", (Normals,), {"__doc__": Normals.__doc__, "law": lambda self: law, **methods}), name)
+    methods = (
+        {}
+        if draw is None
+        else {
+            "frame": lambda self, rows, rng: pd.DataFrame(
+                draw(rows or 100, rng), columns=["a", "b"]
+            )
+        }
+    )
+    caught(
+        check_source,
+        type(
+            "Broken", (Normals,), {"__doc__": Normals.__doc__, "law": lambda self: law, **methods}
+        ),
+        name,
+    )
 
 
 @pytest.mark.parametrize("law", [RecordLaw(), RecordLaw({"a": NORMAL, "b": NORMAL})])

@@ -12,7 +12,8 @@
 | ``delta_growth`` | largest growth of a probability from prior to posterior, over records and values | |
 | ``linkage`` | mean chance of naming the record's own row | |
 
-The error bars are binomial, of the ratio by the delta method; where classes are read off exactly, measurement and theory are equal.
+The error bars are binomial, of the ratio by the delta method; where classes are read off exactly,
+measurement and theory are equal.
 """
 
 from __future__ import annotations
@@ -68,11 +69,18 @@ class Inferences:
             "linkage": found.linked,
         }
         news = counted["disclosed"] - np.where(claimed, found.prior[claims], 0.0)
-        counted |= {"news²": news**2, "news·doubt": news * counted["doubt"], "doubt²": counted["doubt"] ** 2}
+        counted |= {
+            "news²": news**2,
+            "news·doubt": news * counted["doubt"],
+            "doubt²": counted["doubt"] ** 2,
+        }
         for name, each in counted.items():
             self.sums[name] += float(each.sum())
         self.attribute, self.rows = found.attribute, self.rows + len(x)
-        self.growth, self.prior_max = max(self.growth, float((P.max(axis=0) - found.prior).max())), float(found.prior.max())
+        self.growth, self.prior_max = (
+            max(self.growth, float((P.max(axis=0) - found.prior).max())),
+            float(found.prior.max()),
+        )
 
 
 def check_inferred(found: Inferred, rows: int, width: int) -> None:
@@ -83,18 +91,38 @@ def check_inferred(found: Inferred, rows: int, width: int) -> None:
     PluginError
         Saying what was expected.
     """
-    if not isinstance(found, Inferred) or not isinstance(found.attribute, (int, np.integer)) or not 0 <= found.attribute < width:
+    if (
+        not isinstance(found, Inferred)
+        or not isinstance(found.attribute, (int, np.integer))
+        or not 0 <= found.attribute < width
+    ):
         raise PluginError("the attack inferred nothing about an attribute of the table")
     check_real(found.values, found.groups, found.claims, found.linked)
     G = np.size(found.prior)
     probabilities(found.prior, (G,), "a prior")
     probabilities(found.posterior, (rows, G), "a posterior")
-    for codes, shape, low in ((found.groups, np.shape(found.values), 0), (found.claims, (rows,), -1)):
-        if np.shape(codes) != shape or codes.dtype.kind not in "iu" or not ((codes >= low) & (codes < G)).all():
-            raise PluginError(f"groups must be whole numbers from {low} to {G - 1}, one for each value and each record")
-    if np.ndim(found.values) != 1 or not np.isfinite(found.values).all() or (np.diff(found.values) <= 0).any():
+    for codes, shape, low in (
+        (found.groups, np.shape(found.values), 0),
+        (found.claims, (rows,), -1),
+    ):
+        if (
+            np.shape(codes) != shape
+            or codes.dtype.kind not in "iu"
+            or not ((codes >= low) & (codes < G)).all()
+        ):
+            raise PluginError(
+                f"groups must be whole numbers from {low} to {G - 1}, one for each value and each record"
+            )
+    if (
+        np.ndim(found.values) != 1
+        or not np.isfinite(found.values).all()
+        or (np.diff(found.values) <= 0).any()
+    ):
         raise PluginError("the values thought possible must be finite and rise")
-    if np.shape(found.linked) != (rows,) or not ((found.linked >= 0) & (found.linked <= 1 + ROUNDING)).all():
+    if (
+        np.shape(found.linked) != (rows,)
+        or not ((found.linked >= 0) & (found.linked <= 1 + ROUNDING)).all()
+    ):
         raise PluginError("chances of naming a record's row must lie from 0 to 1")
 
 
@@ -105,7 +133,12 @@ def true_groups(found: Inferred, values: Array) -> NDArray[np.intp]:
 
 
 def inference_records(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, counted: Inferences, attributes: tuple[str, ...]
+    context: CellContext,
+    attack: str,
+    knowledge: str,
+    coalition: Coalition,
+    counted: Inferences,
+    attributes: tuple[str, ...],
 ) -> list[Measurement]:
     """Return the records of one coalition, under the attribute they are about; none when the attack infers nothing."""
     n = counted.rows
@@ -113,23 +146,44 @@ def inference_records(
         return []
     mean = {name: total / n for name, total in counted.sums.items()}
     mean |= {"delta_growth": counted.growth, "linkage": mean.pop("linkage")}
-    chance, doubt, squares = mean.pop("chance"), mean.pop("doubt"), [mean.pop(name) for name in ("news²", "news·doubt", "doubt²")]
-    mean["disclosed_beyond_chance"] = beyond = (mean["disclosed"] - chance) / doubt if doubt else 0.0
-    spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]  # of news − beyond · doubt, whose mean is 0
+    chance, doubt, squares = (
+        mean.pop("chance"),
+        mean.pop("doubt"),
+        [mean.pop(name) for name in ("news²", "news·doubt", "doubt²")],
+    )
+    mean["disclosed_beyond_chance"] = beyond = (
+        (mean["disclosed"] - chance) / doubt if doubt else 0.0
+    )
+    # of news − beyond · doubt, whose mean is 0
+    spread = squares[0] - 2.0 * beyond * squares[1] + beyond**2 * squares[2]
     errors = {"disclosed_beyond_chance": math.sqrt(max(0.0, spread) / n) / doubt if doubt else 0.0}
     theory = {
-        "disclosed": mean["claim"], "disclosed_beyond_chance": (mean.pop("claim") - chance) / doubt if doubt else 0.0,
-        "accuracy": mean["posterior_max"], "reconstruction_probability": mean.pop("square"),
+        "disclosed": mean["claim"],
+        "disclosed_beyond_chance": (mean.pop("claim") - chance) / doubt if doubt else 0.0,
+        "accuracy": mean["posterior_max"],
+        "reconstruction_probability": mean.pop("square"),
         "learning_gain": mean["posterior_max"] - counted.prior_max,
-    }  # fmt: skip
+    }
     records = []
     for metric, value in mean.items():
         share = min(1.0, max(0.0, abs(value)))
-        error = errors.get(metric, math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0)
+        error = errors.get(
+            metric, math.sqrt(share * (1.0 - share) / n) if metric in theory else 0.0
+        )
         reach = quantile(0.975) * error
         for attribute in (attributes[counted.attribute], "*"):
-            records.append(context.record(
-                metric, coalition, value, error, (value - reach, value + reach), theory.get(metric),
-                attack=attack, knowledge=knowledge, attribute=attribute, error_bar="closed-form",
-            ))  # fmt: skip
+            records.append(
+                context.record(
+                    metric,
+                    coalition,
+                    value,
+                    error,
+                    (value - reach, value + reach),
+                    theory.get(metric),
+                    attack=attack,
+                    knowledge=knowledge,
+                    attribute=attribute,
+                    error_bar="closed-form",
+                )
+            )
     return records

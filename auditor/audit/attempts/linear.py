@@ -32,13 +32,18 @@ from auditor.schemes.base.transform import Transformed
 from auditor.types import Array, Blocks, Coalition
 
 MOST_STACKED = 2**20
-"""Weights of all draws that are solved for at once: eight megabytes, and some four times as much on the way."""
+"""Weights of all draws that are solved for at once: eight megabytes, and some four times as much on
+the way."""
 
 
-def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally) -> Errors:
+def linear_errors(
+    opened: Opened, attack: LinearAttack, knowledge: Knowledge, tally: Tally
+) -> Errors:
     """Return the errors of every coalition needed; what is counted record by record goes to the tally."""
     release, law = opened.release, opened.law_within
-    (batches,) = fitted_maps(attack, [opened.gathered.view(knowledge)], opened.needed, [release.transformed])
+    (batches,) = fitted_maps(
+        attack, [opened.gathered.view(knowledge)], opened.needed, [release.transformed]
+    )
     maps = Maps.pad(batches, opened.needed, release.copies)
     check_finite_maps(maps.weights, maps.offsets)
     if (maps.weighed & ~holding(opened.needed, release.copies)).any():
@@ -56,25 +61,34 @@ def linear_errors(opened: Opened, attack: LinearAttack, knowledge: Knowledge, ta
 
     def by_rows(places: NDArray[np.intp]) -> OnRows:
         blocks, counts = opened.judged(knowledge)
-        sums, grain = errors_by_rows(maps.at(places), opened.undone(blocks), counts, release.moments.mean)
+        sums, grain = errors_by_rows(
+            maps.at(places), opened.undone(blocks), counts, release.moments.mean
+        )
         # Groups of moments are runs of those that errors on rows are summed by.
         ends = np.cumsum([count for groups in counts for count in groups if count])
-        first = np.searchsorted(ends, np.cumsum([0, *(group.count for group in judged[:-1])]), side="right")
+        first = np.searchsorted(
+            ends, np.cumsum([0, *(group.count for group in judged[:-1])]), side="right"
+        )
         return OnRows(np.add.reduceat(sums, first, axis=0), grain)
 
-    errors = audit_linear(opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows)
+    errors = audit_linear(
+        opened.needed, maps, judged, K_X, law, again, opened.compared, why, by_rows
+    )
     if attack.inverts and again is not None:
         errors = errors.steady(again, with_total(np.diag(K_X)))
     if law is None or not _apart(batches, knowledge):
         return errors
-    # There is no theory of gains: a map of several copies may be better by luck than one of its best copy alone, and what such a pair of
-    # maps leads to is not what pooling buys.
+    # There is no theory of gains: a map of several copies may be better by luck than one of its
+    # best copy alone, and what such a pair of maps leads to is not what pooling buys.
     expected = held_out_theory(maps, Moments.merge(judged), law)
     return errors.expecting(rounded_off(expected, with_total(np.diag(K_X))))
 
 
 def fitted_maps(
-    attack: LinearAttack, views: Sequence[View], coalitions: Sequence[Coalition], transformed: Sequence[Transformed | None]
+    attack: LinearAttack,
+    views: Sequence[View],
+    coalitions: Sequence[Coalition],
+    transformed: Sequence[Transformed | None],
 ) -> list[list[Sequence[Affine]]]:
     """Return, draw by draw, the maps of all coalitions in the coordinates that moments are gathered in, run by run.
 
@@ -85,10 +99,15 @@ def fitted_maps(
     """
     fitted: list[list[Sequence[Affine]]] = [[] for _ in views]
     for run in [coalitions] if attack.any_size else [run for _, run in by_size(coalitions)]:
-        for batches, view, undo, batch in zip(fitted, views, transformed, attack.affine_draws(views, run), strict=True):
+        for batches, view, undo, batch in zip(
+            fitted, views, transformed, attack.affine_draws(views, run), strict=True
+        ):
             if len(batch) != len(run):
-                raise PluginError(f"the attack returned {len(batch)} maps for {len(run)} coalitions")
-            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:  # a stack is one array
+                raise PluginError(
+                    f"the attack returned {len(batch)} maps for {len(run)} coalitions"
+                )
+            # a stack is one array
+            for affine in batch[:1] if isinstance(batch, AffineStack) else batch:
                 check_shape(affine, view)
             batches.append(backs(undo, batch, run))
     return fitted
@@ -100,7 +119,9 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
 
     def count(into: Tally, blocks: Blocks | None = None) -> None:
         rows = opened.undone(opened.judged(knowledge, blocks)[0])
-        tally_linear(maps, rows, release.moments.mean, into, release.moments.covariance, opened.law_within)
+        tally_linear(
+            maps, rows, release.moments.mean, into, release.moments.covariance, opened.law_within
+        )
 
     head, bins = tally.head, tally.bins
     if head is not None and bins:
@@ -112,7 +133,9 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
     tally.bins = bins
 
 
-def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw) -> Array | None:
+def _redrawn(
+    opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: NoiseLaw
+) -> Array | None:
     """Return mean squared errors in other draws of this release, shape (R, B, N); None where the attack cannot be made in one."""
     release, key, found = opened.release, opened.release.key, []
     if knowledge.label not in opened.redraws:
@@ -120,15 +143,25 @@ def _redrawn(opened: Opened, attack: LinearAttack, knowledge: Knowledge, law: No
     size = len(opened.needed) * release.copies * release.table.width**2
     parts = min(REDRAWS, 1 + REDRAWS * size // MOST_STACKED)
     for numbers in np.array_split(np.arange(REDRAWS), parts):
-        seeds = [seed_of(key.audit_seed, key.scheme, key.replicate, int(number)) for number in numbers]
-        transformed = [release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed)) for seed in seeds]
-        views, judged = zip(*map(opened.redraws[knowledge.label].one, numbers.tolist(), seeds, transformed), strict=True)
+        seeds = [
+            seed_of(key.audit_seed, key.scheme, key.replicate, int(number)) for number in numbers
+        ]
+        transformed = [
+            release.scheme.transformed(release.levels, release.moments, replace(key, seed=seed))
+            for seed in seeds
+        ]
+        views, judged = zip(
+            *map(opened.redraws[knowledge.label].one, numbers.tolist(), seeds, transformed),
+            strict=True,
+        )
         try:
             fitted = fitted_maps(attack, views, opened.needed, transformed)
         except NotApplicable:  # what was drawn is too little for the attack
             return None
         for batches, rows in zip(fitted, judged, strict=True):
-            found.append(squared_errors(Maps.pad(batches, opened.needed, release.copies), rows) / rows.count)
+            found.append(
+                squared_errors(Maps.pad(batches, opened.needed, release.copies), rows) / rows.count
+            )
     return np.array(found)
 
 
@@ -140,7 +173,9 @@ def _released_again(opened: Opened, attack: LinearAttack, knowledge: Knowledge) 
     found = []
     for other in opened.released_again(ROW_REDRAWS):
         try:
-            (batches,) = fitted_maps(attack, [other.gathered.view(knowledge)], opened.needed, [None])
+            (batches,) = fitted_maps(
+                attack, [other.gathered.view(knowledge)], opened.needed, [None]
+            )
         except NotApplicable:
             return None
         maps = Maps.pad(batches, opened.needed, opened.release.copies)
@@ -153,4 +188,7 @@ def _apart(batches: Sequence[Sequence[Affine]], knowledge: Knowledge) -> bool:
     """Whether every map was fitted to records in clear alone, which it is not judged on."""
     if not isinstance(knowledge, KnownRecords):
         return False
-    return all(not isinstance(batch, AffineStack) and all(affine.apart for affine in batch) for batch in batches)
+    return all(
+        not isinstance(batch, AffineStack) and all(affine.apart for affine in batch)
+        for batch in batches
+    )

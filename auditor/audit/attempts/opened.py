@@ -57,9 +57,13 @@ class Opened:
 
     @classmethod
     def of(
-        cls, scenario: Scenario, release: Release, coalitions: Sequence[Coalition], pooling: bool = False,
+        cls,
+        scenario: Scenario,
+        release: Release,
+        coalitions: Sequence[Coalition],
+        pooling: bool = False,
         stripes: Iterable[Stripe] | None = None,
-    ) -> Opened:  # fmt: skip
+    ) -> Opened:
         """Gather a release's moments, or take the stripes that others gathered.
 
         Raises
@@ -73,12 +77,28 @@ class Opened:
         _check_law(law, release.copies, table.width)
         joint = release.scheme.output_width(table.width) == table.width
         copies = ReleasedCopies(
-            table=table, moments=release.moments, levels=release.levels, law=law, blocks=release.blocks, joint=joint,
-            public=release.scheme.public, numbers=tuple(range(1, release.copies + 1)), transformed=release.transformed,
+            table=table,
+            moments=release.moments,
+            levels=release.levels,
+            law=law,
+            blocks=release.blocks,
+            joint=joint,
+            public=release.scheme.public,
+            numbers=tuple(range(1, release.copies + 1)),
+            transformed=release.transformed,
             apart=wants_groups(release, law, pooling),
-        )  # fmt: skip
-        gathered = Gathered(copies, RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate), stripes)
-        if release.scheme.adds_noise and not release.scheme.makes_copies and joint and gathered.finite:
+        )
+        gathered = Gathered(
+            copies,
+            RowSelection(table, scenario.knowledge, scenario.seed, release.key.replicate),
+            stripes,
+        )
+        if (
+            release.scheme.adds_noise
+            and not release.scheme.makes_copies
+            and joint
+            and gathered.finite
+        ):
             gathered.noise = estimated_noise(gathered.groups, release.moments)
         if stripes is not None:
             release.seconds = gathered.seconds
@@ -88,7 +108,8 @@ class Opened:
     def by_record(self) -> Opened:
         """The release for tests that suppose every record's noise to be drawn afresh: of noise that follows on its innovations.
 
-        Not kept where it is this one: what refers to itself lives on until the collector comes, and this holds all moments.
+        Not kept where it is this one: what refers to itself lives on until the collector comes, and
+        this holds all moments.
         """
         return self if self.law is None or self.law.serial is None else self._innovations
 
@@ -99,7 +120,9 @@ class Opened:
         assert law.serial is not None
         release = WhiteRelease.of(self.release, law.serial)
         copies = replace(self.gathered.copies, law=replace(law, serial=None), blocks=release.blocks)
-        return replace(self, release=release, gathered=Gathered(copies, self.gathered.rows), again={})
+        return replace(
+            self, release=release, gathered=Gathered(copies, self.gathered.rows), again={}
+        )
 
     def released_again(self, draws: int) -> Iterator[Opened]:
         """Yield so many other draws of this release; none where one takes long (several blocks), or copies are not ours to draw."""
@@ -107,13 +130,18 @@ class Opened:
         table_values = release.table.rows * release.table.width
         if table_values > BLOCK_VALUES or not release.scheme.makes_copies:
             return
-        few = table_values * release.copies * draws <= BLOCK_VALUES  # small ones are kept for the next attack
+        # small ones are kept for the next attack
+        few = table_values * release.copies * draws <= BLOCK_VALUES
         for number in range(draws):
             if number in self.again:
                 yield replace(self.again[number], coalitions=self.coalitions)
                 continue
-            other = replace(self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number))
-            drawn = open_release(other, release.table, release.moments, release.use, release.levels, key.replicate)
+            other = replace(
+                self.scenario, seed=seed_of(key.audit_seed, key.scheme, key.replicate, number)
+            )
+            drawn = open_release(
+                other, release.table, release.moments, release.use, release.levels, key.replicate
+            )
             made = Opened.of(other, drawn, self.coalitions)
             if few:
                 self.again[number] = made
@@ -123,7 +151,9 @@ class Opened:
     def needed(self) -> list[Coalition]:
         """The coalitions, and the single copies that their gains are measured against."""
         members = {(copy,) for coalition in self.coalitions for copy in coalition}
-        return sorted(members | set(self.coalitions), key=lambda coalition: (len(coalition), coalition))
+        return sorted(
+            members | set(self.coalitions), key=lambda coalition: (len(coalition), coalition)
+        )
 
     @property
     def wanted(self) -> list[int]:
@@ -144,7 +174,9 @@ class Opened:
     @property
     def alone(self) -> bool:
         """Whether nobody can draw such copies again, so that these are all that can be judged: files without a law of their noise."""
-        return not self.release.scheme.makes_copies and (self.law_within is None or not self.law_within.tells_spread)
+        return not self.release.scheme.makes_copies and (
+            self.law_within is None or not self.law_within.tells_spread
+        )
 
     @property
     def law_within(self) -> NoiseLaw | None:
@@ -159,11 +191,19 @@ class Opened:
     @property
     def compared(self) -> NDArray[np.intp] | None:
         """Places of the single copies to pair coalitions with, when an expectation asks what pooling buys."""
-        return least_noise(self.needed, self.law, self.release.moments.covariance) if self.pooling and self.law is not None else None
+        return (
+            least_noise(self.needed, self.law, self.release.moments.covariance)
+            if self.pooling and self.law is not None
+            else None
+        )
 
-    def judged(self, knowledge: Knowledge, blocks: Blocks | None = None) -> tuple[Blocks, list[list[int]]]:
+    def judged(
+        self, knowledge: Knowledge, blocks: Blocks | None = None
+    ) -> tuple[Blocks, list[list[int]]]:
         """Return ``RowSelection.judged`` of all blocks, or of the first rows of each."""
-        return self.gathered.rows.judged(knowledge, self.release.blocks if blocks is None else blocks)
+        return self.gathered.rows.judged(
+            knowledge, self.release.blocks if blocks is None else blocks
+        )
 
     def undone(self, blocks: Blocks) -> Blocks:
         """Return blocks in the coordinates that moments are gathered in."""
@@ -180,9 +220,15 @@ def _check_law(law: NoiseLaw | None, copies: int, width: int) -> None:
     if law is None:
         return
     if not isinstance(law, (KroneckerNoise, DenseNoise)):
-        raise PluginError(f"the scheme stated a {known(type(law)).__name__} for the law of its noise")
-    parts = (law.level_covariance, law.shape) if isinstance(law, KroneckerNoise) else (law.covariance,)
+        raise PluginError(
+            f"the scheme stated a {known(type(law)).__name__} for the law of its noise"
+        )
+    parts = (
+        (law.level_covariance, law.shape) if isinstance(law, KroneckerNoise) else (law.covariance,)
+    )
     sizes = (copies, width) if isinstance(law, KroneckerNoise) else (copies * width,)
     for part, size in zip(parts, sizes, strict=True):
         if np.shape(part) != (size, size) or not np.isfinite(part).all():
-            raise PluginError(f"the scheme stated no finite law for {copies} copies of {width} attributes")
+            raise PluginError(
+                f"the scheme stated no finite law for {copies} copies of {width} attributes"
+            )

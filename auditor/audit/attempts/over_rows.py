@@ -12,7 +12,13 @@ from auditor.audit.anonymity.inferences import Inferences
 from auditor.audit.attempts.opened import Opened
 from auditor.audit.measures.naming import Naming, name_rows
 from auditor.audit.measures.record_hits import WholeRecords
-from auditor.audit.numeric.error_bars import Errors, from_groups, from_redraws, rounded_off, with_total
+from auditor.audit.numeric.error_bars import (
+    Errors,
+    from_groups,
+    from_redraws,
+    rounded_off,
+    with_total,
+)
 from auditor.audit.numeric.error_tally import Tally
 from auditor.audit.numeric.reconstruct import CopyBlocks, tally_rows
 from auditor.audit.numeric.redraws import seed_of
@@ -23,18 +29,38 @@ from auditor.results.records import ErrorBar
 from auditor.types import Array, Coalition
 
 MANY_REDRAWS = 59
-"""For attacks that jump: what happens in one draw of twenty is missed by all of them in 5 of 100 audits, by nine in 63."""
+"""For attacks that jump: what happens in one draw of twenty is missed by all of them in 5 of 100
+audits, by nine in 63."""
 
 
 def row_errors(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords],
-    inferences: Sequence[Inferences], namings: Sequence[Naming],
-) -> Errors:  # fmt: skip
+    opened: Opened,
+    attack: RowAttack,
+    knowledge: Knowledge,
+    tally: Tally,
+    records: Sequence[WholeRecords],
+    inferences: Sequence[Inferences],
+    namings: Sequence[Naming],
+) -> Errors:
     """Return the errors of every coalition needed; what is counted record by record goes to the tally and the counters."""
-    fitted, sums, counts, expected = _over_rows(opened, attack, knowledge, tally, records, inferences)
+    fitted, sums, counts, expected = _over_rows(
+        opened, attack, knowledge, tally, records, inferences
+    )
     blocks, _ = opened.judged(knowledge)
-    known, key, held = opened.gathered.view(knowledge).known_columns, opened.release.key, _held(opened, attack, knowledge)
-    name_rows(namings, fitted, held, blocks, sum(counts), known, seed_of(key.audit_seed, "known values", key.replicate, 0))
+    known, key, held = (
+        opened.gathered.view(knowledge).known_columns,
+        opened.release.key,
+        _held(opened, attack, knowledge),
+    )
+    name_rows(
+        namings,
+        fitted,
+        held,
+        blocks,
+        sum(counts),
+        known,
+        seed_of(key.audit_seed, "known values", key.replicate, 0),
+    )
     expected = with_row_theory(expected, fitted, *opened.gathered.rows.originals(knowledge))
     variances, compared = np.diag(opened.release.moments.covariance), opened.compared
     again = _redrawn(opened, attack, knowledge)
@@ -43,8 +69,12 @@ def row_errors(
         errors = from_groups(opened.needed, sums, counts, variances, compared, bar)
     else:
         scale = with_total(variances)
-        distortion, others = (rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again))
-        errors = from_redraws(opened.needed, distortion, others, scale, compared, noisy=any(opened.release.levels))
+        distortion, others = (
+            rounded_off(with_total(each), scale) for each in (sums.sum(axis=0) / sum(counts), again)
+        )
+        errors = from_redraws(
+            opened.needed, distortion, others, scale, compared, noisy=any(opened.release.levels)
+        )
     if opened.estimated:
         return errors
     theory = errors.distortion.theory.copy()
@@ -53,13 +83,23 @@ def row_errors(
 
 
 def _over_rows(
-    opened: Opened, attack: RowAttack, knowledge: Knowledge, tally: Tally, records: Sequence[WholeRecords] = (),
+    opened: Opened,
+    attack: RowAttack,
+    knowledge: Knowledge,
+    tally: Tally,
+    records: Sequence[WholeRecords] = (),
     inferences: Sequence[Inferences] = (),
-) -> tuple[list[Reconstruction], Array, list[int], Array]:  # fmt: skip
+) -> tuple[list[Reconstruction], Array, list[int], Array]:
     """Return the fitted attacks, their squared errors summed by row group and the groups' sizes, and what theory expects."""
-    view, seen = opened.gathered.view(knowledge), opened.gathered.rows.seen(knowledge, opened.release.blocks)
+    view, seen = (
+        opened.gathered.view(knowledge),
+        opened.gathered.rows.seen(knowledge, opened.release.blocks),
+    )
     held = _held(opened, attack, knowledge)
-    once = {copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies)) for copies in dict.fromkeys(held)}
+    once = {
+        copies: attack.fit(view.coalition(copies), CopyBlocks(seen, copies))
+        for copies in dict.fromkeys(held)
+    }
     fitted = [once[copies] for copies in held]
     blocks, counts = opened.judged(knowledge)
     sums, expected = tally_rows(fitted, held, blocks, counts, tally, records, inferences)
@@ -69,20 +109,26 @@ def _over_rows(
 def _held(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> list[Coalition]:
     """Return the copies that the attack is shown of every coalition needed: those that say all that the coalition's do, if it asks so."""
     view = opened.gathered.view(knowledge)
-    return [view.coalition(coalition).counting if attack.combines else coalition for coalition in opened.needed]
+    return [
+        view.coalition(coalition).counting if attack.combines else coalition
+        for coalition in opened.needed
+    ]
 
 
 def _redrawn(opened: Opened, attack: RowAttack, knowledge: Knowledge) -> Array | None:
     """Return mean squared errors in other draws of this release, shape (R, B, N).
 
-    None where replicates tell anyway, where a draw takes long (more than one block of rows), or where copies are not ours to draw.
+    None where replicates tell anyway, where a draw takes long (more than one block of rows), or
+    where copies are not ours to draw.
     """
     if opened.replicated:
         return None
     found = []
     for other in opened.released_again(MANY_REDRAWS if attack.jumps else ROW_REDRAWS):
         try:
-            _, sums, counts, _ = _over_rows(other, attack, knowledge, Tally(np.ones(opened.release.table.width)))
+            _, sums, counts, _ = _over_rows(
+                other, attack, knowledge, Tally(np.ones(opened.release.table.width))
+            )
         except NotApplicable:
             return None
         found.append(sums.sum(axis=0) / sum(counts))

@@ -24,7 +24,10 @@ class ReleaseAudit:
     def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
         """Return the audit with the insider's gains by pooling, which were measured in other tasks."""
         gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
-        pooling = {one: replace(says, insider=gains.get(one, says.insider)) for one, says in self.evidence.pooling.items()}
+        pooling = {
+            one: replace(says, insider=gains.get(one, says.insider))
+            for one, says in self.evidence.pooling.items()
+        }
         return replace(self, evidence=replace(self.evidence, pooling=pooling))
 
 
@@ -37,7 +40,8 @@ class Attempt:
     measurements : Measurements
     distributions : list of Distribution
     paired : dict
-        Gains over copies that were chosen before anything was measured (``ReleaseEvidence.paired``).
+        Gains over copies that were chosen before anything was measured
+        (``ReleaseEvidence.paired``).
     told : bool
         Whether the attack asked which values the table has.
     gains : dict
@@ -65,13 +69,23 @@ NOTHING = Attempt(Measurements.of([]), [])
 
 
 def nothing_of(
-    scenario: Scenario, context: CellContext, evidence: ReleaseEvidence, coalitions: Sequence[Coalition], reason: str
+    scenario: Scenario,
+    context: CellContext,
+    evidence: ReleaseEvidence,
+    coalitions: Sequence[Coalition],
+    reason: str,
 ) -> ReleaseAudit:
     """Return the audit of a release that failed: every cell says why; one that nobody attacks says so once."""
     records = [
         context.empty(attack.id, knowledge.label, coalition, "failed", reason)
-        for knowledge in scenario.knowledge for attack in scenario.attacks
-        for coalition in coalitions if attack.tries(coalition, context.copies)
-    ]  # fmt: skip
+        for knowledge in scenario.knowledge
+        for attack in scenario.attacks
+        for coalition in coalitions
+        if attack.tries(coalition, context.copies)
+    ]
     evidence = replace(evidence, pooling={}, paired={}, facts={}, law=[])
-    return ReleaseAudit(Measurements.of(records or [context.empty(None, None, None, "failed", reason)]), [], evidence)
+    return ReleaseAudit(
+        Measurements.of(records or [context.empty(None, None, None, "failed", reason)]),
+        [],
+        evidence,
+    )

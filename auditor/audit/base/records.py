@@ -53,24 +53,62 @@ class CellContext:
         """All copies."""
         return tuple(range(1, self.copies + 1))
 
-    def empty(self, attack: str | None, knowledge: str | None, coalition: Coalition | None, status: str, reason: str) -> Measurement:
+    def empty(
+        self,
+        attack: str | None,
+        knowledge: str | None,
+        coalition: Coalition | None,
+        status: str,
+        reason: str,
+    ) -> Measurement:
         """Return the record of a cell that was not measured; without a coalition it stands for all copies."""
         members = coalition if coalition is not None else self.everybody
-        return self.record("distortion", members, attack=attack, knowledge=knowledge, status=cast(Status, status), reason=reason)
+        return self.record(
+            "distortion",
+            members,
+            attack=attack,
+            knowledge=knowledge,
+            status=cast(Status, status),
+            reason=reason,
+        )
 
     def record(
-        self, metric: str, coalition: Coalition, value: float | None = None, std_error: float | None = None,
-        interval: tuple[float | None, float | None] = (None, None), theory: float | None = None, *,
-        attack: str | None = None, knowledge: str | None = None, attribute: str = ALL,
-        status: Status = "ok", reason: str | None = None, error_bar: ErrorBar = "none",
-    ) -> Measurement:  # fmt: skip
+        self,
+        metric: str,
+        coalition: Coalition,
+        value: float | None = None,
+        std_error: float | None = None,
+        interval: tuple[float | None, float | None] = (None, None),
+        theory: float | None = None,
+        *,
+        attack: str | None = None,
+        knowledge: str | None = None,
+        attribute: str = ALL,
+        status: Status = "ok",
+        reason: str | None = None,
+        error_bar: ErrorBar = "none",
+    ) -> Measurement:
         """Return one record of this release; without an attack it is a figure of the release itself."""
         low, high = interval
         return Measurement(
-            sweep=self.sweep, scheme=self.scheme, knowledge=knowledge, attack=attack,
-            coalition=coalition, levels=self.levels_of(coalition), replicate=self.replicate, attribute=attribute, metric=metric,
-            value=value, std_error=std_error, ci_low=low, ci_high=high, theory=theory, status=status, reason=reason, error_bar=error_bar,
-        )  # fmt: skip
+            sweep=self.sweep,
+            scheme=self.scheme,
+            knowledge=knowledge,
+            attack=attack,
+            coalition=coalition,
+            levels=self.levels_of(coalition),
+            replicate=self.replicate,
+            attribute=attribute,
+            metric=metric,
+            value=value,
+            std_error=std_error,
+            ci_low=low,
+            ci_high=high,
+            theory=theory,
+            status=status,
+            reason=reason,
+            error_bar=error_bar,
+        )
 
 
 def scheme_record(context: CellContext, metric: str, value: float) -> Measurement:
@@ -78,30 +116,47 @@ def scheme_record(context: CellContext, metric: str, value: float) -> Measuremen
     return context.record(metric, context.everybody, value)
 
 
-def promise_records(context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]) -> list[Measurement]:
+def promise_records(
+    context: CellContext, promises: Mapping[Coalition, Mapping[str, float]]
+) -> list[Measurement]:
     """Return what a scheme's copies keep of its promises, coalition by coalition, as records."""
     return [
         context.record(metric, coalition, value)
-        for coalition, kept in promises.items() for metric, value in kept.items()
-    ]  # fmt: skip
+        for coalition, kept in promises.items()
+        for metric, value in kept.items()
+    ]
 
 
 def noise_records(context: CellContext, noise: EstimatedNoise) -> list[Measurement]:
     """Return levels with their intervals, distances from schemes' laws, and how far the noise follows the data."""
     records = []
-    for place, (level, error) in enumerate(zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True), start=1):
+    for place, (level, error) in enumerate(
+        zip(noise.levels.tolist(), noise.std_errors.tolist(), strict=True), start=1
+    ):
         metric = f"estimated_level(copy {place})"
         if np.isfinite(error):
             interval = max(0.0, level - Z_95 * error), level + Z_95 * error
-            records.append(context.record(metric, (place,), level, error, interval, error_bar="jackknife"))
+            records.append(
+                context.record(metric, (place,), level, error, interval, error_bar="jackknife")
+            )
         else:
             records.append(context.record(metric, (place,), level))
-    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()} | {"noise_on_data": noise.dependence}
-    return [*records, *(context.record(name, context.everybody, value) for name, value in figures.items())]
+    figures = {f"off_law({name})": distance for name, distance in noise.distances.items()} | {
+        "noise_on_data": noise.dependence
+    }
+    return [
+        *records,
+        *(context.record(name, context.everybody, value) for name, value in figures.items()),
+    ]
 
 
 def error_records(
-    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], errors: Errors
+    context: CellContext,
+    attack: str,
+    knowledge: str,
+    coalitions: Sequence[Coalition],
+    wanted: Sequence[int],
+    errors: Errors,
 ) -> Measurements:
     """Return distortion, rmse, normalized error and collusion gain of every wanted coalition, by attribute and together."""
     names, distortion = (*context.attributes, ALL), errors.distortion
@@ -115,7 +170,10 @@ def error_records(
     columns = {
         "value": [figure.value for figure in figures.values()],
         "std_error": [figure.std_error for figure in figures.values()],
-        "ci_low": [low if metric == "collusion_gain" else np.clip(low, 0.0, None) for metric, low in lowest.items()],
+        "ci_low": [
+            low if metric == "collusion_gain" else np.clip(low, 0.0, None)
+            for metric, low in lowest.items()
+        ],
         "ci_high": [figure.value + figure.above for figure in figures.values()],
         "theory": [figure.theory for figure in figures.values()],
     }
@@ -125,16 +183,27 @@ def error_records(
     absent = "replicates-needed" if errors.bar in ("redraws", "replicates-needed") else "none"
     held = [coalitions[place] for place in wanted]
     shared = {
-        "sweep": context.sweep, "scheme": context.scheme, "knowledge": knowledge, "attack": attack, "replicate": context.replicate,
-        "status": "ok", "reason": None,
-    }  # fmt: skip
-    return Measurements(numbers | {field: Coded(np.zeros_like(metric), [value]) for field, value in shared.items()} | {
-        "coalition": Coded(coalition, held),
-        "levels": Coded(coalition, [context.levels_of(one) for one in held]),
-        "attribute": Coded(attribute, list(names)),
-        "metric": Coded(metric, list(figures)),
-        "error_bar": Coded(np.isnan(numbers["std_error"]).astype(np.intp), [errors.bar, absent]),
-    })  # fmt: skip
+        "sweep": context.sweep,
+        "scheme": context.scheme,
+        "knowledge": knowledge,
+        "attack": attack,
+        "replicate": context.replicate,
+        "status": "ok",
+        "reason": None,
+    }
+    return Measurements(
+        numbers
+        | {field: Coded(np.zeros_like(metric), [value]) for field, value in shared.items()}
+        | {
+            "coalition": Coded(coalition, held),
+            "levels": Coded(coalition, [context.levels_of(one) for one in held]),
+            "attribute": Coded(attribute, list(names)),
+            "metric": Coded(metric, list(figures)),
+            "error_bar": Coded(
+                np.isnan(numbers["std_error"]).astype(np.intp), [errors.bar, absent]
+            ),
+        }
+    )
 
 
 def number(value: float) -> float | None:
@@ -143,7 +212,12 @@ def number(value: float) -> float | None:
 
 
 def distribution_records(
-    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], wanted: Sequence[int], tally: Tally
+    context: CellContext,
+    attack: str,
+    knowledge: str,
+    coalitions: Sequence[Coalition],
+    wanted: Sequence[int],
+    tally: Tally,
 ) -> list[Distribution]:
     """Return the spread of absolute errors over the records, by attribute."""
     if tally.counts is None:
@@ -153,9 +227,18 @@ def distribution_records(
     for place in wanted:
         for column, attribute in enumerate(context.attributes):
             edges = np.linspace(0.0, tally.reach * tally.scale[column], tally.bins + 1)
-            spreads.append(Distribution(
-                sweep=context.sweep, scheme=context.scheme, knowledge=knowledge, attack=attack, coalition=coalitions[place],
-                replicate=context.replicate, attribute=attribute,
-                edges=tuple(edges.tolist()), shares=tuple(shares[place, column, :-1].tolist()), above=float(shares[place, column, -1]),
-            ))  # fmt: skip
+            spreads.append(
+                Distribution(
+                    sweep=context.sweep,
+                    scheme=context.scheme,
+                    knowledge=knowledge,
+                    attack=attack,
+                    coalition=coalitions[place],
+                    replicate=context.replicate,
+                    attribute=attribute,
+                    edges=tuple(edges.tolist()),
+                    shares=tuple(shares[place, column, :-1].tolist()),
+                    above=float(shares[place, column, -1]),
+                )
+            )
     return spreads

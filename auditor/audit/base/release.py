@@ -41,7 +41,9 @@ def _note_head(table: Table, start: int, x: Array) -> None:
     """Keep the first records of a block of a file: a file is decoded from the start, so that heads alone cost as much as all records."""
     if table.streamed:
         blocks = math.ceil(table.rows / block_rows(table.width))
-        _met_heads(table.fingerprint())[start] = x[: HEADS_BYTES // (8 * max(1, table.width) * blocks)].copy()
+        _met_heads(table.fingerprint())[start] = x[
+            : HEADS_BYTES // (8 * max(1, table.width) * blocks)
+        ].copy()
 
 
 @lru_cache(maxsize=1)
@@ -53,7 +55,8 @@ def _met_heads(fingerprint: str) -> dict[int, Array]:
 class Workspace:
     """What releases of one table that are gone through side by side share: the rows read last, and memory that copies are written over in.
 
-    Those of one release are done with before the next one's are made: touching fresh memory costs more than arithmetic, and adds up.
+    Those of one release are done with before the next one's are made: touching fresh memory costs
+    more than arithmetic, and adds up.
     """
 
     def __init__(self) -> None:
@@ -87,7 +90,9 @@ class Release:
     seconds: float = 0.0
     workspace: Workspace = field(default_factory=Workspace, repr=False)
     _kept: list[Array] | None = field(default=None, repr=False)
-    _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(default=None, repr=False)
+    _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(
+        default=None, repr=False
+    )
 
     @property
     def copies(self) -> int:
@@ -105,8 +110,14 @@ class Release:
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
         """Return one block, its copies drawn anew; they are overwritten by the next of any release with the same workspace."""
         a, b = self._bounds[index]
-        x, columns = self.workspace.rows(self.table, a, b), self.scheme.output_width(self.table.width)
-        copies = [copy[: b - a] for copy in self.workspace.copies(self._bounds[0][1], columns, self.copies)]
+        x, columns = (
+            self.workspace.rows(self.table, a, b),
+            self.scheme.output_width(self.table.width),
+        )
+        copies = [
+            copy[: b - a]
+            for copy in self.workspace.copies(self._bounds[0][1], columns, self.copies)
+        ]
         seconds = self._drawing.block(index, x, copies)
         return NumberBlock.of((index, x, copies), columns == self.table.width, self.undo, seconds)
 
@@ -132,7 +143,11 @@ class Release:
         """Yield the same for the first records of every block; drawn anew, once for as many as were asked for, rather than kept of all."""
         if self._heads is None or self._heads[0] < rows:
             kept = list(self._drawn_heads(rows))
-            self._heads = (rows, kept) if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4 else None
+            self._heads = (
+                (rows, kept)
+                if sum(copy.nbytes for _, _, copies in kept for copy in copies) <= KEEP_BYTES // 4
+                else None
+            )
         else:
             kept = self._heads[1]
         for index, x, copies in kept:
@@ -140,7 +155,11 @@ class Release:
 
     def _drawn_heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         drawing = self.drawing()
-        originals = _heads_of(self.table, rows) if drawing.in_order else (self.table.read(a, b) for a, b in self._bounds)
+        originals = (
+            _heads_of(self.table, rows)
+            if drawing.in_order
+            else (self.table.read(a, b) for a, b in self._bounds)
+        )
         for index, x in enumerate(originals):
             copies = [self.scheme.blank(len(x), self.table.width) for _ in range(self.copies)]
             drawing.block(index, x, copies)
@@ -158,8 +177,13 @@ class Release:
 
     def _drawn(self) -> Iterator[tuple[int, Array, list[Array]]]:
         n, N = self.table.rows, self.table.width
-        keep = not self.table.streamed and n * self.scheme.blank(1, N).nbytes * self.copies <= KEEP_BYTES
-        memory = [self.scheme.blank(n if keep else self._bounds[0][1], N) for _ in range(self.copies)]
+        keep = (
+            not self.table.streamed
+            and n * self.scheme.blank(1, N).nbytes * self.copies <= KEEP_BYTES
+        )
+        memory = [
+            self.scheme.blank(n if keep else self._bounds[0][1], N) for _ in range(self.copies)
+        ]
         drawing = self.drawing()
         self.seconds = 0.0
         for index, (a, b) in enumerate(self._bounds):
@@ -185,18 +209,24 @@ class Release:
         early = self._already_out()
         scale = self.moments.scale
         samplers = [(0, self.scheme.sampler(self.levels[:early], scale, self.key))] if early else []
-        return Drawing([*samplers, (early, self.scheme.sampler(self.levels, scale, self.key, early))])
+        return Drawing(
+            [*samplers, (early, self.scheme.sampler(self.levels, scale, self.key, early))]
+        )
 
     def _already_out(self) -> int:
         share = self.use.already_out
-        return min(self.copies - 1, int(share) if isinstance(share, int) else math.floor(share * self.copies))
+        return min(
+            self.copies - 1,
+            int(share) if isinstance(share, int) else math.floor(share * self.copies),
+        )
 
 
 @dataclass
 class WhiteRelease(Release):
     """A release whose noise follows on from record to record, with its innovations in its place: noise drawn afresh for every record.
 
-    What is tested on it holds of the release, as each can be had of the other; and tests may suppose rows to be independent.
+    What is tested on it holds of the release, as each can be had of the other; and tests may
+    suppose rows to be independent.
     """
 
     serial: Autoregression = field(kw_only=True)
@@ -205,7 +235,14 @@ class WhiteRelease(Release):
     @classmethod
     def of(cls, release: Release, serial: Autoregression) -> WhiteRelease:
         """Return a release's innovations."""
-        same = (release.table, release.moments, release.scheme, release.use, release.levels, release.key)
+        same = (
+            release.table,
+            release.moments,
+            release.scheme,
+            release.use,
+            release.levels,
+            release.key,
+        )
         return cls(*same, serial=serial, original=release)
 
     @property
@@ -220,11 +257,17 @@ class WhiteRelease(Release):
 
     def blocks(self) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the blocks of the release, made white one by one."""
-        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.blocks())
+        return (
+            (index, x, whitened(self.serial, x, copies))
+            for index, x, copies in self.original.blocks()
+        )
 
     def heads(self, rows: int) -> Iterator[tuple[int, Array, list[Array]]]:
         """Yield the same for the first records of every block."""
-        return ((index, x, whitened(self.serial, x, copies)) for index, x, copies in self.original.heads(rows))
+        return (
+            (index, x, whitened(self.serial, x, copies))
+            for index, x, copies in self.original.heads(rows)
+        )
 
 
 class Drawing:
@@ -244,11 +287,24 @@ class Drawing:
 
 
 def open_release(
-    scenario: Scenario, table: Table, moments: TableMoments, use: SchemeUse, levels: tuple[float, ...], replicate: int,
+    scenario: Scenario,
+    table: Table,
+    moments: TableMoments,
+    use: SchemeUse,
+    levels: tuple[float, ...],
+    replicate: int,
     workspace: Workspace | None = None,
-) -> Release:  # fmt: skip
+) -> Release:
     """Return the release of one scheme, its copies not drawn yet."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
-    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid), workspace=workspace or Workspace())
+    return Release(
+        table,
+        moments,
+        scheme,
+        use,
+        levels,
+        Key(seed, use.id, replicate, grid=grid),
+        workspace=workspace or Workspace(),
+    )

@@ -47,7 +47,8 @@ class ReleaseRequest:
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     share : callable, optional
-        Has others do the work of a pass, or hands out what they found already; without it all is done here.
+        Has others do the work of a pass, or hands out what they found already; without it all is
+        done here.
     attempts : mapping, optional
         What others found of attempts already, by number (``Engine.attempts``).
     workspace : Workspace

@@ -16,7 +16,9 @@ def release_levels(use: SchemeUse, scenario: Scenario, replicate: int = 1) -> tu
     if use.levels is not None:
         return use.levels.resolve(scenario.seed, replicate)
     levels = make_scheme(use, scenario.base).default_levels()
-    if not isinstance(levels, tuple) or not all(isinstance(level, (int, float)) for level in levels):
+    if not isinstance(levels, tuple) or not all(
+        isinstance(level, (int, float)) for level in levels
+    ):
         raise PluginError("the scheme's default levels are no tuple of numbers")
     return levels
 

@@ -1,13 +1,15 @@
 """How far apart a coalition's belief and its best copy's are: the squared L2 gap of xiao2009 (eq. 15), measured without a law and computed.
 
-For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy posterior ``f`` there,
+For an outcome o of all copies with n_o records, of which ``c(x)`` have the value x, and best-copy
+posterior ``f`` there,
 
     ``G_o = Σ_x c(c − 1) / (n_o (n_o − 1)) − 2 Σ_x (c/n_o) f(x) + Σ_x f(x)²``
 
-has mean ``‖f_o − f‖²`` whatever the copies' law, where ``f_o`` is the coalition's true posterior: without the correction ``c(c − 1)``
-the scatter of few records would pass for a gap (the paper drew 10^10 records instead). It is averaged over records whose outcome was
-met at least twice. Exactly, it is the distance of the computed posteriors: averaged over the same records, and the largest of any
-outcome there can be, which is what the paper plots.
+has mean ``‖f_o − f‖²`` whatever the copies' law, where ``f_o`` is the coalition's true posterior:
+without the correction ``c(c − 1)`` the scatter of few records would pass for a gap (the paper drew
+10^10 records instead). It is averaged over records whose outcome was met at least twice. Exactly,
+it is the distance of the computed posteriors: averaged over the same records, and the largest of
+any outcome there can be, which is what the paper plots.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts, Packing, chosen, halvings_for, possible_cells
+from auditor.audit.counts.outcome_counts import (
+    KEY_BYTES,
+    Counts,
+    Packing,
+    chosen,
+    halvings_for,
+    possible_cells,
+)
 from auditor.numerics.passes import Job
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
@@ -36,8 +45,9 @@ MOST_OUTCOMES = 2**18
 class Gap(NamedTuple):
     """Mean squared gap over records, its standard error over outcomes, what the attack's own posteriors say it is, and their largest gap.
 
-    The first three are None where no outcome was met twice; the largest is a distance, not squared (xiao2009, eq. 15). There is no standard
-    error where the beliefs were estimated: that over outcomes takes them as they are.
+    The first three are None where no outcome was met twice; the largest is a distance, not squared
+    (xiao2009, eq. 15). There is no standard error where the beliefs were estimated: that over
+    outcomes takes them as they are.
     """
 
     measured: float | None
@@ -70,11 +80,15 @@ class Outcomes:
         """Add what others counted."""
         self._counts.add(other._counts)
 
-    def cells(self) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    def cells(
+        self,
+    ) -> tuple[list[NDArray[np.int64]], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """Return the copies of each outcome, shape (u,), and of each cell its outcome, original value and records, shape (c,)."""
         keys, counts = self._counts.all()
         *shown, x = self._packing.unpack(keys)
-        _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)
+        _, first, outcome = np.unique(
+            self._outcome.pack(shown), return_index=True, return_inverse=True
+        )
         return [copy[first] for copy in shown], outcome, x, counts.astype(np.float64)
 
 
@@ -130,7 +144,9 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
     shown, kind = copies[best], code_type(s)
     f = np.zeros((s, s))
     # A value nobody has is never shown at retention 1, nor where it is never drawn.
-    possible = np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
+    possible = (
+        np.arange(s) if law.levels[best] < 1 and math.isfinite(law.rarity) else np.unique(shown)
+    )
     f[possible] = alone.checked([possible.astype(kind)])
     met = counts >= 2
     distances = _distances(together, [copy.astype(kind) for copy in copies], f, best)
@@ -146,7 +162,9 @@ def belief_gap(outcomes: Outcomes, law: UniformLaw, together: Inference, alone: 
     G = pairs[met] / (n * (n - 1)) - 2 * cross[met] / n + (f**2).sum(axis=1)[shown[met]]
     mean = float(n @ G / n.sum())
     error = float(np.sqrt((n**2) @ (G - mean) ** 2) / n.sum())
-    return Gap(mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest)
+    return Gap(
+        mean, error if together.fixed else None, float(n @ distances[met]) / float(n.sum()), largest
+    )
 
 
 def _every_outcome(law: UniformLaw, kind: np.dtype[Any]) -> list[Codes] | None:

@@ -1,13 +1,16 @@
 """Additive copies of a column that is also cut into bins: the exact posterior of its bin, so that numbers and categories share their axes.
 
-Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their least-variance combination ``T = Σ w_i Y_i``, X
-plus noise of variance ``v k_0``, says all they do of it. With the table's own distribution of X the posterior of the bin C is
+Given the copies of one attribute with jointly Gaussian noise ``Sigma ⊗ K_0``, their least-variance
+combination ``T = Σ w_i Y_i``, X plus noise of variance ``v k_0``, says all they do of it. With the
+table's own distribution of X the posterior of the bin C is
 
     ``P(c | t) ∝ Σ_{x in c} φ((t − x) / √(v k_0))``
 
-which is what ``posterior`` gives for uniform copies; accuracy of the best guess, reconstruction probability, mutual information of bin and
-copies, and the error of the posterior mean of the bins' middles are then one measure for both. Values and combinations are put on a grid of
-a sixteenth of the noise's standard deviation. Not used: the other attributes' copies, which may say more through correlation.
+which is what ``posterior`` gives for uniform copies; accuracy of the best guess, reconstruction
+probability, mutual information of bin and copies, and the error of the posterior mean of the bins'
+middles are then one measure for both. Values and combinations are put on a grid of a sixteenth of
+the noise's standard deviation. Not used: the other attributes' copies, which may say more through
+correlation.
 """
 
 from __future__ import annotations
@@ -21,7 +24,14 @@ from numpy.typing import NDArray
 from auditor.adversary.knowledge import Knowledge, Perfect
 from auditor.audit.base.records import CellContext
 from auditor.audit.categorical.cell_records import Cell, cell_records, closed_bars, gain_record
-from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, group_of, quantities
+from auditor.audit.categorical.posterior_measures import (
+    Expected,
+    Frame,
+    Sums,
+    expected,
+    group_of,
+    quantities,
+)
 from auditor.audit.counts.outcome_counts import batches
 from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.data.table import Table
@@ -67,16 +77,29 @@ def binned_column(table: Table) -> Binned:
         There is none, or more than one.
     """
     data = table.categorical
-    if data is None or len(data.attributes) != 1 or data.scores is None or data.names[0] not in table.attributes:
-        raise NotApplicable("attacks additive copies only of one numeric column that data.bin cuts into classes")
+    if (
+        data is None
+        or len(data.attributes) != 1
+        or data.scores is None
+        or data.names[0] not in table.attributes
+    ):
+        raise NotApplicable(
+            "attacks additive copies only of one numeric column that data.bin cuts into classes"
+        )
     column = table.attributes.index(data.names[0])
     return Binned(table, data, column)
 
 
 def binned_records(
-    table: Table, blocks: Blocks, law: NoiseLaw | None, needed: Sequence[Coalition], wanted: Sequence[Coalition],
-    context: CellContext, attack: str, knowledge: Knowledge,
-) -> list[Measurement]:  # fmt: skip
+    table: Table,
+    blocks: Blocks,
+    law: NoiseLaw | None,
+    needed: Sequence[Coalition],
+    wanted: Sequence[Coalition],
+    context: CellContext,
+    attack: str,
+    knowledge: Knowledge,
+) -> list[Measurement]:
     """Return the records of the exact posterior of the bins.
 
     Parameters
@@ -93,20 +116,30 @@ def binned_records(
     Raises
     ------
     NotApplicable
-        The law is not jointly Gaussian of one shape, knowledge is not perfect, or a coalition's noise is too small for the grid.
+        The law is not jointly Gaussian of one shape, knowledge is not perfect, or a coalition's
+        noise is too small for the grid.
     """
     binned = binned_column(table)
     if not isinstance(knowledge, Perfect):
-        raise NotApplicable(f"the posterior of bins given additive copies needs the exact distribution, not {knowledge.label} knowledge")
+        raise NotApplicable(
+            f"the posterior of bins given additive copies needs the exact distribution, not {knowledge.label} knowledge"
+        )
     if not isinstance(law, KroneckerNoise) or law.distribution != "gaussian":
-        raise NotApplicable("the posterior of bins given additive copies needs jointly Gaussian noise of one shape")
+        raise NotApplicable(
+            "the posterior of bins given additive copies needs jointly Gaussian noise of one shape"
+        )
     found = infer(binned, blocks, law, needed)
     records = []
     for coalition in wanted:
         cell, (sums, closed) = Cell(context, attack, knowledge.label, coalition), found[coalition]
-        cell_records(cell, sums, closed, closed_bars(closed), binned.data.prior, binned.data.scores, None)
+        cell_records(
+            cell, sums, closed, closed_bars(closed), binned.data.prior, binned.data.scores, None
+        )
         best = min(coalition, key=lambda copy: found[(copy,)][0].groups.sum())
-        error = {c: 1.0 - found[c][1]["reconstruction_probability"].value for c in (coalition, *((copy,) for copy in coalition))}
+        error = {
+            c: 1.0 - found[c][1]["reconstruction_probability"].value
+            for c in (coalition, *((copy,) for copy in coalition))
+        }
         gain = 1.0 - error[coalition] / min(error[(copy,)] for copy in coalition)
         gain_record(cell, sums, found[(best,)][0], gain)
         records += cell.records
@@ -118,7 +151,8 @@ def infer(
 ) -> dict[Coalition, tuple[Sums, dict[str, Expected]]]:
     """Return measured sums and closed forms for every coalition's best combination of copies.
 
-    Coalitions whose posteriors fit into memory together are gone through together: once over the values, and once over the copies.
+    Coalitions whose posteriors fit into memory together are gone through together: once over the
+    values, and once over the copies.
     """
     ranges = [(float(x.min()), float(x.max())) for x, _ in binned.blocks()]
     low, high = min(a for a, _ in ranges), max(b for _, b in ranges)
@@ -126,7 +160,9 @@ def infer(
     sights = {}
     for coalition in needed:
         w, v = best_unbiased_combination(law.of(coalition).level_covariance)
-        sights[coalition] = _Sight(w, float(np.sqrt(max(0.0, float(v)) * k_0)), low, high, binned.data.size)
+        sights[coalition] = _Sight(
+            w, float(np.sqrt(max(0.0, float(v)) * k_0)), low, high, binned.data.size
+        )
     found = {}
     for batch in batches([(coalition, sight.numbers) for coalition, sight in sights.items()]):
         some = {coalition: sights.pop(coalition) for coalition in batch}
@@ -143,7 +179,10 @@ def _go_through(binned: Binned, blocks: Blocks, sights: Mapping[Coalition, _Sigh
     for sight in sights.values():
         sight.learn(binned.data, groups[-1][-1][0] + 1)
     for index, _, copies in blocks():
-        places, group = binned.data.read(*binned.bounds[index]).astype(np.intp), group_of(groups[index])
+        places, group = (
+            binned.data.read(*binned.bounds[index]).astype(np.intp),
+            group_of(groups[index]),
+        )
         for coalition, sight in sights.items():
             sight.look([copies[copy - 1][:, binned.column] for copy in coalition], places, group)
 
@@ -154,9 +193,12 @@ class _Sight:
     def __init__(self, weights: Array, std: float, low: float, high: float, size: int) -> None:
         span = high - low
         if std <= 0 or (span + 2 * REACH * std) * FINENESS / std > MOST_CELLS:
-            raise NotApplicable("the copies' noise is too small beside the column's range for the posterior of its bins")
+            raise NotApplicable(
+                "the copies' noise is too small beside the column's range for the posterior of its bins"
+            )
         self._weights, self._std, self._size = weights, std, size
-        # as fine as the bins need; noise that swamps them is still many cells wide where there are as many as may be
+        # as fine as the bins need; noise that swamps them is still many cells wide where there are
+        # as many as may be
         self._width = max(min(std / FINENESS, span / 512), (span + 2 * REACH * std) / MOST_CELLS)
         self._cells = int(np.ceil((span + 2 * REACH * std) / self._width)) + 1
         self._low = low - REACH * std
@@ -171,7 +213,9 @@ class _Sight:
         """Note where the values of each bin are."""
         place = np.rint((x - self._low) / self._width).astype(np.intp)
         places = codes.astype(np.intp) * self._cells + place
-        found = np.bincount(places, minlength=self._size * self._cells).reshape(self._size, self._cells)
+        found = np.bincount(places, minlength=self._size * self._cells).reshape(
+            self._size, self._cells
+        )
         self._counts = found if self._counts is None else self._counts + found
 
     def learn(self, data: CategoricalTable, groups: int) -> None:
@@ -179,17 +223,24 @@ class _Sight:
         given = self._likelihood()
         joint = data.prior[:, None] * given
         met = joint.sum(axis=0)
-        # a combination beyond every value that was counted gets the nearest cell that some value reaches
+        # a combination beyond every value that was counted gets the nearest cell that some value
+        # reaches
         reached = np.flatnonzero(met > 0)
         self._reached = int(reached[0]), int(reached[-1])
-        P = np.divide(joint, met, out=np.tile(data.prior[:, None], (1, self._cells)), where=met > 0).T
+        P = np.divide(
+            joint, met, out=np.tile(data.prior[:, None], (1, self._cells)), where=met > 0
+        ).T
         self._quantities = quantities(P, Frame(data.prior, scores=data.scores))
         self.sums = Sums(self._size, groups)
         self.closed = expected(given, data.prior, self._quantities, data.rows)
 
-    def look(self, copies: Sequence[Array], codes: NDArray[np.intp], group: NDArray[np.intp]) -> None:
+    def look(
+        self, copies: Sequence[Array], codes: NDArray[np.intp], group: NDArray[np.intp]
+    ) -> None:
         """Measure the records of one block."""
-        T = np.asarray(sum(weight * copy for weight, copy in zip(self._weights, copies, strict=True)))
+        T = np.asarray(
+            sum(weight * copy for weight, copy in zip(self._weights, copies, strict=True))
+        )
         place = np.clip(np.rint((T - self._low) / self._width).astype(np.intp), *self._reached)
         self.sums.add(self._quantities, place, codes, group)
 
@@ -198,7 +249,9 @@ class _Sight:
         reach = int(np.ceil(REACH * self._std / self._width))
         kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * self._width / self._std) ** 2)
         assert self._counts is not None
-        spread = convolved(self._counts.astype(np.float64), kernel / kernel.sum())[:, reach : reach + self._counts.shape[1]]
+        spread = convolved(self._counts.astype(np.float64), kernel / kernel.sum())[
+            :, reach : reach + self._counts.shape[1]
+        ]
         spread = np.where(spread > 1e-9, spread, 0.0)  # what is below is rounding of the transform
         total = spread.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(spread, total, out=np.zeros_like(spread), where=total > 0))

@@ -48,23 +48,53 @@ class Cell:
     """Writes the records of one coalition under one attack."""
 
     def __init__(
-        self, context: CellContext, attack: str | None, knowledge: str | None, coalition: Coalition, unknown: str = ONE_RELEASE
+        self,
+        context: CellContext,
+        attack: str | None,
+        knowledge: str | None,
+        coalition: Coalition,
+        unknown: str = ONE_RELEASE,
     ) -> None:
-        self._context, self._attack, self._knowledge, self._coalition = context, attack, knowledge, coalition
+        self._context, self._attack, self._knowledge, self._coalition = (
+            context,
+            attack,
+            knowledge,
+            coalition,
+        )
         self._unknown = unknown
         self.records: list[Measurement] = []
 
     def add(
-        self, metric: str, value: float, bar: Bar | None = None, theory: float | None = None,
-        attribute: str = ALL, bounds: tuple[float, float] = (-math.inf, math.inf), varies: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        metric: str,
+        value: float,
+        bar: Bar | None = None,
+        theory: float | None = None,
+        attribute: str = ALL,
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+        varies: bool = False,
+    ) -> None:
         """Add one record, whose interval is cut at the bounds of what the metric can be; ``varies``: it needs one, and says so without."""
-        interval = (None, None) if bar is None else (max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach))
-        self.records.append(self._context.record(
-            metric, self._coalition, value, bar and bar.std_error, interval, theory,
-            attack=self._attack, knowledge=self._knowledge, attribute=attribute,
-            reason=self._unknown if varies and bar is None else None, error_bar=bar.source if bar else "none",
-        ))  # fmt: skip
+        interval = (
+            (None, None)
+            if bar is None
+            else (max(bounds[0], value - bar.reach), min(bounds[1], value + bar.reach))
+        )
+        self.records.append(
+            self._context.record(
+                metric,
+                self._coalition,
+                value,
+                bar and bar.std_error,
+                interval,
+                theory,
+                attack=self._attack,
+                knowledge=self._knowledge,
+                attribute=attribute,
+                reason=self._unknown if varies and bar is None else None,
+                error_bar=bar.source if bar else "none",
+            )
+        )
 
 
 def closed_bars(closed: Mapping[str, Expected]) -> Bars:
@@ -78,7 +108,13 @@ def variance(prior: Array, scores: Array | None) -> float:
 
 
 def cell_records(
-    cell: Cell, sums: Sums, closed: Mapping[str, Expected] | None, bars: Bars, prior: Any, scores: Any, odds: Array | None,
+    cell: Cell,
+    sums: Sums,
+    closed: Mapping[str, Expected] | None,
+    bars: Bars,
+    prior: Any,
+    scores: Any,
+    odds: Array | None,
     parts: Mapping[str, Array] = MappingProxyType({}),
 ) -> None:
     """Add every mean, the growth of belief, and what follows from them.
@@ -94,9 +130,11 @@ def cell_records(
     prior : ndarray of shape (s,)
         The table's own.
     scores : ndarray of shape (s,) or None
-        A number for each value; without it the normalized error is that of the values' indicators, whose variances sum to ``1 − Σ q²``.
+        A number for each value; without it the normalized error is that of the values' indicators,
+        whose variances sum to ``1 − Σ q²``.
     odds : ndarray of shape (s,) or None
-        By how much the coalition multiplies the odds of a value that all its copies show, when the adversary's prior is the table's own.
+        By how much the coalition multiplies the odds of a value that all its copies show, when the
+        adversary's prior is the table's own.
     parts : dict of str to ndarray
         Of a domain of several attributes, the shares of the values of each.
     """
@@ -123,12 +161,24 @@ def cell_records(
 
 def belief_record(cell: Cell, sums: Sums, prior: Array) -> None:
     """Add how far belief in a value rises, of the value of which it does most; nothing where it began elsewhere."""
-    believed = sums.most_believed(prior) if "mutual_information" in sums.means and prior.size == sums.size else None
+    believed = (
+        sums.most_believed(prior)
+        if "mutual_information" in sums.means and prior.size == sums.size
+        else None
+    )
     if believed is not None:
         cell.add(BELIEVED, believed[0], Bar.normal(believed[1], "sampling"), bounds=(0.0, 1.0))
 
 
-def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None, theory: float | None, shares: Array) -> None:
+def _add_part(
+    cell: Cell,
+    metric: str,
+    name: str,
+    value: float,
+    bar: Bar | None,
+    theory: float | None,
+    shares: Array,
+) -> None:
     """Add the normalized error of one attribute of several, or its right guesses and what of these is beyond its commonest value."""
     if metric == "squared_error":
         _add_share(cell, value, bar, theory, variance(shares, None), name)
@@ -137,29 +187,58 @@ def _add_part(cell: Cell, metric: str, name: str, value: float, bar: Bar | None,
     _add_beyond(cell, value, bar, theory, shares, name)
 
 
-def _add_share(cell: Cell, value: float, bar: Bar | None, theory: float | None, whole: float, name: str = ALL) -> None:
+def _add_share(
+    cell: Cell, value: float, bar: Bar | None, theory: float | None, whole: float, name: str = ALL
+) -> None:
     """Add an error as a share of what there is to know; nothing where that is nothing."""
     if whole > 0:
         expected = None if theory is None else theory / whole
-        cell.add("normalized_error", value / whole, bar and bar.times(1.0 / whole), expected, name, (0.0, math.inf), True)
+        cell.add(
+            "normalized_error",
+            value / whole,
+            bar and bar.times(1.0 / whole),
+            expected,
+            name,
+            (0.0, math.inf),
+            True,
+        )
 
 
-def _add_beyond(cell: Cell, value: float, bar: Bar | None, theory: float | None, shares: Array, name: str = ALL) -> None:
+def _add_beyond(
+    cell: Cell, value: float, bar: Bar | None, theory: float | None, shares: Array, name: str = ALL
+) -> None:
     """Add what of right guesses is beyond those of the commonest value."""
     mode = float(shares.max())
-    cell.add("accuracy_gain", value - mode, bar, None if theory is None else theory - mode, name, varies=True)
+    cell.add(
+        "accuracy_gain",
+        value - mode,
+        bar,
+        None if theory is None else theory - mode,
+        name,
+        varies=True,
+    )
 
 
-def _add_errors(cell: Cell, total: float, bar: Bar | None, expected: float | None, attributes: int) -> None:
+def _add_errors(
+    cell: Cell, total: float, bar: Bar | None, expected: float | None, attributes: int
+) -> None:
     """Add errors per attribute: indicators are as many as there are values."""
     value, theory = total / attributes, None if expected is None else expected / attributes
     each, root = bar and bar.times(1.0 / attributes), math.sqrt(value)
     cell.add("distortion", value, each, theory, bounds=(0.0, math.inf), varies=True)
-    cell.add("rmse", root, each and each.times(0.5 / root if root > 0 else 0.0), None if theory is None else math.sqrt(theory),
-             bounds=(0.0, math.inf), varies=True)  # fmt: skip
+    cell.add(
+        "rmse",
+        root,
+        each and each.times(0.5 / root if root > 0 else 0.0),
+        None if theory is None else math.sqrt(theory),
+        bounds=(0.0, math.inf),
+        varies=True,
+    )
 
 
-def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None) -> None:
+def gain_record(
+    cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: Bars | None = None
+) -> None:
     """Add the collusion gain, on the reconstruction error: ``1 − Σ(1 − P_C(x)) / Σ(1 − P_b(x))``; without bars with its jackknife error."""
     together, alone = sums.groups, best.groups
     total = alone.sum()
@@ -171,6 +250,10 @@ def gain_record(cell: Cell, sums: Sums, best: Sums, theory: float | None, bars: 
         cell.add("collusion_gain", float(gain), bars.get("collusion_gain"), theory, varies=True)
         return
     left = total - alone
-    left_out = 1.0 - np.divide(together.sum() - together, left, out=np.ones_like(left), where=left > 0)
+    left_out = 1.0 - np.divide(
+        together.sum() - together, left, out=np.ones_like(left), where=left > 0
+    )
     error = float(jackknife_error(left_out)) if left.size > 1 else 0.0
-    cell.add("collusion_gain", float(gain), Bar.normal(error, "jackknife", max(1, left.size - 1)), theory)
+    cell.add(
+        "collusion_gain", float(gain), Bar.normal(error, "jackknife", max(1, left.size - 1)), theory
+    )

@@ -8,8 +8,9 @@
 | ``d`` | share of records in which two copies that follow one another by retention agree, where the better of them shows the original, or |
 | | where it does not: largest difference from the share that a scheme's law has at the same retentions |
 
-Fresh copies agree by chance given the original; copies of one multilevel release as often as ``T(p̂_j/p̂_i)`` says, whatever the original.
-These are figures to read. Nothing is proved by an estimate.
+Fresh copies agree by chance given the original; copies of one multilevel release as often as
+``T(p̂_j/p̂_i)`` says, whatever the original. These are figures to read. Nothing is proved by an
+estimate.
 """
 
 from __future__ import annotations
@@ -34,25 +35,38 @@ ENOUGH = 100
 """Records of a value whose chances are compared: each is then known to ± 0.1 at worst."""
 
 
-def estimated_records(release: UniformRelease, x: Codes, copies: Sequence[Codes]) -> list[Measurement]:
+def estimated_records(
+    release: UniformRelease, x: Codes, copies: Sequence[Codes]
+) -> list[Measurement]:
     """Return every copy's retention and distance from uniform perturbation, and how near the copies are to each scheme's joint law."""
     records = []
     for number, y in enumerate(copies, start=1):
         cell = Cell(release.context, None, None, (number,))
-        parts = zip(release.data.attributes, split(release.data, x), split(release.data, y), strict=True)
+        parts = zip(
+            release.data.attributes, split(release.data, x), split(release.data, y), strict=True
+        )
         each = [(attribute.name, *retention(a, b, attribute.size)) for attribute, a, b in parts]
         whole = ("*", *retention(x, y, release.data.size))
         for name, value, error in [whole, *(each if len(each) > 1 else [])]:
-            cell.add(f"estimated_retention(copy {number})", value, Bar.normal(error, "closed-form"), attribute=name)
+            cell.add(
+                f"estimated_retention(copy {number})",
+                value,
+                Bar.normal(error, "closed-form"),
+                attribute=name,
+            )
         cell.add(f"off_uniform(copy {number})", off_uniform(x, y, release.data.size))
         records += cell.records
     cell = Cell(release.context, None, None, release.context.everybody)
     for scheme in schemes_held_against("categorical") if len(copies) > 1 else ():
-        cell.add(f"off_law({scheme.name})", off_law(x, copies, release.data.size, scheme.multilevel))
+        cell.add(
+            f"off_law({scheme.name})", off_law(x, copies, release.data.size, scheme.multilevel)
+        )
     return [*records, *cell.records]
 
 
-def retention(x: NDArray[np.integer[Any]], y: NDArray[np.integer[Any]], size: int) -> tuple[float, float]:
+def retention(
+    x: NDArray[np.integer[Any]], y: NDArray[np.integer[Any]], size: int
+) -> tuple[float, float]:
     """Return the most likely retention of a uniform law, which is below 0 of copies that avoid the original, and its standard error.
 
     Examples
@@ -79,12 +93,26 @@ def off_law(x: Codes, copies: Sequence[Codes], size: int, multilevel: bool) -> f
     """Return ``d`` from the law of fresh copies, or of one multilevel release."""
     levels = tuple(float(np.clip(retention(x, y, size)[0], 0.0, 1.0)) for y in copies)
     order = UniformLaw(levels, size, multilevel).descending
-    gaps = [_gap(x, copies[i], copies[j], (levels[i], levels[j]), size, multilevel) for i, j in pairwise(order)]
+    gaps = [
+        _gap(x, copies[i], copies[j], (levels[i], levels[j]), size, multilevel)
+        for i, j in pairwise(order)
+    ]
     return max(gaps, default=0.0)
 
 
-def _gap(x: Codes, y_i: Codes, y_j: Codes, levels: tuple[float, float], size: int, multilevel: bool) -> float:
+def _gap(
+    x: Codes, y_i: Codes, y_j: Codes, levels: tuple[float, float], size: int, multilevel: bool
+) -> float:
     kept, agree = y_i == x, y_i == y_j
     p = step(*levels) if multilevel else levels[1]
-    by_law: Array = np.full(x.size, p + (1.0 - p) / size) if multilevel else np.where(kept, p + (1.0 - p) / size, (1.0 - p) / size)
-    return float(max(abs(np.mean(kept & agree) - np.mean(kept * by_law)), abs(np.mean(~kept & agree) - np.mean(~kept * by_law))))
+    by_law: Array = (
+        np.full(x.size, p + (1.0 - p) / size)
+        if multilevel
+        else np.where(kept, p + (1.0 - p) / size, (1.0 - p) / size)
+    )
+    return float(
+        max(
+            abs(np.mean(kept & agree) - np.mean(kept * by_law)),
+            abs(np.mean(~kept & agree) - np.mean(~kept * by_law)),
+        )
+    )

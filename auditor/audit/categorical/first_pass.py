@@ -27,13 +27,16 @@ class Counted:
     pairs : dict of int to Counts
         By copy, records of each original and released value, as ``x·s + y``.
     between : ndarray of shape (d, 2)
-        Of every copy between two others, records where these agree, and those of them where it agrees too.
+        Of every copy between two others, records where these agree, and those of them where it
+        agrees too.
     history : ndarray
         Records by the elements of their history.
     samples : dict of str to ndarray of shape (k, s)
-        By state of knowledge, how often each value occurs in each copy among the rows that it estimates from.
+        By state of knowledge, how often each value occurs in each copy among the rows that it
+        estimates from.
     known : dict of str to lists of ndarrays
-        By state of knowledge, originals of the rows it is given in clear, and those rows of each copy, block by block.
+        By state of knowledge, originals of the rows it is given in clear, and those rows of each
+        copy, block by block.
     transitions : dict of (int, int) to Counts
         By a copy's source, which is another copy, and the copy: as ``pairs``.
     rows : list of lists of ndarrays
@@ -74,7 +77,10 @@ class Counted:
     def pairs_of(self, key: str) -> KnownPairs:
         """Return the rows that a state of knowledge is given in clear."""
         originals, copies = zip(*self.known[key], strict=True)
-        return KnownPairs(np.concatenate(originals), tuple(np.concatenate(parts) for parts in zip(*copies, strict=True)))
+        return KnownPairs(
+            np.concatenate(originals),
+            tuple(np.concatenate(parts) for parts in zip(*copies, strict=True)),
+        )
 
 
 def plus(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -135,11 +141,16 @@ class CountJob(Job[Counted]):
         assert made is not None
         into.seconds += block.seconds
         for number in self.singles:
-            into.pairs.setdefault(number, Counts()).take(x.astype(np.int64) * self.size + block.copy(number))
+            into.pairs.setdefault(number, Counts()).take(
+                x.astype(np.int64) * self.size + block.copy(number)
+            )
         for place, three in enumerate(self.between):
             left = x if three.left == 0 else block.copy(three.left)
             agree = left == block.copy(three.right)
-            into.between[place] += [int(agree.sum()), int((block.copy(three.copy) == left)[agree].sum())]
+            into.between[place] += [
+                int(agree.sum()),
+                int((block.copy(three.copy) == left)[agree].sum()),
+            ]
         for source, copy in self.sources:
             keys = block.copy(source).astype(np.int64) * self.size + block.copy(copy)
             into.transitions.setdefault((source, copy), Counts()).take(keys)
@@ -159,5 +170,6 @@ class CountJob(Job[Counted]):
         if draw.clear:
             into.known.setdefault(key, []).append((block.x[rows], copies))
             return
-        counts = np.array([np.bincount(copy, minlength=self.size) for copy in copies])  # of none, if no coalition holds any
+        # of none, if no coalition holds any
+        counts = np.array([np.bincount(copy, minlength=self.size) for copy in copies])
         into.samples[key] = into.samples[key] + counts if key in into.samples else counts

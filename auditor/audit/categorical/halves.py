@@ -1,7 +1,8 @@
 """Attacks that use a law learnt from the release itself: learnt from one half of the records and measured on the other, in turn.
 
-A law that was learnt from a record knows what noise that record had, and flatters whoever uses it: most where outcomes are many, so that
-copies would seem to be worth pooling that are not. Sums over both halves are those over all records, each measured by a stranger.
+A law that was learnt from a record knows what noise that record had, and flatters whoever uses it:
+most where outcomes are many, so that copies would seem to be worth pooling that are not. Sums over
+both halves are those over all records, each measured by a stranger.
 """
 
 from __future__ import annotations
@@ -35,11 +36,15 @@ def halves_of(release: UniformRelease) -> tuple[Half, ...]:
     """Return two halves of the records, dealt at random, with what each teaches; none where a law is stated."""
     if not isinstance(release.scheme, PublishedCategories) or not release.estimated:
         return ()
-    order = stream(release.scenario.seed, "halves", release.key.replicate).permutation(release.data.rows)
+    order = stream(release.scenario.seed, "halves", release.key.replicate).permutation(
+        release.data.rows
+    )
     halves = []
     for number, rows in enumerate(np.array_split(order, 2), start=1):
         law = release.scheme.estimated(np.sort(rows), release.needed)
-        halves.append(Half(f"learnt from half {number}", Draw.of(rows, clear=True), law.of(release.singles)))
+        halves.append(
+            Half(f"learnt from half {number}", Draw.of(rows, clear=True), law.of(release.singles))
+        )
     return tuple(halves)
 
 

@@ -9,13 +9,17 @@
 | ``C_k`` | ``Σ_v Σ_t e_tv e_(t+k)v`` of ``e_tv = [y_t = v] − T[x_t, v]``, T the copy's shares given the original | scalar |
 | ``P`` | posterior by the coalition's cells of a record and of the rows that stand out; the other half teaches the law | (n, s) |
 
-The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which values were replaced by those of the
-row before: it would look as safe as a shuffled one. Who made it knows where they went. Distances are all counted at once, by Fourier
-transforms of each value's indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a record, too. The
-cells found are taken for one more copy each (``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by
-a distance of its own (``moved_blocks``). Rows whose noise is one draw agree with one another more often than their
-originals make them: at the distance k of the largest C_k a cell that neither row so far off agrees with was kept. *Not found*: moved rows
-whose values were given other names besides; coins that are shared, and not what replaces values, which tell whoever knows other originals.
+The law of a record's own cells says nothing of a copy whose rows were all moved by one, or in which
+values were replaced by those of the row before: it would look as safe as a shuffled one. Who made
+it knows where they went. Distances are all counted at once, by Fourier transforms of each value's
+indicator; of a series or a sorted table one that stands out is a neighbour's, which tells of a
+record, too. The cells found are taken for one more copy each
+(``auditor.schemes.replacement.estimated_law``). So are those of rows moved by blocks, each by a
+distance of its own (``moved_blocks``). Rows whose noise is one draw agree with one another more
+often than their originals make them: at the distance k of the largest C_k a cell that neither row
+so far off agrees with was kept. *Not found*: moved rows whose values were given other names
+besides; coins that are shared, and not what replaces values, which tell whoever knows other
+originals.
 """
 
 from __future__ import annotations
@@ -43,12 +47,16 @@ NAME, KNOWLEDGE = "other-rows", "perfect"
 FEWEST_TOLD = 0.01
 """Share of the records, beyond those by chance, that another row must show to be worth a look."""
 BEYOND = 1.2
-"""Times as many records as agree with the one before them that must agree with the cells that their neighbours say."""
+"""Times as many records as agree with the one before them that must agree with the cells that their
+neighbours say."""
 MOST_COUNTED = 64
-"""Values whose agreement is counted, the commonest: each takes two transforms of the table's length."""
+"""Values whose agreement is counted, the commonest: each takes two transforms of the table's
+length."""
 
 
-def other_row_records(release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]) -> list[Measurement]:
+def other_row_records(
+    release: UniformRelease, halves: Sequence[Half], parts: Mapping[str, NDArray[np.intp]]
+) -> list[Measurement]:
     """Return what whoever holds each copy that shows records elsewhere makes of it, and of all copies; nothing where none does.
 
     Parameters
@@ -64,22 +72,52 @@ def other_row_records(release: UniformRelease, halves: Sequence[Half], parts: Ma
     if not halves or not isinstance(scheme, PublishedCategories):
         return []
     held = dict(enumerate(scheme.held(), start=1))
-    moved = {copy: cells for copy in everybody if (cells := elsewhere(data.codes, held[copy], data.size))}
-    asked = [one for one in release.coalitions if (len(one) == 1 or one == everybody) and moved.keys() & set(one)]
+    moved = {
+        copy: cells for copy in everybody if (cells := elsewhere(data.codes, held[copy], data.size))
+    }
+    asked = [
+        one
+        for one in release.coalitions
+        if (len(one) == 1 or one == everybody) and moved.keys() & set(one)
+    ]
     frame = Frame(data.prior, True, data.scores, None, {}, None, parts)
-    shares = {name: np.asarray(np.bincount(part, data.prior), dtype=np.float64) for name, part in parts.items()}
-    group, records = np.concatenate([group_of(groups) for groups in release.groups]), list[Measurement]()
+    shares = {
+        name: np.asarray(np.bincount(part, data.prior), dtype=np.float64)
+        for name, part in parts.items()
+    }
+    group, records = (
+        np.concatenate([group_of(groups) for groups in release.groups]),
+        list[Measurement](),
+    )
     for coalition in asked:
-        cells = [held[copy] for copy in coalition] + [each for copy in coalition for each in moved.get(copy, [])]
+        cells = [held[copy] for copy in coalition] + [
+            each for copy in coalition for each in moved.get(copy, [])
+        ]
         sums = Sums(data.size, int(group[-1]) + 1, apart=True)
         for half in halves:
-            law = law_of(data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes])
+            law = law_of(
+                data.codes, cells, half.rows.rows, [attribute.size for attribute in data.attributes]
+            )
             left = np.setdiff1d(np.arange(data.rows), half.rows.rows, assume_unique=True)
             for rows in np.array_split(left, math.ceil(len(left) * data.size / BLOCK_NUMBERS)):
                 P = posterior(law, [cell[rows] for cell in cells], data.prior)
-                sums.add(quantities(P, frame), np.arange(len(P)), data.codes[rows].astype(np.intp), group[rows])
+                sums.add(
+                    quantities(P, frame),
+                    np.arange(len(P)),
+                    data.codes[rows].astype(np.intp),
+                    group[rows],
+                )
         cell = Cell(release.context, NAME, KNOWLEDGE, coalition, FILES)
-        cell_records(cell, sums, None, jackknifed({coalition: sums})[coalition], data.prior, data.scores, None, shares)
+        cell_records(
+            cell,
+            sums,
+            None,
+            jackknifed({coalition: sums})[coalition],
+            data.prior,
+            data.scores,
+            None,
+            shares,
+        )
         belief_record(cell, sums, data.prior)
         records += cell.records
     return records
@@ -112,26 +150,41 @@ def elsewhere(x: Codes, y: Codes, size: int) -> list[Codes]:
     commonest = np.argsort(-a * b, kind="stable")[:MOST_COUNTED]
     a, b = a[commonest], b[commonest]
     mean = float(a @ b) / n
-    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (n * n * max(1, n - 1))
+    variance = ((a * (n - a)) @ (b * (n - b)) + (a @ b) ** 2 - ((a * b) ** 2).sum()) / (
+        n * n * max(1, n - 1)
+    )
     least = mean + max(FEWEST_TOLD * n, beyond_chance(n) * np.sqrt(variance))
     agree = np.zeros((2, n))
     for value in commonest if mean > 0 else ():
         of_x, of_y = np.fft.rfft(x == value), np.fft.rfft(y == value)
-        agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]  # the conjugate's rows stand from the end
+        # the conjugate's rows stand from the end
+        agree += [np.fft.irfft(spectrum * of_x.conj(), n) for spectrum in (of_y, of_y.conj())]
     agree[0, 0] = 0.0  # a record's own row
-    found = [(step, int(counts.argmax())) for step, counts in zip((1, -1), agree, strict=True) if counts.max() > least]
+    found = [
+        (step, int(counts.argmax()))
+        for step, counts in zip((1, -1), agree, strict=True)
+        if counts.max() > least
+    ]
     cells = [y[step * (np.arange(n) + k) % n] for step, k in found]
-    return [*cells, *sharing(x, y, size, commonest), *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)]))]
+    return [
+        *cells,
+        *sharing(x, y, size, commonest),
+        *by_blocks(x, y, commonest, max([least, *((one == x).sum() for one in cells)])),
+    ]
 
 
 def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
     """Return the cells of rows that share their noise with a record, shape (n,): those that agree with its own, if either of two does.
 
-    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, equal where rows k apart are alike (Cauchy), with ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``.
-    Far out the tail of rare values is a Poisson law's and no normal one's, so the bound is one like Bernstein's.
+    ``Var C_k ≤ Σ_t Σ_uv cov(e_tu, e_tv)²``, equal where rows k apart are alike (Cauchy), with
+    ``Σ_uv cov² = Σ_v T² − 2T³ + (Σ_v T²)²``. Far out the tail of rare values is a Poisson law's and
+    no normal one's, so the bound is one like Bernstein's.
     """
     n = len(x)
-    T = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size) / np.bincount(x, minlength=size).clip(1)[:, None]
+    T = (
+        np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size)
+        / np.bincount(x, minlength=size).clip(1)[:, None]
+    )
     squares, t = np.square(T).sum(axis=1), math.log(n / BY_CHANCE)
     variance = float((squares - 2.0 * (T**3).sum(axis=1) + squares**2)[x].sum())
     power = np.zeros(n // 2 + 1)
@@ -148,13 +201,19 @@ def sharing(x: Codes, y: Codes, size: int, values: Indices) -> list[Codes]:
 def by_blocks(x: Codes, y: Codes, values: Indices, least: float) -> list[Codes]:
     """Return the cells where near records say that each one went, shape (n,); none where no more than ``least`` agree with the record.
 
-    A record is placed among those that its neighbours are like, and in a series it is like them: more must agree than with the one before.
+    A record is placed among those that its neighbours are like, and in a series it is like them:
+    more must agree than with the one before.
     """
     n = len(x)
     if n < 2 * WINDOW:
         return []
     looks = [(x[some], y[some]) for some in parts(n, LOOKED_AT)] if n > LOOKED_AT else []
-    if looks and not any(by_blocks(*look, values, least * len(look[0]) / n + 2.0 * math.sqrt(len(look[0]))) for look in looks):
+    if looks and not any(
+        by_blocks(*look, values, least * len(look[0]) / n + 2.0 * math.sqrt(len(look[0])))
+        for look in looks
+    ):
         return []
-    cells = y[places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))]
+    cells = y[
+        places(*(standard_ranks((codes[:, None] == values).astype(np.float64)) for codes in (x, y)))
+    ]
     return [cells] if (cells == x).sum() > max(least, BEYOND * (x[1:] == x[:-1]).sum()) else []

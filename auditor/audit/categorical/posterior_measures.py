@@ -12,8 +12,8 @@
 | δ-growth | ``max_z (P(z) − q(z))`` | xiao2009, section 3 |
 | ρ1-to-ρ2 breach | some z with ``q < ρ1`` and ``P > ρ2``, or ``q > ρ2`` and ``P < ρ1`` | xiao2009, section 3 |
 
-The noise is what varies: records of one value are independent and alike in law, so the variance of a mean over n records is
-``Σ_x n_x Var(v | x) / n²``.
+The noise is what varies: records of one value are independent and alike in law, so the variance of
+a mean over n records is ``Σ_x n_x Var(v | x) / n²``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class Frame:
     prior : ndarray of shape (s,)
         The adversary's own, before it sees a record's copies.
     prior_is_exact : bool
-        Whether it is the table's: only then is the mean gain of ``log P(x)`` the mutual information.
+        Whether it is the table's: only then is the mean gain of ``log P(x)`` the mutual
+        information.
     scores : ndarray of shape (s,) or None
         A number for each value; None: errors are those of the values' indicators.
     rho : tuple of float or None
@@ -51,10 +52,12 @@ class Frame:
     predicates : dict
         Statements, masks of shape (s,) by name.
     known : ndarray of shape (s,) or None
-        Which combination of the known attributes' values each value of the domain has, where the adversary knows some of every record: it
-        then tells apart only values that have the true ones, and is measured by how well it does that.
+        Which combination of the known attributes' values each value of the domain has, where the
+        adversary knows some of every record: it then tells apart only values that have the true
+        ones, and is measured by how well it does that.
     parts : dict of str to ndarray of shape (s,)
-        Of a domain of several attributes, which value of each a value of the domain has: one may be given away where all together are not.
+        Of a domain of several attributes, which value of each a value of the domain has: one may be
+        given away where all together are not.
     """
 
     prior: Array
@@ -79,7 +82,8 @@ class Quantities(NamedTuple):
 def quantities(P: Array, frame: Frame) -> Quantities:
     """Return what is measured of posteriors ``P``, shape (u, s): look-ups by (row of P, true value), and δ-growth by row.
 
-    What an adversary knows of a record is its true value's combination of known attributes, so a look-up finds that by the truth, too.
+    What an adversary knows of a record is its true value's combination of known attributes, so a
+    look-up finds that by the truth, too.
     """
     told = Told(frame.known)
     P, prior = told.posterior(P), told.posterior(frame.prior[None])[0]
@@ -97,10 +101,14 @@ def quantities(P: Array, frame: Frame) -> Quantities:
         lookups["squared_error"] = lambda u, x: (guess[u] - scores[x]) ** 2
     else:
         squares = told.reduced(np.add, P * P)
-        lookups["squared_error"] = lambda u, x: np.maximum(squares[u, told.of(x)] - 2.0 * P[u, x] + 1.0, 0.0)
+        lookups["squared_error"] = lambda u, x: np.maximum(
+            squares[u, told.of(x)] - 2.0 * P[u, x] + 1.0, 0.0
+        )
     growth = {"*": (P - prior).max(axis=1)}
     if frame.rho is not None:
-        breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(np.float64)
+        breach: Array = told.reduced(np.logical_or, breaches(P, prior, *frame.rho)).astype(
+            np.float64
+        )
         lookups["rho_breach"] = lambda u, x: breach[u, told.of(x)]
     for name, part in frame.parts.items():
         _add_part(lookups, name, part, P)
@@ -117,22 +125,38 @@ def error_without_copies(prior: Array, frame: Frame) -> float:
 
 def _add_part(lookups: dict[str, Lookup], name: str, part: NDArray[np.intp], P: Array) -> None:
     """One attribute of several: the error of its values' indicators, and whether its likeliest value is the true one."""
-    own = P @ np.eye(part.max() + 1)[part]  # P(x_j = v), summed over all values of the domain that have v
+    # P(x_j = v), summed over all values of the domain that have v
+    own = P @ np.eye(part.max() + 1)[part]
     squares, best = (own**2).sum(axis=1), own.argmax(axis=1)
-    lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(squares[u] - 2.0 * own[u, part[x]] + 1.0, 0.0)
+    lookups[f"squared_error/{name}"] = lambda u, x: np.maximum(
+        squares[u] - 2.0 * own[u, part[x]] + 1.0, 0.0
+    )
     lookups[f"accuracy/{name}"] = lambda u, x: (best[u] == part[x]).astype(np.float64)
 
 
 def _add_predicate(
-    lookups: dict[str, Lookup], growth: dict[str, Array], name: str, holds: Mask,
-    P: Array, prior: Array, rho: tuple[float, float] | None, told: Told,
-) -> None:  # fmt: skip
+    lookups: dict[str, Lookup],
+    growth: dict[str, Array],
+    name: str,
+    holds: Mask,
+    P: Array,
+    prior: Array,
+    rho: tuple[float, float] | None,
+    told: Told,
+) -> None:
     """A statement Q(X): belief in what is true of the record, growth of belief in Q, and breaches of Q."""
     if told.known is None:
-        belief, before = P[:, holds].sum(axis=1, keepdims=True), prior[holds].sum(keepdims=True)[None]
+        belief, before = (
+            P[:, holds].sum(axis=1, keepdims=True),
+            prior[holds].sum(keepdims=True)[None],
+        )
     else:
-        belief, before = (told.reduced(np.add, np.where(holds, chances, 0.0)) for chances in (P, prior[None]))
-    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(holds[x], belief[u, told.of(x)], 1.0 - belief[u, told.of(x)])
+        belief, before = (
+            told.reduced(np.add, np.where(holds, chances, 0.0)) for chances in (P, prior[None])
+        )
+    lookups[f"reconstruction_probability/{name}"] = lambda u, x: np.where(
+        holds[x], belief[u, told.of(x)], 1.0 - belief[u, told.of(x)]
+    )
     growth[name] = (belief - before).max(axis=1)
     if rho is not None:
         breach = breaches(belief, before, *rho).astype(np.float64)
@@ -142,7 +166,8 @@ def _add_predicate(
 def _information(posterior: Array, prior: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         bits = np.log2(posterior / prior)
-    return np.where(np.isfinite(bits), bits, 0.0)  # a value the adversary thought impossible is counted as no news
+    # a value the adversary thought impossible is counted as no news
+    return np.where(np.isfinite(bits), bits, 0.0)
 
 
 def breaches(P: Array, prior: Array, rho_1: float, rho_2: float) -> Mask:
@@ -178,7 +203,12 @@ class Sums:
         self.growth: dict[str, float] = {}
 
     def add(
-        self, found: Quantities, places: NDArray[np.intp], x: NDArray[np.intp], group: NDArray[np.intp], weight: Array | None = None
+        self,
+        found: Quantities,
+        places: NDArray[np.intp],
+        x: NDArray[np.intp],
+        group: NDArray[np.intp],
+        weight: Array | None = None,
     ) -> None:
         """Take in records: their rows of the posterior table, true values and row groups, each of shape (b,), and how many are alike."""
         w = np.ones(x.size) if weight is None else weight
@@ -190,7 +220,9 @@ class Sums:
                 self.groups += np.bincount(group, w * (1.0 - v), self.groups.size)
                 self.squares = self.squares + np.bincount(x, w * v * v, self.size)
             if self.apart:
-                self.by_group[name] = np.asarray(self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size))
+                self.by_group[name] = np.asarray(
+                    self.by_group.get(name, 0.0) + np.bincount(group, w * v, self.sizes.size)
+                )
         self.counts = self.counts + np.bincount(x, w, self.size)
         self.sizes = self.sizes + (np.bincount(group, w, self.sizes.size) if self.apart else 0.0)
         for name, values in found.growth.items():
@@ -214,16 +246,22 @@ class Sums:
     def most_believed(self, prior: Array) -> tuple[float, float] | None:
         """Return how far belief in a value rises where it is true, of the value of which it rises most, and its standard error.
 
-        ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST`` records or more; None of none. By Bayes it is
-        the share of the variance of v's indicator that is known, of which a normalized error is a mean that hardly counts rare values.
+        ``(E[P(v)|v] − q_v)/(1 − q_v)``, from its share to certainty, of values of ``FEWEST``
+        records or more; None of none. By Bayes it is the share of the variance of v's indicator
+        that is known, of which a normalized error is a mean that hardly counts rare values.
         """
         many = np.flatnonzero((self.counts >= FEWEST) & (prior < 1.0))
         if not many.size:
             return None
         m, q = self.means["reconstruction_probability"][many] / self.counts[many], prior[many]
         best = int(((m - q) / (1.0 - q)).argmax())
-        error = np.sqrt(max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2) / self.counts[many][best])
-        return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(error / (1.0 - q[best]))
+        error = np.sqrt(
+            max(0.0, self.squares[many][best] / self.counts[many][best] - m[best] ** 2)
+            / self.counts[many][best]
+        )
+        return max(0.0, float((m[best] - q[best]) / (1.0 - q[best]))), float(
+            error / (1.0 - q[best])
+        )
 
 
 def group_of(groups: Sequence[tuple[int, int, int]]) -> NDArray[np.intp]:
@@ -261,7 +299,8 @@ def expected(given: Array, prior: Array, found: Quantities, rows: int) -> dict[s
     return closed
 
 
-# -- bounds --------------------------------------------------------------------------------------------------------------
+# -- bounds
+# --------------------------------------------------------------------------------------------------------------
 
 
 def worst_growth(prior: Array, odds: float | Array) -> float:
@@ -287,14 +326,17 @@ def growth_bound(odds: float) -> float:
 def largest_retention_for_growth(delta: float, size: float) -> float:
     """Return the largest retention at which no belief grows by ``delta`` or more: ``R = ((1 + δ)/(1 − δ))²`` solved for p.
 
-    Here and below ``size`` is s, or ``1/min π`` where replacements are not uniform (``UniformLaw.rarity``).
+    Here and below ``size`` is s, or ``1/min π`` where replacements are not uniform
+    (``UniformLaw.rarity``).
     """
     return _retention(((1.0 + delta) / (1.0 - delta)) ** 2 if delta < 1 else math.inf, size)
 
 
 def largest_retention_for_breach(rho_1: float, rho_2: float, size: float) -> float:
     """Return the largest retention without a ρ1-to-ρ2 breach under any prior: ``R = ρ2·(1 − ρ1) / (ρ1·(1 − ρ2))`` solved for p."""
-    return _retention(rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size)
+    return _retention(
+        rho_2 * (1.0 - rho_1) / (rho_1 * (1.0 - rho_2)) if rho_2 < 1 else math.inf, size
+    )
 
 
 def _retention(odds: float, size: float) -> float:

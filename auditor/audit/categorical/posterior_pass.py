@@ -1,7 +1,7 @@
 """What attacks yield on the coalitions of a uniform release: sums over its records, and closed forms.
 
-A posterior is worked out once for each outcome that records of a block show, and looked up for all of them; where there are few outcomes
-at all, once a stripe.
+A posterior is worked out once for each outcome that records of a block show, and looked up for all
+of them; where there are few outcomes at all, once a stripe.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from auditor.adversary.categorical_attack import Inference
 from auditor.audit.categorical.belief_gap import Gap
 from auditor.audit.categorical.cell_records import Bars
-from auditor.audit.categorical.posterior_measures import Expected, Frame, Sums, expected, group_of, quantities
+from auditor.audit.categorical.posterior_measures import (
+    Expected,
+    Frame,
+    Sums,
+    expected,
+    group_of,
+    quantities,
+)
 from auditor.audit.categorical.stored_sums import restored, stored
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import Counts, Packing, different
@@ -38,7 +45,8 @@ QUANTITIES = 8
 BLOCK_NUMBERS = 2**18
 """Numbers of a block of posteriors: they stay in the cache while they are measured."""
 MOST_OUTCOMES = 2**18
-"""Outcomes times values up to which closed forms are summed over every outcome, and records counted for a whole stripe."""
+"""Outcomes times values up to which closed forms are summed over every outcome, and records counted
+for a whole stripe."""
 
 
 @dataclass
@@ -59,7 +67,8 @@ class Fitted:
     ----------
     inferences, frames : dicts by coalition
     hidden : str or None
-        Names the choice of rows that are known in clear and not attacked; None where there are none.
+        Names the choice of rows that are known in clear and not attacked; None where there are
+        none.
     """
 
     inferences: Mapping[Coalition, Inference] = field(repr=False)
@@ -118,7 +127,12 @@ class MeasureJob(Job[Found]):
 
     def weight(self, records: int) -> int:
         """A sum by value for each quantity of each attack on each coalition."""
-        return 8 * self.size * QUANTITIES * sum(len(fitted.inferences) for fitted in self.fitted.values())
+        return (
+            8
+            * self.size
+            * QUANTITIES
+            * sum(len(fitted.inferences) for fitted in self.fitted.values())
+        )
 
     def begin(self) -> Found:
         """Return nothing found."""
@@ -130,44 +144,70 @@ class MeasureJob(Job[Found]):
         for name, fitted in self.fitted.items():
             if fitted.serial:
                 self._in_order(name, fitted, block, groups, into)
-        for hidden in dict.fromkeys(fitted.hidden for fitted in self.fitted.values() if not fitted.serial):
+        for hidden in dict.fromkeys(
+            fitted.hidden for fitted in self.fitted.values() if not fitted.serial
+        ):
             left = slice(None) if hidden is None else self._left(hidden, block)
             x, group = block.x[left], groups[left]
-            for coalition in dict.fromkeys(c for fitted in self._with(hidden).values() for c in fitted.inferences):
+            for coalition in dict.fromkeys(
+                c for fitted in self._with(hidden).values() for c in fitted.inferences
+            ):
                 packing = self._packing(coalition)
                 columns = [*(block.copy(number)[left] for number in coalition), x, group]
                 if self._few(coalition):
-                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(packing.pack(columns))
+                    into.waiting.setdefault((coalition, hidden), Counts(packing.dtype)).take(
+                        packing.pack(columns)
+                    )
                 elif packing.wide:  # hardly any two records will show the same
                     self._measure(coalition, hidden, columns, np.ones(x.size), into)
                 else:
                     keys, counts = different(packing.pack(columns))
-                    self._measure(coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into)
+                    self._measure(
+                        coalition, hidden, packing.unpack(keys), counts.astype(np.float64), into
+                    )
 
     def end(self, into: Found) -> None:
         """Measure what was counted for a whole stripe."""
         for (coalition, hidden), counts in into.waiting.items():
             keys, found = counts.all()
-            self._measure(coalition, hidden, self._packing(coalition).unpack(keys), found.astype(np.float64), into)
+            self._measure(
+                coalition,
+                hidden,
+                self._packing(coalition).unpack(keys),
+                found.astype(np.float64),
+                into,
+            )
         into.waiting = {}
 
-    # -- what may be written to disk ---------------------------------------------------------------------------------------
+    # -- what may be written to disk
+    # ---------------------------------------------------------------------------------------
 
     @property
     def rest(self) -> MeasureJob | None:
         """The same for who knows records in clear: beside sums over all records theirs would tell what is known."""
-        knowing = {name: fitted for name, fitted in self.fitted.items() if fitted.hidden is not None}
+        knowing = {
+            name: fitted for name, fitted in self.fitted.items() if fitted.hidden is not None
+        }
         return replace(self, fitted=knowing) if knowing else None
 
     def storable(self, parts: Sequence[Found]) -> Any:
         """Return the others' sums; None where they must not be kept, or are too many."""
         if self.held is None or any(part.failed for part in parts):
             return None
-        return stored([{name: part.sums[name] for name in self._others if name in part.sums} for part in parts], self.held, self._short)
+        return stored(
+            [
+                {name: part.sums[name] for name in self._others if name in part.sums}
+                for part in parts
+            ],
+            self.held,
+            self._short,
+        )
 
     def restored(self, kept: Any) -> list[Found]:
         """Return the stripes whose sums were kept; none where nothing was, or nothing that makes sense."""
-        wanted = [(name, coalition) for name in self._others for coalition in self.fitted[name].inferences]
+        wanted = [
+            (name, coalition) for name in self._others for coalition in self.fitted[name].inferences
+        ]
         return [Found(sums) for sums in restored(kept, self.size, self._count, wanted)]
 
     @property
@@ -176,20 +216,41 @@ class MeasureJob(Job[Found]):
 
     @property
     def _short(self) -> frozenset[int]:
-        return frozenset(group for parts in self.groups for group, start, stop in parts if stop - start < FEWEST_RECORDS)
+        return frozenset(
+            group
+            for parts in self.groups
+            for group, start, stop in parts
+            if stop - start < FEWEST_RECORDS
+        )
 
     def _with(self, hidden: str | None) -> dict[Try, Fitted]:
-        return {name: fitted for name, fitted in self.fitted.items() if fitted.hidden == hidden and not fitted.serial}
+        return {
+            name: fitted
+            for name, fitted in self.fitted.items()
+            if fitted.hidden == hidden and not fitted.serial
+        }
 
-    def _in_order(self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found) -> None:
+    def _in_order(
+        self, name: Try, fitted: Fitted, block: CodeBlock, groups: NDArray[np.intp], into: Found
+    ) -> None:
         """Measure a block's records all at once, by an attack that looks at what stands beside what."""
         x = block.x.astype(np.intp)
         with contained() as failure:
-            for coalition, inference in fitted.inferences.items() if name not in into.failed else ():
+            for coalition, inference in (
+                fitted.inferences.items() if name not in into.failed else ()
+            ):
                 P = inference.checked(readable([block.copy(number) for number in coalition]))
-                sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count, self.apart))
-                weight = None if fitted.hidden is None else self._left(fitted.hidden, block).astype(np.float64)
-                sums.add(quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups, weight)
+                sums = into.sums.setdefault(name, {}).setdefault(
+                    coalition, Sums(self.size, self._count, self.apart)
+                )
+                weight = (
+                    None
+                    if fitted.hidden is None
+                    else self._left(fitted.hidden, block).astype(np.float64)
+                )
+                sums.add(
+                    quantities(P, fitted.frames[coalition]), np.arange(x.size), x, groups, weight
+                )
         if failure.error is not None:
             into.failed[name] = (failure.status, failure.reason)
 
@@ -209,7 +270,12 @@ class MeasureJob(Job[Found]):
         return self.groups[-1][-1][0] + 1
 
     def _measure(
-        self, coalition: Coalition, hidden: str | None, columns: Sequence[NDArray[np.integer[Any]]], weight: Array, into: Found
+        self,
+        coalition: Coalition,
+        hidden: str | None,
+        columns: Sequence[NDArray[np.integer[Any]]],
+        weight: Array,
+        into: Found,
     ) -> None:
         """Measure records, given by outcome, original value and row group, and how many there are of each; alike outcomes side by side."""
         if not weight.size:
@@ -218,12 +284,17 @@ class MeasureJob(Job[Found]):
         new = np.ones(weight.size, dtype=bool)
         new[1:] = np.any([copy[1:] != copy[:-1] for copy in shown], axis=0)
         first = np.flatnonzero(new)
-        place, table = np.cumsum(new) - 1, [copy[first].astype(code_type(self.size)) for copy in shown]
+        place, table = (
+            np.cumsum(new) - 1,
+            [copy[first].astype(code_type(self.size)) for copy in shown],
+        )
         seal(*table)
         for name, fitted in self._with(hidden).items():
             if name in into.failed:
                 continue
-            sums = into.sums.setdefault(name, {}).setdefault(coalition, Sums(self.size, self._count, self.apart))
+            sums = into.sums.setdefault(name, {}).setdefault(
+                coalition, Sums(self.size, self._count, self.apart)
+            )
             with contained() as failure:
                 rows = max(64, BLOCK_NUMBERS // self.size)
                 for a in range(0, first.size, rows):
@@ -235,7 +306,9 @@ class MeasureJob(Job[Found]):
                 into.failed[name] = (failure.status, failure.reason)
 
 
-def closed_forms(law: UniformLaw, data: CategoricalTable, inference: Inference, frame: Frame) -> dict[str, Expected] | None:
+def closed_forms(
+    law: UniformLaw, data: CategoricalTable, inference: Inference, frame: Frame
+) -> dict[str, Expected] | None:
     """Sum over every outcome a coalition's law allows; of multilevel copies the best stands for all (``best_is_sufficient``).
 
     None where they are too many, or where the best copy does not stand for all.
@@ -248,9 +321,12 @@ def closed_forms(law: UniformLaw, data: CategoricalTable, inference: Inference, 
     if s ** (k + 1) > MOST_OUTCOMES:
         return None
     given = law.of([member + 1 for member in members]).given_original().reshape(s, -1)
-    possible = np.flatnonzero(given[data.prior > 0].any(axis=0))  # nobody shows an outcome that only values nobody has lead to
+    # nobody shows an outcome that only values nobody has lead to
+    possible = np.flatnonzero(given[data.prior > 0].any(axis=0))
     outcome = np.unravel_index(possible, (s,) * k)
-    if law.multilevel:  # every copy shows what the best one does: as likely as any other outcome with the same posterior
+    # every copy shows what the best one does: as likely as any other outcome with the same
+    # posterior
+    if law.multilevel:
         outcome = outcome * copies
     table = [np.asarray(part, dtype=data.code_type) for part in outcome]
     found = quantities(inference.checked(table), frame)

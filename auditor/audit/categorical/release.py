@@ -33,7 +33,8 @@ from auditor.types import Codes
 C = TypeVar("C")
 
 KEEP_BYTES = 2**29
-"""Copies of a table in memory up to this size stay there for the next pass; others are drawn again, block by block."""
+"""Copies of a table in memory up to this size stay there for the next pass; others are drawn again,
+block by block."""
 
 MOST_GOES = 5
 LONG_ENOUGH = 0.2
@@ -51,7 +52,8 @@ class UniformRelease:
     coalitions, needed : list of tuple of int
         Those asked for; and with them every member alone, by size.
     share : callable or None
-        Has a job done for all stripes by others, and yields its parts in order; None: all is done here.
+        Has a job done for all stripes by others, and yields its parts in order; None: all is done
+        here.
     table : Table, optional
         That of the data, for a scheme that needs it: copies from files.
     """
@@ -68,14 +70,23 @@ class UniformRelease:
     def __post_init__(self) -> None:
         scheme = make_scheme(self.use, self.scenario.base, self.table)
         if not isinstance(scheme, UniformScheme):
-            raise PluginError("the scheme names the categorical engine and states no law of categories")
+            raise PluginError(
+                "the scheme names the categorical engine and states no law of categories"
+            )
         self.scheme, M = scheme.over(self.data), self.context.copies
         self.law = self.scheme.channel(self.context.levels, self.data.size)
-        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (M, self.data.size):
-            raise PluginError(f"the scheme stated no law of {M} copies over {self.data.size} values")
+        if not isinstance(self.law, UniformLaw) or (len(self.law.levels), self.law.size) != (
+            M,
+            self.data.size,
+        ):
+            raise PluginError(
+                f"the scheme stated no law of {M} copies over {self.data.size} values"
+            )
         self.coalitions = expand_all(self.scenario.coalitions, M, self.scenario.seed)
         members = {copy for coalition in self.coalitions for copy in coalition}
-        self.needed = sorted({(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c))
+        self.needed = sorted(
+            {(copy,) for copy in members} | set(self.coalitions), key=lambda c: (len(c), c)
+        )
         share = self.use.already_out
         self._early = min(M - 1, int(share) if isinstance(share, int) else math.floor(share * M))
         self._bounds = row_blocks(self.data.rows, BLOCK_WIDTH)
@@ -112,7 +123,9 @@ class UniformRelease:
         (x,) = readable([self.data.read(a, b)])  # a scheme is shown the table's own codes
         if index in self._kept and not drawn:
             return CodeBlock(index, a, x, self._kept[index].__getitem__)
-        made, seconds = self._request(x, index, drawn and self.scenario.measure("seconds") is not None)
+        made, seconds = self._request(
+            x, index, drawn and self.scenario.measure("seconds") is not None
+        )
         held: dict[int, Codes] = {}
 
         def copy(number: int) -> Codes:

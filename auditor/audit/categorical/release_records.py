@@ -14,10 +14,19 @@ from auditor.audit.categorical.cell_records import Bar, Cell
 from auditor.audit.categorical.estimated_records import estimated_records
 from auditor.audit.categorical.first_pass import Counted
 from auditor.audit.categorical.marginal_test import gap_of_chances, test_of_chances
-from auditor.audit.categorical.posterior_measures import growth_bound, largest_retention_for_breach, largest_retention_for_growth
+from auditor.audit.categorical.posterior_measures import (
+    growth_bound,
+    largest_retention_for_breach,
+    largest_retention_for_growth,
+)
 from auditor.audit.categorical.release import UniformRelease
 from auditor.audit.categorical.share_gap import share_gap
-from auditor.audit.pooling.categorical import CoalitionMatching, MatchingGains, MatchingJob, gains_of
+from auditor.audit.pooling.categorical import (
+    CoalitionMatching,
+    MatchingGains,
+    MatchingJob,
+    gains_of,
+)
 from auditor.results.evidence import Pooling
 from auditor.results.records import Measurement
 from auditor.schemes.published_categories import PublishedCategories
@@ -59,17 +68,29 @@ def _bounds(release: UniformRelease, coalition: Coalition) -> list[Measurement]:
 
 def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
     """A lower bound on every coalition's ε from trials on two values, each at the stated confidence, beside the exact one."""
-    from auditor.audit.measures.empirical_epsilon import Trials  # a second to import, which every other audit would pay for
+    # a second to import, which every other audit would pay for
+    from auditor.audit.measures.empirical_epsilon import Trials
 
     measure = release.scenario.measure("empirical-epsilon")
     assert measure is not None
     key = replace(release.key, scheme=f"{release.key.scheme} trials")
-    trials = Trials(release.scheme, release.context.levels, release.law.size, int(measure.options["trials"]), key)
+    trials = Trials(
+        release.scheme,
+        release.context.levels,
+        release.law.size,
+        int(measure.options["trials"]),
+        key,
+    )
     records = []
     for coalition in release.coalitions:
-        cell, epsilon = Cell(release.context, None, None, coalition), release.law.of(coalition).epsilon()
+        cell, epsilon = (
+            Cell(release.context, None, None, coalition),
+            release.law.of(coalition).epsilon(),
+        )
         found = trials.audit(coalition, float(measure.options["confidence"]))
-        cell.add("empirical_epsilon", found.epsilon, theory=epsilon if math.isfinite(epsilon) else None)
+        cell.add(
+            "empirical_epsilon", found.epsilon, theory=epsilon if math.isfinite(epsilon) else None
+        )
         records += cell.records
     return records
 
@@ -77,7 +98,10 @@ def _empirical_epsilons(release: UniformRelease) -> list[Measurement]:
 def _admissible(release: UniformRelease) -> list[Measurement]:
     """Largest retention of one copy that keeps to the bounds asked for, over this domain and with these replacements."""
     cell, size = Cell(release.context, None, None, release.context.everybody), release.law.rarity
-    growth, breach = release.scenario.measure("delta-growth"), release.scenario.measure("rho-breach")
+    growth, breach = (
+        release.scenario.measure("delta-growth"),
+        release.scenario.measure("rho-breach"),
+    )
     if growth is not None:
         delta = float(growth.options["delta"])
         p = largest_retention_for_growth(delta, size)
@@ -95,7 +119,12 @@ def _history(release: UniformRelease, records: NDArray[np.int64]) -> Measurement
     cell = Cell(release.context, None, None, tuple(range(1, len(law.levels) + 1)))
     mean = float(records @ sizes / n)
     error = math.sqrt(float(records @ (sizes - mean) ** 2 / n) / n)
-    cell.add("history_size", mean, Bar.normal(error, "jackknife"), history_size(law.levels, release.data.prior, law.pi))
+    cell.add(
+        "history_size",
+        mean,
+        Bar.normal(error, "jackknife"),
+        history_size(law.levels, release.data.prior, law.pi),
+    )
     return cell.records[0]
 
 
@@ -120,18 +149,30 @@ def _marginal_gap(release: UniformRelease, counted: Counted, number: int) -> Mea
 
 def _share_gap(release: UniformRelease, counted: Counted, number: int) -> Measurement:
     cell = Cell(release.context, None, None, (number,))
-    gap = share_gap(_pairs(release, counted, number), release.law.levels[number - 1], release.law.pi)
-    bar, mean = (None, None) if release.estimated else (Bar.normal(gap.std_error, "closed-form"), gap.mean)
+    gap = share_gap(
+        _pairs(release, counted, number), release.law.levels[number - 1], release.law.pi
+    )
+    bar, mean = (
+        (None, None) if release.estimated else (Bar.normal(gap.std_error, "closed-form"), gap.mean)
+    )
     cell.add("share_gap", gap.value, bar, mean, bounds=(0.0, 2.0))
     return cell.records[0]
 
 
-def marginal_tests(release: UniformRelease, counted: Counted) -> list[tuple[int, float, float, int]]:
+def marginal_tests(
+    release: UniformRelease, counted: Counted
+) -> list[tuple[int, float, float, int]]:
     """Return for every copy that some coalition holds: number, level, p-value of the chi-square test, degrees of freedom."""
     tests = []
     for number in release.singles if not release.estimated else ():
         level = release.law.levels[number - 1]
-        tests.append((number, level, *test_of_chances(_pairs(release, counted, number), _chances(release, number))))
+        tests.append(
+            (
+                number,
+                level,
+                *test_of_chances(_pairs(release, counted, number), _chances(release, number)),
+            )
+        )
     return tests
 
 
@@ -142,7 +183,11 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     def gains(job: MatchingJob) -> MatchingGains:
         return release.concluded(job, MatchingGains, partial(gains_of, job))
 
-    matching = CoalitionMatching(release.data.rows, release.data.size, release.law.levels, gains, alike)
+    matching = CoalitionMatching(
+        release.data.rows, release.data.size, release.law.levels, gains, alike
+    )
     several = [c for c in release.needed if len(c) > 1]
-    says = {c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several}
+    says = {
+        c: None if release.estimated else release.law.of(c).best_is_sufficient() for c in several
+    }
     return matching.evidence(says, proved=release.scheme.makes_copies)

@@ -1,8 +1,8 @@
 """Error bars of attacks on categories that look at neighbouring records: what they yield in other draws of the whole release.
 
-Records of one outcome are not alike to such an attack, so that nothing can be summed over outcomes and no panel of single records stands
-for the table. The audit makes the release again from other seeds, and the attack learns and infers anew, as for numbers
-(``auditor.audit.attempts.over_rows``).
+Records of one outcome are not alike to such an attack, so that nothing can be summed over outcomes
+and no panel of single records stands for the table. The audit makes the release again from other
+seeds, and the attack learns and infers anew, as for numbers (``auditor.audit.attempts.over_rows``).
 """
 
 from __future__ import annotations
@@ -27,24 +27,37 @@ MOST_RECORDS = 2**16
 """One block: beyond that a draw takes long, and replicates are asked for."""
 
 
-def serial_bars(release: UniformRelease, name: Try, fitted: Fitted, sums: Mapping[Coalition, Sums]) -> dict[Coalition, Bars]:
+def serial_bars(
+    release: UniformRelease, name: Try, fitted: Fitted, sums: Mapping[Coalition, Sums]
+) -> dict[Coalition, Bars]:
     """Return error bars of all that an attack yielded on every coalition; none of a long table or of files, or where replicates tell."""
-    if not release.scheme.makes_copies or release.data.rows > MOST_RECORDS or release.scenario.replicates >= FEWEST_REPLICATES:
+    if (
+        not release.scheme.makes_copies
+        or release.data.rows > MOST_RECORDS
+        or release.scenario.replicates >= FEWEST_REPLICATES
+    ):
         return {}
     again = []
     with contained() as failure:
         again = [_figures(_redrawn(release, name, fitted, number)) for number in range(ROW_REDRAWS)]
     if failure.error is not None:
         return {}
-    return {coalition: _bars(figures, [draw[coalition] for draw in again]) for coalition, figures in _figures(sums).items()}
+    return {
+        coalition: _bars(figures, [draw[coalition] for draw in again])
+        for coalition, figures in _figures(sums).items()
+    }
 
 
-def _redrawn(release: UniformRelease, name: Try, fitted: Fitted, number: int) -> Mapping[Coalition, Sums]:
+def _redrawn(
+    release: UniformRelease, name: Try, fitted: Fitted, number: int
+) -> Mapping[Coalition, Sums]:
     """Return what an attack yields in another draw of a release."""
     key = release.key
     seed = seed_of(key.audit_seed, key.scheme, key.replicate, number)
     other = replace(release, key=replace(key, seed=seed), share=None, _kept={})
-    return other.go_through(MeasureJob(release.data.size, release.groups, {name: fitted}, {})).sums[name]
+    return other.go_through(MeasureJob(release.data.size, release.groups, {name: fitted}, {})).sums[
+        name
+    ]
 
 
 def _figures(sums: Mapping[Coalition, Sums]) -> dict[Coalition, dict[str, float]]:
@@ -63,5 +76,9 @@ def _bars(figures: Mapping[str, float], draws: Sequence[Mapping[str, float]]) ->
     bars = {}
     for name, figure in figures.items():
         again = np.array([draw[name] for draw in draws])
-        bars[name] = Bar(float(again.std(ddof=1)), float(np.maximum(*reaches(np.asarray(figure), again))), "redraws")
+        bars[name] = Bar(
+            float(again.std(ddof=1)),
+            float(np.maximum(*reaches(np.asarray(figure), again))),
+            "redraws",
+        )
     return bars

@@ -7,7 +7,8 @@
 | ``b`` | ``E f − q = a − (1 − p)q``: 0 where replacements have the original's own shares | (s,) |
 | ``C`` | covariance of f over the noise, ``(diag d − L)/n`` with ``d = p(1 − p)q + a`` and ``L = p(q aᵀ + a qᵀ) + a aᵀ`` | (s, s) |
 
-``E‖f − q‖² = ‖b‖² + tr C``, and as f is a mean over records its variance is that of a normal f, ``4 bᵀ C b + 2 tr C²``.
+``E‖f − q‖² = ‖b‖² + tr C``, and as f is a mean over records its variance is that of a normal f, ``4
+bᵀ C b + 2 tr C²``.
 """
 
 from __future__ import annotations
@@ -40,9 +41,16 @@ def share_gap(counts: NDArray[np.integer[Any]], level: float, pi: Array | None =
     n, p = int(counts.sum()), level
     q, f = counts.sum(axis=1) / n, counts.sum(axis=0) / n
     a = np.broadcast_to(fresh_chances(p, q.size, pi), q.shape)
-    b, d, own = a - (1.0 - p) * q, p * (1.0 - p) * q + a, (2.0 * p * q + a) * a  # own: the diagonal of L
+    # own: the diagonal of L
+    b, d, own = a - (1.0 - p) * q, p * (1.0 - p) * q + a, (2.0 * p * q + a) * a
     aa, qa, qq = a @ a, q @ a, q @ q
     trace = (d - own).sum() / n
-    squares = (d @ d - 2.0 * d @ own + 2.0 * p**2 * (qq * aa + qa**2) + 4.0 * p * qa * aa + aa**2) / n**2
+    squares = (
+        d @ d - 2.0 * d @ own + 2.0 * p**2 * (qq * aa + qa**2) + 4.0 * p * qa * aa + aa**2
+    ) / n**2
     along = (d @ b**2 - 2.0 * p * (q @ b) * (a @ b) - (a @ b) ** 2) / n
-    return ShareGap(float((f - q) @ (f - q)), float(np.sqrt(max(0.0, 4.0 * along + 2.0 * squares))), float(b @ b + trace))
+    return ShareGap(
+        float((f - q) @ (f - q)),
+        float(np.sqrt(max(0.0, 4.0 * along + 2.0 * squares))),
+        float(b @ b + trace),
+    )

@@ -1,8 +1,9 @@
 """Sums over records of a step's posteriors as JSON values, to be written to disk until their pass is whole.
 
-Written are sums by original value, so a step's may be only where each value that the table has is that of ten of its records or more, and
-so may those by row group. A value that the step lacks is a count, too: that of none. Counts of outcomes, of which some are of one record in
-nearly every step, are counted again instead (``python -m benchmarks.small_counts``).
+Written are sums by original value, so a step's may be only where each value that the table has is
+that of ten of its records or more, and so may those by row group. A value that the step lacks is a
+count, too: that of none. Counts of outcomes, of which some are of one record in nearly every step,
+are counted again instead (``python -m benchmarks.small_counts``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ Name = tuple[str, str]
 """An attack's id and a state of knowledge's label."""
 Parts = dict[Name, dict[Coalition, Sums]]
 
-_Numbers = tuple[list[float], list[float], dict[str, list[float]], list[tuple[int, float]], dict[str, float]]
+_Numbers = tuple[
+    list[float], list[float], dict[str, list[float]], list[tuple[int, float]], dict[str, float]
+]
 """Records, squares and sums by value; sums by row group; largest growth."""
 _STORED = list[list[tuple[Name, Coalition, _Numbers]]]
 """Of each stripe."""
@@ -43,11 +46,23 @@ def stored(stripes: Sequence[Parts], held: NDArray[np.bool_], short: frozenset[i
     every = [sums for stripe in stripes for parts in stripe.values() for sums in parts.values()]
     if not every or sum(sums.size * (len(sums.means) + 2) for sums in every) > MOST_NUMBERS:
         return None
-    if any(sums.apart or (sums.counts[held] < FEWEST_RECORDS).any() or not short.isdisjoint(_groups(sums)) for sums in every):
+    if any(
+        sums.apart
+        or (sums.counts[held] < FEWEST_RECORDS).any()
+        or not short.isdisjoint(_groups(sums))
+        for sums in every
+    ):
         return None
-    return codec(_STORED)[0]([
-        [(name, coalition, _numbers(sums)) for name, parts in stripe.items() for coalition, sums in parts.items()] for stripe in stripes
-    ])  # fmt: skip
+    return codec(_STORED)[0](
+        [
+            [
+                (name, coalition, _numbers(sums))
+                for name, parts in stripe.items()
+                for coalition, sums in parts.items()
+            ]
+            for stripe in stripes
+        ]
+    )
 
 
 def _groups(sums: Sums) -> list[int]:
@@ -55,7 +70,9 @@ def _groups(sums: Sums) -> list[int]:
     return found
 
 
-def restored(kept: object, size: int, groups: int, wanted: Iterable[tuple[Name, Coalition]]) -> list[Parts]:
+def restored(
+    kept: object, size: int, groups: int, wanted: Iterable[tuple[Name, Coalition]]
+) -> list[Parts]:
     """Return the sums that this was kept of, stripe by stripe; none where nothing was, or nothing that is of what is ``wanted``.
 
     Parameters
@@ -81,15 +98,26 @@ def restored(kept: object, size: int, groups: int, wanted: Iterable[tuple[Name, 
 
 def _numbers(sums: Sums) -> _Numbers:
     means = {what: each.tolist() for what, each in sums.means.items()}
-    return sums.counts.tolist(), sums.squares.tolist(), means, [(group, float(sums.groups[group])) for group in _groups(sums)], sums.growth
+    return (
+        sums.counts.tolist(),
+        sums.squares.tolist(),
+        means,
+        [(group, float(sums.groups[group])) for group in _groups(sums)],
+        sums.growth,
+    )
 
 
 def _sums(size: int, groups: int, numbers: _Numbers) -> Sums:
     counts, squares, means, by_group, growth = numbers
-    if {len(counts), len(squares), *map(len, means.values())} != {size} or min((group for group, _ in by_group), default=0) < 0:
+    if {len(counts), len(squares), *map(len, means.values())} != {size} or min(
+        (group for group, _ in by_group), default=0
+    ) < 0:
         raise ValueError("sums of another domain")
     sums = Sums(size, groups)
-    sums.counts, sums.squares = np.array(counts, dtype=np.float64), np.array(squares, dtype=np.float64)
+    sums.counts, sums.squares = (
+        np.array(counts, dtype=np.float64),
+        np.array(squares, dtype=np.float64),
+    )
     sums.means = {what: np.array(each, dtype=np.float64) for what, each in means.items()}
     for group, value in by_group:
         sums.groups[group] = value

@@ -1,4 +1,5 @@
 """Blocks of codes, and counts of what their copies show.
 
-What is concluded from counts is ``auditor.audit.categorical``, and of pooling ``auditor.audit.pooling``.
+What is concluded from counts is ``auditor.audit.categorical``, and of pooling
+``auditor.audit.pooling``.
 """

@@ -16,9 +16,11 @@ KEY_BYTES = 16
 """A key of one word, and its count."""
 LARGEST_WORD = 2**62
 CELLS_A_KEY = 4
-"""Where keys are this many times their number at most, going through all of them is less work than sorting those that there are."""
+"""Where keys are this many times their number at most, going through all of them is less work than
+sorting those that there are."""
 FEWEST_PENDING = 2**17
-"""Keys that wait to be sorted in, at least: sorting a few into many costs as much as sorting many."""
+"""Keys that wait to be sorted in, at least: sorting a few into many costs as much as sorting
+many."""
 
 
 class Packing:
@@ -43,7 +45,11 @@ class Packing:
                 self._words.append([])
             self._words[-1].append(radix)
         names = [f"w{k}" for k in range(len(self._words))]
-        self.dtype = np.dtype(np.int64) if len(names) == 1 else np.dtype([(name, np.int64) for name in names])
+        self.dtype = (
+            np.dtype(np.int64)
+            if len(names) == 1
+            else np.dtype([(name, np.int64) for name in names])
+        )
 
     @property
     def wide(self) -> bool:
@@ -128,13 +134,21 @@ class Counts:
         if self._waiting:
             keys = np.concatenate([self._keys, *(keys for keys, _ in self._waiting)])
             counts = np.concatenate([self._counts, *(counts for _, counts in self._waiting)])
-            self._keys, self._counts, self._waiting = keys[:0], counts[:0], []  # there may be millions: nothing is held twice for long
+            # there may be millions: nothing is held twice for long
+            self._keys, self._counts, self._waiting = keys[:0], counts[:0], []
             order = np.argsort(keys, kind="stable")
             keys = keys[order]
             counts = counts[order]
             del order
-            first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])) if keys.size else np.empty(0, dtype=np.intp)
-            self._keys, self._counts = keys[first], np.add.reduceat(counts, first) if first.size else counts
+            first = (
+                np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+                if keys.size
+                else np.empty(0, dtype=np.intp)
+            )
+            self._keys, self._counts = (
+                keys[first],
+                np.add.reduceat(counts, first) if first.size else counts,
+            )
         return self._keys, self._counts
 
     def dense(self, size: int) -> NDArray[np.int64]:
@@ -162,7 +176,9 @@ def chosen(keys: Keys, halvings: int) -> NDArray[np.bool_]:
             mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             mixed ^= mixed >> np.uint64(31)
-    return np.asarray(mixed < np.uint64(2 ** (64 - halvings) - 1) if halvings else np.ones(keys.shape, dtype=bool))
+    return np.asarray(
+        mixed < np.uint64(2 ** (64 - halvings) - 1) if halvings else np.ones(keys.shape, dtype=bool)
+    )
 
 
 MOST_CELLS = 2**22

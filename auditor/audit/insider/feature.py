@@ -63,7 +63,9 @@ class Shown:
     def differences(self) -> Array:
         """Differences of successive copies, then of the others from the first, shape (n, d); 0 where rounding is all that differs."""
         few = self.filled[:, :MOST_PAIRED]
-        pairs = [(c, c - 1) for c in range(1, few.shape[1])] + [(c, 0) for c in range(2, few.shape[1])]
+        pairs = [(c, c - 1) for c in range(1, few.shape[1])] + [
+            (c, 0) for c in range(2, few.shape[1])
+        ]
         found = [np.empty((len(few), 0))]
         for later, earlier in pairs:
             apart = few[:, later] - few[:, earlier]
@@ -118,7 +120,8 @@ class Known(NamedTuple):
 
 
 Column = Callable[[Shown], Array | Indices]
-"""Computes one column of shape (n,) from any cells of the same records. Integers are codes without an order."""
+"""Computes one column of shape (n,) from any cells of the same records. Integers are codes without
+an order."""
 
 
 class Feature(Plugin):
@@ -126,7 +129,8 @@ class Feature(Plugin):
 
     kind = "feature"
     learns: ClassVar[bool] = False
-    """Whether the columns depend on the originals: they are then learnt from some records and tested on others."""
+    """Whether the columns depend on the originals: they are then learnt from some records and
+    tested on others."""
 
     def columns(self, shown: Shown, known: Known) -> Iterator[tuple[str, Column]]:
         """Yield columns with their names.

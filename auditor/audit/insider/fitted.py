@@ -1,9 +1,11 @@
 """The attack ``fitted-to-originals``: what an insider predicts of copies that have no stated law.
 
-Without a law most attacks do not apply. A copy that is the original in other units would look as safe as noise. Whoever made the copies
-knows how values were changed; the auditor learns it from the originals. The share unknown is out of sample: each half of the rows is
-predicted by the learner that the other half taught. Of four predictions the one with the least error is reported for each attribute:
-the mean, least squares on cells, least squares on cells and chosen columns, and boosted trees on top.
+Without a law most attacks do not apply. A copy that is the original in other units would look as
+safe as noise. Whoever made the copies knows how values were changed; the auditor learns it from the
+originals. The share unknown is out of sample: each half of the rows is predicted by the learner
+that the other half taught. Of four predictions the one with the least error is reported for each
+attribute: the mean, least squares on cells, least squares on cells and chosen columns, and boosted
+trees on top.
 """
 
 from __future__ import annotations
@@ -24,9 +26,13 @@ from auditor.types import Array, Coalition, Indices
 
 
 def fitted_records(
-    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], keys: Indices | None = None,
+    context: CellContext,
+    X: Array,
+    copies: Sequence[Array],
+    asked: Sequence[Coalition],
+    keys: Indices | None = None,
     steps: Array | None = None,
-) -> list[Measurement]:  # fmt: skip
+) -> list[Measurement]:
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells.
 
     Parameters
@@ -39,32 +45,52 @@ def fitted_records(
     keys : ndarray of shape (n,), optional
         Ranks of the records' keys.
     steps : ndarray of shape (N,), optional
-        Units that values are recorded in: the share of values that predictions hit exactly is then reported.
+        Units that values are recorded in: the share of values that predictions hit exactly is then
+        reported.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
     coalitions = [one for one in asked if len(one) == 1 or one == everybody]
     if not coalitions or N * len(copies) > MOST_CELLS or n < OWN_RECORDS * (N * len(copies) + 1):
         return []
-    needed = [*((copy,) for copy in everybody), *([everybody] if len(copies) > 1 and everybody in coalitions else [])]
+    needed = [
+        *((copy,) for copy in everybody),
+        *([everybody] if len(copies) > 1 and everybody in coalitions else []),
+    ]
     rows = np.arange(n)[:: -(-n // MOST_ROWS)]
-    guesses = {one: predictions(X, [copies[copy - 1] for copy in one], rows, keys) for one in needed}
+    guesses = {
+        one: predictions(X, [copies[copy - 1] for copy in one], rows, keys) for one in needed
+    }
     errors = [(guesses[one] - X[rows]) ** 2 for one in needed]
     found = by_group(needed, errors, X[rows].var(axis=0))
-    records = list(error_records(context, FITTED, KNOWLEDGE, needed, [needed.index(one) for one in coalitions], found))
+    records = list(
+        error_records(
+            context, FITTED, KNOWLEDGE, needed, [needed.index(one) for one in coalitions], found
+        )
+    )
     if steps is None:
         return records
-    return records + [record for one in coalitions for record in kept_records(context, X[rows], [guesses[one]], steps, one, FITTED)]
+    return records + [
+        record
+        for one in coalitions
+        for record in kept_records(context, X[rows], [guesses[one]], steps, one, FITTED)
+    ]
 
 
-def predictions(X: Array, copies: Sequence[Array], rows: Indices, keys: Indices | None = None) -> Array:
+def predictions(
+    X: Array, copies: Sequence[Array], rows: Indices, keys: Indices | None = None
+) -> Array:
     """Return cross-fitted predictions of some rows, shape (len(rows), N), from copies of shape (n, N)."""
     shown, guess = Shown(np.stack(copies, axis=1), keys), np.empty((len(rows), X.shape[1]))
     parts = [rows[part] for part in halves(len(rows), "fitted")]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
         found = np.empty((4, len(X)))
         for model, taught, tested in zip(models, parts, parts[::-1], strict=True):
-            tried = np.full(len(X), X[taught, j].mean()), least_squares(shown.flat, X[:, j], taught), *model.steps(shown)
+            tried = (
+                np.full(len(X), X[taught, j].mean()),
+                least_squares(shown.flat, X[:, j], taught),
+                *model.steps(shown),
+            )
             found[:, tested] = np.array(tried)[:, tested]
         left = ((found[:, rows] - X[rows, j]) ** 2).mean(axis=1)
         guess[:, j] = found[left.argmin(), rows]

@@ -1,7 +1,8 @@
 """Gain of pooling: whether the other copies predict what the best copy leaves unknown, in held-out rows.
 
-Second moments cannot see that a difference of copies, uncorrelated with the noise and the data, gives them away by its bands, its decimals
-or its signs. The auditor has the originals, so a learner can be fitted to one half of the rows and judged on the other, both ways round.
+Second moments cannot see that a difference of copies, uncorrelated with the noise and the data,
+gives them away by its bands, its decimals or its signs. The auditor has the originals, so a learner
+can be fitted to one half of the rows and judged on the other, both ways round.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -12,12 +13,14 @@ or its signs. The auditor has the originals, so a learner can be fitted to one h
 | ``ρ`` | ``Σ r (g − g') / √(Σ r² Σ (g − g')²)`` over held-out rows | scalar |
 | gain | ``ρ²`` if ρ > 0: the share of ``Σ r²`` that the best multiple of ``g − g'`` takes off | scalar |
 
-If the differences are independent of ``(X, Y_b)``, as of lawful multilevel copies, each ``r (g − g')`` has mean 0, whatever was learnt,
-for any table. Then the standard error of ρ is ``√Σ r² (g − g')²`` over the same root. Few rows with long tails may make most of that sum,
-so ρ is tested by Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no effect: a learner
-that is careful, and predicts little, cannot acquit by that.
+If the differences are independent of ``(X, Y_b)``, as of lawful multilevel copies, each ``r (g −
+g')`` has mean 0, whatever was learnt, for any table. Then the standard error of ρ is ``√Σ r² (g −
+g')²`` over the same root. Few rows with long tails may make most of that sum, so ρ is tested by
+Student's t with ``(Σ w²)² / Σ w⁴ − 1`` degrees of freedom, ``w = r (g − g')``. The size of g has no
+effect: a learner that is careful, and predicts little, cannot acquit by that.
 
-*Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's output.
+*Not checked*: rows beyond those looked at; codes that no feature family breaks, like a cipher's
+output.
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ from numpy.typing import NDArray
 
 from auditor.audit.insider.feature import Shown
 from auditor.audit.insider.learner import WEAK, fit, grower, halves, least_squares
-from auditor.audit.numeric.limits import FEWEST_TREE_ROWS, TREE_FITS, TREE_ROWS, TREE_TARGETS, trees_shown
+from auditor.audit.numeric.limits import (
+    FEWEST_TREE_ROWS,
+    TREE_FITS,
+    TREE_ROWS,
+    TREE_TARGETS,
+    trees_shown,
+)
 from auditor.results.evidence import InsiderGain
 from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw, not_known_to_gain, undo_root
 from auditor.types import Array, Coalition
@@ -38,7 +47,8 @@ from auditor.types import Array, Coalition
 MOST_VALUES = 2**23
 """Values of copies that rows are taken for; of hundreds of copies they are fewer."""
 KNOWN = 1e-9
-"""Share of the noise's or the data's deviation up to which the residual of the best copy is rounding."""
+"""Share of the noise's or the data's deviation up to which the residual of the best copy is
+rounding."""
 RUN = 64
 """Neighbouring rows that are taken together from a long table."""
 PROVED_FITS = 1
@@ -48,12 +58,17 @@ SHIFTS = 3
 
 
 def insider_gains(
-    coalitions: Sequence[Coalition], x: Array, copies: Sequence[Array], law: NoiseLaw | None, proved: bool = False
+    coalitions: Sequence[Coalition],
+    x: Array,
+    copies: Sequence[Array],
+    law: NoiseLaw | None,
+    proved: bool = False,
 ) -> dict[Coalition, InsiderGain]:
     """Return the learner's gain in every coalition of two copies or more of which no law says that pooling gains.
 
-    Of coalitions with one best copy only the widest are measured: a part cannot gain more than the whole, and ``InsiderGain.copies`` names
-    the coalition that was measured. Coalitions with too few rows, or too many others or attributes, are left out.
+    Of coalitions with one best copy only the widest are measured: a part cannot gain more than the
+    whole, and ``InsiderGain.copies`` names the coalition that was measured. Coalitions with too few
+    rows, or too many others or attributes, are left out.
 
     Parameters
     ----------
@@ -65,7 +80,9 @@ def insider_gains(
     proved : bool
         Whether the law decides: then only the widest coalition is measured.
     """
-    whole = np.isfinite(x).all(axis=1) & np.all([np.isfinite(copy).all(axis=1) for copy in copies], axis=0)
+    whole = np.isfinite(x).all(axis=1) & np.all(
+        [np.isfinite(copy).all(axis=1) for copy in copies], axis=0
+    )
     x, copies = x[whole], [copy[whole] for copy in copies]
     wide = not_known_to_gain(coalitions, law)
     if len(x) < FEWEST_TREE_ROWS or not wide:
@@ -76,7 +93,10 @@ def insider_gains(
     within = {one: _widest(one, ordered) for one in wide}
     fitted = sorted(set(within.values()), key=lambda one: (-len(one), one))[:most]
     few = TREE_ROWS // max(1, len(fitted) - 1)
-    gains = {one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS) for place, one in enumerate(fitted)}
+    gains = {
+        one: _gain(ordered[one], x, copies, law, few if place else TREE_ROWS)
+        for place, one in enumerate(fitted)
+    }
     return {one: gains[within[one]] for one in wide if within[one] in gains}
 
 
@@ -95,16 +115,25 @@ def noise_levels(law: NoiseLaw) -> Array:
 
 def _widest(coalition: Coalition, ordered: Mapping[Coalition, list[int]]) -> Coalition:
     """Return the widest of the coalitions that hold this one and have its best copy."""
-    holding = [one for one in ordered if ordered[one][0] == ordered[coalition][0] and set(coalition) <= set(one)]
+    holding = [
+        one
+        for one in ordered
+        if ordered[one][0] == ordered[coalition][0] and set(coalition) <= set(one)
+    ]
     return max(holding, key=lambda one: (len(one), one))
 
 
-def _gain(members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int) -> InsiderGain:
+def _gain(
+    members: Sequence[int], x: Array, copies: Sequence[Array], law: NoiseLaw | None, rows: int
+) -> InsiderGain:
     """Return the gain of some copies, the best one first, over that one."""
     shown, rows = trees_shown(rows, x.shape[1], len(members))
-    members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]  # of a wide coalition evenly spread
+    # of a wide coalition evenly spread
+    members = [members[place] for place in np.linspace(0, len(members) - 1, shown).astype(np.intp)]
     chosen = _runs(len(x), rows)
-    found = correlations(x[chosen], [copies[copy - 1][chosen] for copy in members], unmixing(x, law, members))
+    found = correlations(
+        x[chosen], [copies[copy - 1][chosen] for copy in members], unmixing(x, law, members)
+    )
     r, error, degrees = (tuple(part.tolist()) for part in found)
     return InsiderGain(members[0], tuple(sorted(members)), r, error, degrees, len(chosen))
 
@@ -120,11 +149,19 @@ def unmixing(x: Array, law: NoiseLaw | None, members: Sequence[int]) -> Array:
 
 def _runs(length: int, wanted: int) -> NDArray[np.intp]:
     """Return places of at most so many rows, in runs of neighbours spread evenly over all."""
-    blocks = np.arange(length).reshape(1, -1) if length <= wanted else np.arange(length - length % RUN).reshape(-1, RUN)
-    return blocks[np.linspace(0, len(blocks) - 1, max(1, min(len(blocks), wanted // RUN))).astype(np.intp)].ravel()
+    blocks = (
+        np.arange(length).reshape(1, -1)
+        if length <= wanted
+        else np.arange(length - length % RUN).reshape(-1, RUN)
+    )
+    return blocks[
+        np.linspace(0, len(blocks) - 1, max(1, min(len(blocks), wanted // RUN))).astype(np.intp)
+    ].ravel()
 
 
-def correlations(x: Array, copies: Sequence[Array], unmix: Array | None = None) -> tuple[Array, Array, Array]:
+def correlations(
+    x: Array, copies: Sequence[Array], unmix: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Return ``ρ`` by attribute, its standard errors and degrees of freedom, shapes (N,); 0 if the best copy leaves nothing unknown.
 
     Parameters
@@ -138,21 +175,35 @@ def correlations(x: Array, copies: Sequence[Array], unmix: Array | None = None) 
     n, N = x.shape
     best, found = copies[0], np.zeros((3, N))
     found[2] = np.inf
-    others = [_with_another(best, copies, shift * n // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)]
+    others = [
+        _with_another(best, copies, shift * n // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)
+    ]
     whole, *replaced = [Shown(np.stack(each, axis=1), None, unmix) for each in (copies, *others)]
     if not whole.differences.any():
         return found[0], found[1], found[2]
     parts = halves(n, "gain")
-    first = np.array([np.column_stack([_by_best(best, x[:, j], taught) for j in range(N)]) for taught in parts])
+    first = np.array(
+        [np.column_stack([_by_best(best, x[:, j], taught) for j in range(N)]) for taught in parts]
+    )
     for j, models in enumerate(fit(whole, x, parts, WEAK, "gain", first)):
         r, apart = np.empty(n), np.empty(n)
         for model, f, tested in zip(models, first, parts[::-1], strict=True):
             r[tested] = (x[:, j] - f[:, j])[tested]
-            apart[tested] = (model.predict(whole) - np.mean([model.predict(each) for each in replaced], axis=0))[tested]
-        if r.std() > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max()) and apart.any():
+            apart[tested] = (
+                model.predict(whole) - np.mean([model.predict(each) for each in replaced], axis=0)
+            )[tested]
+        if (
+            r.std()
+            > KNOWN * max((best - x)[:, j].std(), x[:, j].std(), 1e-3 * np.abs(x[:, j]).max())
+            and apart.any()
+        ):
             w, scale = r * apart, np.sqrt((r**2).sum() * (apart**2).sum())
             squares = w**2
-            found[:, j] = w.sum() / scale, np.sqrt(squares.sum()) / scale, max(1.0, squares.sum() ** 2 / (squares**2).sum() - 1.0)
+            found[:, j] = (
+                w.sum() / scale,
+                np.sqrt(squares.sum()) / scale,
+                max(1.0, squares.sum() ** 2 / (squares**2).sum() - 1.0),
+            )
     return found[0], found[1], found[2]
 
 

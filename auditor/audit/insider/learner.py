@@ -9,11 +9,12 @@
 | ``m(v)`` | mean of ``r`` (or of ``r y``, y the attribute's first cell) among training rows in one bin of ``v``, shrunk to 0 | (n,) |
 | score | mean of ``r² − (r − m)²`` over held-out rows, in standard errors | scalar |
 
-Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken, on one part, and scored on the other,
-both ways. Columns with a score above ``HELPS`` enter the model with their bin means, at most ``MOST_CHOSEN``, the best of each family
-first. The values that the model is fitted to are those that the other part taught, so that a column which knows the training rows by heart
-has no use. Least squares on cells and chosen columns give a second prediction; scikit-learn's histogram gradient boosting predicts what
-that leaves.
+Training rows are dealt at random into two parts. A column is learnt, and its bin means are taken,
+on one part, and scored on the other, both ways. Columns with a score above ``HELPS`` enter the
+model with their bin means, at most ``MOST_CHOSEN``, the best of each family first. The values that
+the model is fitted to are those that the other part taught, so that a column which knows the
+training rows by heart has no use. Least squares on cells and chosen columns give a second
+prediction; scikit-learn's histogram gradient boosting predicts what that leaves.
 
 Assumed, *not checked*: records are perturbed alike, except for what a column shows.
 """
@@ -35,13 +36,15 @@ from auditor.types import Array, Indices
 MOST_ROWS = 20_000
 """Rows of a table that the learner is fitted to and judged on."""
 FEWEST_ROWS = 200
-"""Training rows from which on columns are scored and trees are grown; fewer have least squares on cells."""
+"""Training rows from which on columns are scored and trees are grown; fewer have least squares on
+cells."""
 BINS = 64
 """Bins of a column at most."""
 HELPS = 3.5
 """Score above which a column is used."""
 FAR = 8.0
-"""Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make nor hide a column."""
+"""Mean sizes of a gain beyond which it counts no more: a few records with long tails neither make
+nor hide a column."""
 FAR_OUT = 3.0
 """Deviations at which a cell is cut off that a prediction is a multiple of."""
 MOST_CHOSEN, MOST_OF_FAMILY = 12, 4
@@ -82,7 +85,8 @@ class Chosen(NamedTuple):
     saved: float
     """Share of a target's mean square that bin means save in held-out rows."""
     values: Array
-    """Column, mean of ``r`` and mean of ``r y`` times y in all rows, those of training rows learnt from the other part, shape (n, 3)."""
+    """Column, mean of ``r`` and mean of ``r y`` times y in all rows, those of training rows learnt
+    from the other part, shape (n, 3)."""
 
     def of(self, shown: Shown, slope: Slope) -> Array:
         """Return these values for any cells."""
@@ -99,7 +103,9 @@ class Slope(NamedTuple):
 
     def __call__(self, shown: Shown) -> Array:
         """Return y, shape (n,), at most ``FAR_OUT`` from 0."""
-        return np.clip((shown.filled[:, 0, self.attribute] - self.mean) / self.deviation, -FAR_OUT, FAR_OUT)
+        return np.clip(
+            (shown.filled[:, 0, self.attribute] - self.mean) / self.deviation, -FAR_OUT, FAR_OUT
+        )
 
 
 def _columns(v: Array | Indices, means: Array, y: Array) -> Array:
@@ -138,7 +144,9 @@ class Task:
         y = shown.filled[taught, 0, known.attribute]
         slope = Slope(known.attribute, float(y.mean()), float(y.std()) or 1.0)
         parts = np.sort(dealt[: len(dealt) // 2]), np.sort(dealt[len(dealt) // 2 :])
-        return cls(known, np.column_stack([known.left, known.left * slope(shown)]), taught, parts, slope)
+        return cls(
+            known, np.column_stack([known.left, known.left * slope(shown)]), taught, parts, slope
+        )
 
 
 def edges_of(v: Array | Indices) -> Array | None:
@@ -158,12 +166,17 @@ def binned(v: Array | Indices, edges: Array | None) -> Indices:
 def bin_means(bins: Indices, targets: Array, size: int) -> Array:
     """Return means of targets by bin, shape (size, T), shrunk to 0 as far as they vary no more than chance lets them."""
     counts = np.bincount(bins, minlength=size)
-    means = np.stack([np.bincount(bins, t, size) for t in targets.T], axis=1) / np.maximum(counts, 1)[:, None]
+    means = (
+        np.stack([np.bincount(bins, t, size) for t in targets.T], axis=1)
+        / np.maximum(counts, 1)[:, None]
+    )
     m, size = len(bins), int((counts > 0).sum())
     between = counts @ means**2
     within = (np.einsum("ij,ij->j", targets, targets) - between) / max(1, m - size)
     signal = (between - size * within) / m  # variance of the true means, by moments
-    shrink = np.divide(within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within)
+    shrink = np.divide(
+        within, signal, out=np.full(len(signal), np.inf), where=signal > 1e-12 * within
+    )
     return np.asarray(means / (1.0 + shrink / np.maximum(counts, 1)[:, None]))
 
 
@@ -185,35 +198,64 @@ def helpful(shown: Shown, tasks: Sequence[Task]) -> list[list[Chosen]]:
                 edges = edges_of(v)
                 bins = binned(v, edges)
                 for each, task in zip(tried, tasks, strict=True):
-                    each.append(_try(shown, column, [v, v, v], [bins, bins, bins], [edges] * 3, task))
+                    each.append(
+                        _try(shown, column, [v, v, v], [bins, bins, bins], [edges] * 3, task)
+                    )
         for best, each in zip(found, tried, strict=True):
-            best += sorted((one for one in each if one is not None), key=lambda one: -one.saved)[:MOST_OF_FAMILY]
+            best += sorted((one for one in each if one is not None), key=lambda one: -one.saved)[
+                :MOST_OF_FAMILY
+            ]
     return [sorted(best, key=lambda one: -one.saved)[:MOST_CHOSEN] for best in found]
 
 
 def _learnt(family: Feature, shown: Shown, task: Task) -> list[Chosen | None]:
     """Return columns of a family that learns, from all training rows and from each part."""
-    by_part = [dict(family.columns(shown, known)) for known in (task.known, *map(task.known.only, task.parts))]
+    by_part = [
+        dict(family.columns(shown, known))
+        for known in (task.known, *map(task.known.only, task.parts))
+    ]
     tried = list[Chosen | None]()
     for name, column in by_part[0].items():
         if all(name in each for each in by_part):
             values = [each[name](shown) for each in by_part]
             edges = [edges_of(v) for v in values]
-            tried.append(_try(shown, column, values, [binned(*each) for each in zip(values, edges, strict=True)], edges, task))
+            tried.append(
+                _try(
+                    shown,
+                    column,
+                    values,
+                    [binned(*each) for each in zip(values, edges, strict=True)],
+                    edges,
+                    task,
+                )
+            )
     return tried
 
 
 def _try(
-    shown: Shown, column: Column, values: Sequence[Array | Indices], bins: Sequence[Indices], edges: Sequence[Array | None], task: Task
+    shown: Shown,
+    column: Column,
+    values: Sequence[Array | Indices],
+    bins: Sequence[Indices],
+    edges: Sequence[Array | None],
+    task: Task,
 ) -> Chosen | None:
     """Return a column if it helps, its values those that all training rows and each part taught."""
     size = int(bins[0].max()) + 1
     if size == 1:
         return None
     size = max(int(each.max()) + 1 for each in bins)
-    means = [bin_means(each[part], task.targets[part], size) for each, part in zip(bins[1:], task.parts, strict=True)]
-    tests = [(means[k], bins[1 + k], task.parts[1 - k][:: max(1, len(task.parts[1 - k]) // SCORED_ROWS)]) for k in (0, 1)]
-    gains = np.concatenate([(m := mean[which[rows]]) * (2.0 * task.targets[rows] - m) for mean, which, rows in tests])
+    means = [
+        bin_means(each[part], task.targets[part], size)
+        for each, part in zip(bins[1:], task.parts, strict=True)
+    ]
+    tests = [
+        (means[k], bins[1 + k], task.parts[1 - k][:: max(1, len(task.parts[1 - k]) // SCORED_ROWS)])
+        for k in (0, 1)
+    ]
+    gains = np.concatenate(
+        [(m := mean[which[rows]]) * (2.0 * task.targets[rows] - m) for mean, which, rows in tests]
+    )
     mean, far = gains.sum(axis=0) / len(gains), FAR * np.abs(gains).sum(axis=0) / len(gains)
     bounded = np.clip(gains, -far, far)
     total, squares = bounded.sum(axis=0), np.einsum("ij,ij->j", bounded, bounded)
@@ -221,7 +263,12 @@ def _try(
     if not helps.any():
         return None
     power = np.maximum((task.targets[task.taught] ** 2).mean(axis=0), 1e-300)
-    encoder = Encoder(edges[0], np.vstack([bin_means(bins[0][task.taught], task.targets[task.taught], size), np.zeros((1, 2))]))
+    encoder = Encoder(
+        edges[0],
+        np.vstack(
+            [bin_means(bins[0][task.taught], task.targets[task.taught], size), np.zeros((1, 2))]
+        ),
+    )
     y = task.slope(shown)
     found = _columns(values[0], encoder.means[bins[0]], y)
     for k in (0, 1):
@@ -255,11 +302,18 @@ class Model:
 
     def linear_only(self, values: Array) -> Array:
         """Return least squares alone, shape (n,), of columns of shape (n, q)."""
-        return np.asarray(np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear)
+        return np.asarray(
+            np.column_stack([np.ones(len(values)), _scaled(values, self.scale)]) @ self.linear
+        )
 
 
 def fit(
-    shown: Shown, x: Array, folds: Sequence[Indices], size: Trees, name: str, first: Array | None = None
+    shown: Shown,
+    x: Array,
+    folds: Sequence[Indices],
+    size: Trees,
+    name: str,
+    first: Array | None = None,
 ) -> list[list[Model]]:
     """Return a model for each attribute and fold of training rows.
 
@@ -274,39 +328,53 @@ def fit(
     name : str
         Names the random streams.
     first : ndarray of shape (folds, n, N), optional
-        First predictions, whose residuals the models predict; without them models predict x itself, and columns are scored on the
-        residuals of least squares on cells.
+        First predictions, whose residuals the models predict; without them models predict x itself,
+        and columns are scored on the residuals of least squares on cells.
     """
     ranks, N, tasks = column_ranks(x), x.shape[1], list[Task]()
     for j in range(N):
         for number, taught in enumerate(folds):
-            base = least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
+            base = (
+                least_squares(shown.flat, x[:, j], taught) if first is None else first[number, :, j]
+            )
             known = Known(j, x, ranks, float(x[:, j].min()), x[:, j] - base).only(taught)
             tasks.append(Task.of(shown, known, taught, stream(0, "insider", name, j, number)))
     enough = min(map(len, folds)) >= FEWEST_ROWS
     chosen = helpful(shown, tasks) if enough else [[] for _ in tasks]
     goals = [x[:, task.known.attribute] if first is None else task.known.left for task in tasks]
-    models = [_model(shown, task, best, goal, size if enough else None) for task, best, goal in zip(tasks, chosen, goals, strict=True)]
+    models = [
+        _model(shown, task, best, goal, size if enough else None)
+        for task, best, goal in zip(tasks, chosen, goals, strict=True)
+    ]
     return [models[j * len(folds) : (j + 1) * len(folds)] for j in range(N)]
 
 
-def _model(shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None) -> Model:
+def _model(
+    shown: Shown, task: Task, chosen: list[Chosen], goal: Array, size: Trees | None
+) -> Model:
     """Return least squares, and trees on what that leaves, fitted to a task's training rows."""
     taught, values = task.taught, np.hstack([shown.flat, *(one.values for one in chosen)])
-    raw = np.concatenate([np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))])
+    raw = np.concatenate(
+        [np.zeros(shown.flat.shape[1], dtype=bool), np.tile([True, False, False], len(chosen))]
+    )
     scale, y = _scale(values[taught]), goal.copy()
     y[~np.isfinite(y)] = 0.0
-    # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares are better without such columns.
+    # A ratio with a divisor near 0 is far off in few rows: other parts decide whether least squares
+    # are better without such columns.
     scales = scale[1], np.where(raw, np.inf, scale[1]), np.full(len(raw), np.inf)
     used = min(scales, key=lambda some: _held_out(values, (scale[0], some), y, task))
     design = np.column_stack([np.ones(len(taught)), _scaled(values[taught], (scale[0], used))])
     linear: Array = np.linalg.lstsq(design, y[taught], rcond=1e-10)[0].astype(np.float64)
     low, high = float(y[taught].min()), float(y[taught].max())
-    model = Model(chosen, task.slope, linear, (scale[0], used), None, low - (high - low), high + (high - low))
+    model = Model(
+        chosen, task.slope, linear, (scale[0], used), None, low - (high - low), high + (high - low)
+    )
     rest = y[taught] - model.linear_only(values[taught])
     if size is None or rest.std() <= 1e-9 * y[taught].std():
         return model
-    return replace(model, trees=grower(size, len(taught)).fit(_for_trees(values, shown)[taught], rest))
+    return replace(
+        model, trees=grower(size, len(taught)).fit(_for_trees(values, shown)[taught], rest)
+    )
 
 
 def _held_out(values: Array, scale: tuple[Array, Array], y: Array, task: Task) -> float:
@@ -337,17 +405,25 @@ def _scaled(values: Array, scale: tuple[Array, Array]) -> Array:
 def _for_trees(values: Array, shown: Shown) -> Array:
     """Return what trees split on: differences, places in the file, cells with blanks left blank, and all other columns."""
     flat = shown.cells.reshape(len(shown.cells), -1)
-    return np.hstack([flat, values[:, flat.shape[1] :], shown.differences[:, :16], np.arange(len(flat))[:, None]])
+    return np.hstack(
+        [flat, values[:, flat.shape[1] :], shown.differences[:, :16], np.arange(len(flat))[:, None]]
+    )
 
 
 def grower(size: Trees, rows: int) -> Any:
     """Return trees that are not grown yet; the same for any number of threads."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # here, since importing it takes a second
+    # here, since importing it takes a second
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
     return HistGradientBoostingRegressor(
-        max_iter=size.number, max_leaf_nodes=size.leaves, learning_rate=size.rate, min_samples_leaf=max(size.least, rows // 100),
-        l2_regularization=1.0, early_stopping=False, random_state=0,
-    )  # fmt: skip
+        max_iter=size.number,
+        max_leaf_nodes=size.leaves,
+        learning_rate=size.rate,
+        min_samples_leaf=max(size.least, rows // 100),
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=0,
+    )
 
 
 def halves(n: int, name: str) -> list[Indices]:

@@ -2,5 +2,6 @@
 
 The copies have no stated law.
 
-Each module holds one attack: pure functions on arrays, and an entry that returns findings (``finding.Finding``).
+Each module holds one attack: pure functions on arrays, and an entry that returns findings
+(``finding.Finding``).
 """

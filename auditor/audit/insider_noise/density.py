@@ -1,8 +1,10 @@
 """Densities of noise, as fine as held-out rows warrant.
 
-A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, so that long tails take few cells. Its smoothing is
-the Gaussian width with the largest likelihood of rows that were left out. A conditional density first removes the mean and the standard
-deviation of the noise near each original, and may then have a histogram of its own for each of ``BINS`` ranges of the original.
+A density is a histogram on the scale ``asinh(e / s)``, s the median absolute value, so that long
+tails take few cells. Its smoothing is the Gaussian width with the largest likelihood of rows that
+were left out. A conditional density first removes the mean and the standard deviation of the noise
+near each original, and may then have a histogram of its own for each of ``BINS`` ranges of the
+original.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ WIDTHS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 FLOOR = 1e-3
 """Share of a wide density that is mixed in: no value has probability 0."""
 BINS, KNOTS = 4, 16
-"""Ranges of the original with densities of their own, and ranges whose means and deviations are interpolated."""
+"""Ranges of the original with densities of their own, and ranges whose means and deviations are
+interpolated."""
 WORTH = 0.002
 """Gain in mean log-likelihood from which on a density conditional on the original is used."""
 
@@ -47,7 +50,10 @@ class Density:
     def cells(self, values: Array) -> tuple[Indices, ...]:
         """Return the nearest cell of values, shape (..., d), along each axis."""
         places = (np.arcsinh(values / self.scale) - self.low) / self.step
-        return tuple(np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp) for axis in range(values.shape[-1]))
+        return tuple(
+            np.clip(places[..., axis], 0, self.log.shape[0] - 1).astype(np.intp)
+            for axis in range(values.shape[-1])
+        )
 
     def __call__(self, values: Array) -> Array:
         """Return the log-density of values, shape (..., d)."""
@@ -57,7 +63,8 @@ class Density:
 def fitted_density(values: Array) -> Density:
     """Return the density of a sample, shape (m, d), with d 1 or 2.
 
-    The width of the smoothing is chosen by the likelihood of every second row, of a density of the other rows.
+    The width of the smoothing is chosen by the likelihood of every second row, of a density of the
+    other rows.
     """
     d = values.shape[1]
     scale = np.maximum(np.median(np.abs(values), axis=0), 1e-3 * values.std(axis=0) + 1e-300)
@@ -65,9 +72,15 @@ def fitted_density(values: Array) -> Density:
     spread = np.ptp(u, axis=0) + 1e-9
     low, step = u.min(axis=0) - 0.05 * spread, 1.1 * spread / K
     empty = Density(scale, low, step, np.zeros((K,) * d))
-    parts = [np.bincount(np.ravel_multi_index(empty.cells(part), (K,) * d), minlength=K**d) for part in (values[::2], values[1::2])]
+    parts = [
+        np.bincount(np.ravel_multi_index(empty.cells(part), (K,) * d), minlength=K**d)
+        for part in (values[::2], values[1::2])
+    ]
     a, b = (_smoothed(part.reshape((K,) * d)) for part in parts)
-    likelihood = [parts[0] @ np.log(other).ravel() + parts[1] @ np.log(one).ravel() for one, other in zip(a, b, strict=True)]
+    likelihood = [
+        parts[0] @ np.log(other).ravel() + parts[1] @ np.log(one).ravel()
+        for one, other in zip(a, b, strict=True)
+    ]
     best = _smoothed((parts[0] + parts[1]).reshape((K,) * d))[int(np.argmax(likelihood))]
     log = np.log(best)
     for axis in range(d):
@@ -79,7 +92,9 @@ def fitted_density(values: Array) -> Density:
 def _smoothed(counts: Array) -> Array:
     """Return probabilities of cells for every width, widths first."""
     d = counts.ndim
-    found = scipy.fft.irfftn(scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1))
+    found = scipy.fft.irfftn(
+        scipy.fft.rfftn(counts) * _transfer(d), s=counts.shape, axes=range(1, d + 1)
+    )
     found = np.maximum(found, 0.0) / counts.sum()
     wide = 0.99 * found[-1] + 0.01 / counts.size
     return np.asarray((1.0 - FLOOR) * found[:-1] + FLOOR * wide)
@@ -115,7 +130,9 @@ class ConditionalDensity:
 
     def __call__(self, values: Array, given: Array) -> Array:
         """Return the log-density of values, shape (..., 1), given originals."""
-        mean, deviation = (np.interp(given, self.knots, part) for part in (self.means, self.deviations))
+        mean, deviation = (
+            np.interp(given, self.knots, part) for part in (self.means, self.deviations)
+        )
         rest = (values[..., 0] - mean) / deviation
         found = self.parts[0](rest[..., None])
         which = np.broadcast_to(np.searchsorted(self.edges, given), rest.shape)
@@ -152,7 +169,12 @@ def conditional_density(values: Array, given: Array) -> Density | ConditionalDen
 
     score, chosen = float(fitted_density(values[learn])(values[judge]).mean()) + WORTH, 0
     for bins in (1, BINS):
-        if np.bincount(np.searchsorted(np.quantile(x, np.arange(1, bins) / bins), x[learn]), minlength=bins).min() < 100:
+        if (
+            np.bincount(
+                np.searchsorted(np.quantile(x, np.arange(1, bins) / bins), x[learn]), minlength=bins
+            ).min()
+            < 100
+        ):
             continue
         found = float(fit(learn, bins)(values[judge], x[judge]).mean())
         if found > score:

@@ -8,8 +8,9 @@
 | ``r`` | the multiple: noise = ``r · u_v`` | (k, n, N) |
 | ``g`` | resolution of a copy's column: its lattice step, or its floating-point spacing | (k, N) |
 
-Continuous noise never takes one absolute value twice. On lattices values repeat by chance. There, whole rows are compared, and columns
-at every lag, forwards and in reverse. A value in more than ``ATOM`` of all cells belongs to a discrete law: it links nothing.
+Continuous noise never takes one absolute value twice. On lattices values repeat by chance. There,
+whole rows are compared, and columns at every lag, forwards and in reverse. A value in more than
+``ATOM`` of all cells belongs to a discrete law: it links nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from auditor.process.deferred import scipy
 from auditor.types import Array, Indices
 
 LARGE_VALUES, COMMON_RATIO = 128, 4
-"""Large values of each column that are compared, and equal ratios that make a scale: three are equal by chance in one of 5,000 files."""
+"""Large values of each column that are compared, and equal ratios that make a scale: three are
+equal by chance in one of 5,000 files."""
 COARSEST = 1e-6
 """Relative rounding error from which on ratios repeat by chance."""
 ATOM = 0.01
@@ -80,14 +82,16 @@ def arrangement(Z: Array, resolution: Array) -> Arrangement | None:
     value = scipy.sparse.csgraph.connected_components(graph, directed=False)[1].reshape(Z.shape)
     sign = np.where(Z < 0, -1.0, 1.0)
     first = np.unique(value, return_index=True)[1]
-    sign *= sign.ravel()[first][value]  # relative to the value's first cell: the sign of u itself stays unknown
+    # relative to the value's first cell: the sign of u itself stays unknown
+    sign *= sign.ravel()[first][value]
     return Arrangement(value, sign * scale[:, None], error)
 
 
 def resolutions(Y: Array) -> Array:
     """Return the largest rounding error of each column, shape (k, N).
 
-    A column is on a lattice if all its values are whole multiples of the smallest distance between two of them, counted from the least.
+    A column is on a lattice if all its values are whole multiples of the smallest distance between
+    two of them, counted from the least.
     """
     found = 8.0 * np.finfo(float).eps * np.abs(Y).max(axis=1)
     for place in np.ndindex(found.shape):
@@ -103,15 +107,21 @@ def resolutions(Y: Array) -> Array:
 def common_scales(Z: Array, resolution: Array) -> Array:
     """Return scales, shape (k, N), by which columns of one noise agree.
 
-    The ratio of two columns' scales is the commonest ratio of their large absolute values. Without a common ratio a column has a
-    scale of its own.
+    The ratio of two columns' scales is the commonest ratio of their large absolute values. Without
+    a common ratio a column has a scale of its own.
     """
     k, n, N = Z.shape
     columns = Z.transpose(0, 2, 1).reshape(k * N, n)
     most = min(LARGE_VALUES, int(np.sqrt(2e7) / columns.shape[0]) + 8)
     scale, joined = np.log(spreads(columns)), np.arange(k * N)
-    large = [distinct(column, rounding)[-most:] for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)]
-    tolerance = [max(1e-9, 4.0 * rounding / max(sizes[0], rounding)) for sizes, rounding in zip(large, resolution.ravel(), strict=True)]
+    large = [
+        distinct(column, rounding)[-most:]
+        for column, rounding in zip(np.abs(columns), resolution.ravel(), strict=True)
+    ]
+    tolerance = [
+        max(1e-9, 4.0 * rounding / max(sizes[0], rounding))
+        for sizes, rounding in zip(large, resolution.ravel(), strict=True)
+    ]
     for a, b in combinations(range(k * N), 2):
         near = max(tolerance[a], tolerance[b])
         if joined[a] == joined[b] or near > COARSEST:
@@ -164,7 +174,12 @@ def equal_rows(Z: Array, resolution: Array) -> Indices:
     copy, alike = np.repeat(np.arange(k), n), np.ones((k, k))
     for column in np.abs(rows).T:
         values, place = np.unique(column, return_inverse=True)
-        shares = np.bincount(copy * len(values) + place.ravel(), minlength=k * len(values)).reshape(k, -1) / n
+        shares = (
+            np.bincount(copy * len(values) + place.ravel(), minlength=k * len(values)).reshape(
+                k, -1
+            )
+            / n
+        )
         alike *= shares @ shares.T  # chance that a cell of copy c equals one of copy d
     chance = float(alike.sum()) * n**2 / 2.0
     _, which = np.unique(rows, axis=0, return_inverse=True)
@@ -191,14 +206,18 @@ def equal_columns(Z: Array, resolution: Array) -> tuple[Indices, Array]:
     for reverse in (False, True):
         other = columns[:, ::-1] if reverse else columns
         ahead, back = scipy.fft.rfft(columns, padded), scipy.fft.rfft(other, padded).conj()
-        squares, other_squares = (np.pad(np.cumsum(part**2, axis=1), ((0, 0), (1, 0))) for part in (columns, other))
+        squares, other_squares = (
+            np.pad(np.cumsum(part**2, axis=1), ((0, 0), (1, 0))) for part in (columns, other)
+        )
         for a, b in combinations_with_replacement(np.flatnonzero(varied).tolist(), 2):
             lag = np.arange(SHORTEST - n, n - SHORTEST + 1)
             if a == b and not reverse:
                 lag = lag[lag > 0]
             start, stop = np.maximum(lag, 0), n + np.minimum(lag, 0)
             product = scipy.fft.irfft(ahead[a] * back[b], padded)[lag]
-            sizes = (squares[a][stop] - squares[a][start]) * (other_squares[b][stop - lag] - other_squares[b][start - lag])
+            sizes = (squares[a][stop] - squares[a][start]) * (
+                other_squares[b][stop - lag] - other_squares[b][start - lag]
+            )
             alike = np.abs(product) / np.sqrt(np.maximum(sizes, 1e-300))
             best = int(alike.argmax()) if len(lag) else 0
             if len(lag) and alike[best] > SAME:

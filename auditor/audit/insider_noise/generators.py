@@ -7,8 +7,9 @@
 | ``P`` | first D values of Z in every natural order of drawing; rows standardised | (L, D) |
 | match | a correlation in ``E Pᵀ`` above ``SAME`` | (S, L) |
 
-Correlation knows neither scale nor location, so levels need not be known. Of D = 24 independent values it exceeds ``SAME`` by chance in
-one of 10²⁰ pairs. A match is then drawn in full, and each column of each copy is compared with it.
+Correlation knows neither scale nor location, so levels need not be known. Of D = 24 independent
+values it exceeds ``SAME`` by chance in one of 10²⁰ pairs. A match is then drawn in full, and each
+column of each copy is compared with it.
 """
 
 from __future__ import annotations
@@ -33,11 +34,49 @@ BLOCKS = 16
 SAME = 0.99
 LAST_SEED = 65_535
 POPULAR = (
-    65_536, 99_999, 100_000, 111_111, 123_123, 123_321, 123_456, 123_457, 141_421, 271_828, 314_159, 420_042, 424_242, 654_321, 666_666,
-    777_777, 888_888, 999_999, 1_000_000, 1_234_567, 3_141_592, 7_654_321, 8_675_309, 12_345_678, 31_415_926, 42_424_242, 87_654_321,
-    123_456_789, 314_159_265, 987_654_321, 1_000_000_007, 1_234_567_890, 2**31 - 1, 2**32 - 1, 0xBADC0DE, 0xC0FFEE, 0xCAFE, 0xCAFEBABE,
-    0xDEADBEEF, 0xFEEDFACE, 0xB16B00B5, 0x5EED,
-)  # fmt: skip
+    65_536,
+    99_999,
+    100_000,
+    111_111,
+    123_123,
+    123_321,
+    123_456,
+    123_457,
+    141_421,
+    271_828,
+    314_159,
+    420_042,
+    424_242,
+    654_321,
+    666_666,
+    777_777,
+    888_888,
+    999_999,
+    1_000_000,
+    1_234_567,
+    3_141_592,
+    7_654_321,
+    8_675_309,
+    12_345_678,
+    31_415_926,
+    42_424_242,
+    87_654_321,
+    123_456_789,
+    314_159_265,
+    987_654_321,
+    1_000_000_007,
+    1_234_567_890,
+    2**31 - 1,
+    2**32 - 1,
+    0xBADC0DE,
+    0xC0FFEE,
+    0xCAFE,
+    0xCAFEBABE,
+    0xDEADBEEF,
+    0xFEEDFACE,
+    0xB16B00B5,
+    0x5EED,
+)
 """Popular seeds beyond ``LAST_SEED``. All dates from 2000 to 2030 as eight digits are tried too."""
 
 Stream = Callable[[int, int], Array]
@@ -49,20 +88,41 @@ def _repeat(draw: Callable[[], float], size: int) -> Array:
 
 
 STREAMS: dict[str, Stream] = {
-    "numpy's RandomState({seed}).normal": lambda seed, size: np.random.RandomState(seed).standard_normal(size),
-    "numpy's RandomState({seed}).uniform": lambda seed, size: np.random.RandomState(seed).random_sample(size),
-    "numpy's RandomState({seed}).laplace": lambda seed, size: np.random.RandomState(seed).laplace(size=size),
-    "numpy's default_rng({seed}).normal": lambda seed, size: np.random.default_rng(seed).standard_normal(size),
-    "numpy's default_rng({seed}).uniform": lambda seed, size: np.random.default_rng(seed).random(size),
-    "numpy's default_rng({seed}).laplace": lambda seed, size: np.random.default_rng(seed).laplace(size=size),
-    "Python's random.Random({seed}).gauss": lambda seed, size: _repeat(partial(random.Random(seed).gauss, 0.0, 1.0), size),
-    "Python's random.Random({seed}).normalvariate": lambda seed, size: _repeat(partial(random.Random(seed).normalvariate, 0.0, 1.0), size),
-    "Python's random.Random({seed}).uniform": lambda seed, size: _repeat(random.Random(seed).random, size),
+    "numpy's RandomState({seed}).normal": lambda seed, size: np.random.RandomState(
+        seed
+    ).standard_normal(size),
+    "numpy's RandomState({seed}).uniform": lambda seed, size: np.random.RandomState(
+        seed
+    ).random_sample(size),
+    "numpy's RandomState({seed}).laplace": lambda seed, size: np.random.RandomState(seed).laplace(
+        size=size
+    ),
+    "numpy's default_rng({seed}).normal": lambda seed, size: np.random.default_rng(
+        seed
+    ).standard_normal(size),
+    "numpy's default_rng({seed}).uniform": lambda seed, size: np.random.default_rng(seed).random(
+        size
+    ),
+    "numpy's default_rng({seed}).laplace": lambda seed, size: np.random.default_rng(seed).laplace(
+        size=size
+    ),
+    "Python's random.Random({seed}).gauss": lambda seed, size: _repeat(
+        partial(random.Random(seed).gauss, 0.0, 1.0), size
+    ),
+    "Python's random.Random({seed}).normalvariate": lambda seed, size: _repeat(
+        partial(random.Random(seed).normalvariate, 0.0, 1.0), size
+    ),
+    "Python's random.Random({seed}).uniform": lambda seed, size: _repeat(
+        random.Random(seed).random, size
+    ),
 }
-"""Streams that may have drawn the noise, by their names in messages. ``np.random.seed`` seeds a ``RandomState``."""
+"""Streams that may have drawn the noise, by their names in messages. ``np.random.seed`` seeds a
+``RandomState``."""
 
 
-def known_generators(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
+def known_generators(
+    X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
+) -> list[Finding]:
     """Return findings if a guessable seed draws the noise of any column.
 
     Parameters
@@ -78,9 +138,18 @@ def known_generators(X: Array, copies: Sequence[Array], coalitions: Sequence[Coa
     findings = []
     for one in coalitions:
         held = np.array(one) - 1
-        by_cause = {text: [copy for copy in one if found.get(copy - 1) == text] for text in dict.fromkeys(map(found.get, held)) if text}
-        causes = [f"the noise of {copies_in_words(numbers)} is {text}" for text, numbers in by_cause.items()]
-        squares = np.minimum(left[held].min(axis=0), line_squares(X, [copies[copy] for copy in held]))
+        by_cause = {
+            text: [copy for copy in one if found.get(copy - 1) == text]
+            for text in dict.fromkeys(map(found.get, held))
+            if text
+        }
+        causes = [
+            f"the noise of {copies_in_words(numbers)} is {text}"
+            for text, numbers in by_cause.items()
+        ]
+        squares = np.minimum(
+            left[held].min(axis=0), line_squares(X, [copies[copy] for copy in held])
+        )
         findings.append(Finding(NAME, one, squares, X.var(axis=0), "; ".join(causes)))
     return findings if found else []
 
@@ -95,7 +164,10 @@ def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
     U = centred / np.maximum(centred.std(axis=1, keepdims=True), 1e-300)
     for stream, seed in matches(U):
         flat = STREAMS[stream](seed, U.size)
-        found = [(np.abs(_correlations(draws, U)) > SAME, order, draws) for order, draws in layouts(flat, U.shape)]
+        found = [
+            (np.abs(_correlations(draws, U)) > SAME, order, draws)
+            for order, draws in layouts(flat, U.shape)
+        ]
         for same, order, draws in sorted(found, key=lambda one: -int(one[0].sum())):
             for copy, column in np.argwhere(same).tolist():
                 e, z = draws[copy, :, column], Z[copy, :, column]
@@ -109,7 +181,9 @@ def redrawn(Z: Array) -> tuple[Array, dict[int, str]]:
 def _correlations(A: Array, B: Array) -> Array:
     """Return correlations over the middle axis of two arrays, shape (M, N)."""
     A, B = (part - part.mean(axis=1, keepdims=True) for part in (A, B))
-    return np.asarray((A * B).sum(axis=1) / np.sqrt(np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300)))
+    return np.asarray(
+        (A * B).sum(axis=1) / np.sqrt(np.maximum((A**2).sum(axis=1) * (B**2).sum(axis=1), 1e-300))
+    )
 
 
 def matches(U: Array) -> Iterator[tuple[str, int]]:
@@ -144,7 +218,10 @@ def layouts(flat: Array, shape: tuple[int, ...]) -> Iterator[tuple[str, Array]]:
     names = ("copy by copy", "row by row", "column by column")
     for axes in permutations(range(3)):
         order = ", ".join(names[axis] for axis in axes[:2])
-        yield f"drawn {order}", flat.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
+        yield (
+            f"drawn {order}",
+            flat.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes)),
+        )
 
 
 @cache
@@ -169,7 +246,9 @@ def first_draws() -> dict[str, NDArray[np.float32]]:
 
 def _first_draws(seeds: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     """Numpy's ``RandomState`` and Python seed the Mersenne Twister differently; each seed is drawn once for all laws."""
-    legacy, python, doubles, normals = (np.empty((len(seeds), width)) for width in (TWISTER_DRAWS, TWISTER_DRAWS, DRAWS, DRAWS))
+    legacy, python, doubles, normals = (
+        np.empty((len(seeds), width)) for width in (TWISTER_DRAWS, TWISTER_DRAWS, DRAWS, DRAWS)
+    )
     twister = np.random.RandomState()
     for place, seed in enumerate(seeds):
         twister.seed(seed)
@@ -181,8 +260,21 @@ def _first_draws(seeds: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         generator.standard_normal(out=normals[place])
         bits.state = start
         generator.random(out=doubles[place])
-    draws = (polar(legacy), legacy, laplace(legacy), normals, doubles, laplace(doubles), box_muller(python), ratio_normals(python), python)
-    return {stream: _standard(part[:, :DRAWS]).astype(np.float32) for stream, part in zip(STREAMS, draws, strict=True)}
+    draws = (
+        polar(legacy),
+        legacy,
+        laplace(legacy),
+        normals,
+        doubles,
+        laplace(doubles),
+        box_muller(python),
+        ratio_normals(python),
+        python,
+    )
+    return {
+        stream: _standard(part[:, :DRAWS]).astype(np.float32)
+        for stream, part in zip(STREAMS, draws, strict=True)
+    }
 
 
 def _standard(rows: Array) -> Array:
@@ -214,10 +306,14 @@ def ratio_normals(doubles: Array) -> Array:
 
 def laplace(doubles: Array) -> Array:
     """Return numpy's Laplace values of doubles, shape as doubles."""
-    return np.asarray(np.where(doubles < 0.5, np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles)))
+    return np.asarray(
+        np.where(doubles < 0.5, np.log(2.0 * doubles + 1e-300), -np.log(2.0 - 2.0 * doubles))
+    )
 
 
 def _accepted(values: Array, accepted: Array) -> Array:
     """Return the first ``DRAWS`` accepted values of each row, in order."""
-    first = np.argsort(np.logical_not(accepted), axis=1, kind="stable")[:, : -(-DRAWS // values.shape[2])]
+    first = np.argsort(np.logical_not(accepted), axis=1, kind="stable")[
+        :, : -(-DRAWS // values.shape[2])
+    ]
     return np.take_along_axis(values, first[:, :, None], axis=1).reshape(len(values), -1)[:, :DRAWS]

@@ -10,8 +10,9 @@
 | ``c`` | candidates for x: originals of other rows, or ``y_1`` less noise of other rows | (S, d) |
 | estimate | ``Σ_c c · w_c / Σ_c w_c`` with ``log w_c = Σ_m log g_m(e_m(c))``, plus ``log p(c)`` for candidates from noise | (n, d) |
 
-Densities come from one half of the rows and estimates are judged on the other half, both ways. An attribute keeps its best linear
-regression unless held-out rows are estimated better. Assumed, *not checked*: noise of a copy depends on earlier copies linearly.
+Densities come from one half of the rows and estimates are judged on the other half, both ways. An
+attribute keeps its best linear regression unless held-out rows are estimated better. Assumed, *not
+checked*: noise of a copy depends on earlier copies linearly.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.audit.insider_noise.density import ConditionalDensity, Density, conditional_density, fitted_density
+from auditor.audit.insider_noise.density import (
+    ConditionalDensity,
+    Density,
+    conditional_density,
+    fitted_density,
+)
 from auditor.audit.insider_noise.finding import Finding, copies_in_words
 from auditor.types import Array, Coalition, Indices
 
@@ -45,7 +51,9 @@ FOLLOWS = 0.05
 """Share of an attribute's variance that other attributes' cells must explain to count as a copy."""
 
 
-def noise_density(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]) -> list[Finding]:
+def noise_density(
+    X: Array, copies: Sequence[Array], coalitions: Sequence[Coalition]
+) -> list[Finding]:
     """Return findings if the density leaves less than a line.
 
     Parameters
@@ -57,7 +65,8 @@ def noise_density(X: Array, copies: Sequence[Array], coalitions: Sequence[Coalit
     """
     every = -(-len(X) // TAUGHT)
     X, Y = X[::every], np.array([copy[::every] for copy in copies])
-    order = np.random.default_rng(0).permutation(len(X))  # rows in order of a column would make unlike halves
+    # rows in order of a column would make unlike halves
+    order = np.random.default_rng(0).permutation(len(X))
     X, Y = X[order], Y[:, order]
     if len(X) < FEWEST_ROWS:
         return []
@@ -69,18 +78,24 @@ def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
     """Return the finding of one coalition; its cause is empty without a gain."""
     n = len(X)
     halves = (np.arange(0, n, 2), np.arange(1, n, 2))
-    few, judged = (np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED))
+    few, judged = (
+        np.concatenate([half[: rows // 2] for half in halves]) for rows in (TRIED, JUDGED)
+    )
     cells = Y.transpose(1, 0, 2).reshape(n, -1)
     lines = [_predict(cells, X, half, np.arange(n)) for half in halves]
     line = (X - np.where((np.arange(n) % 2 == 1)[:, None], lines[0], lines[1])) ** 2
     squares, better = line.copy(), list[str]()
     for targets in dependent_attributes(X, Y):
-        if (line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)).any() or not np.ptp(X[:, targets], axis=0).all():
+        if (
+            line[:, targets].mean(axis=0) <= RESOLVED * X[:, targets].var(axis=0)
+        ).any() or not np.ptp(X[:, targets], axis=0).all():
             continue
         fits = [_Fit.of(X, Y, targets, half) for half in halves]
         for from_noise in (False, True):
             for rows, sure in ((few, 0.0), (judged, SURE)):
-                errors = np.concatenate([fits[1 - side].errors(rows[rows % 2 == side], from_noise) for side in (0, 1)])
+                errors = np.concatenate(
+                    [fits[1 - side].errors(rows[rows % 2 == side], from_noise) for side in (0, 1)]
+                )
                 ordered = np.concatenate([rows[rows % 2 == side] for side in (0, 1)])
                 if not _gains(squares[ordered][:, targets], errors, sure):
                     break
@@ -89,14 +104,18 @@ def _finding(X: Array, Y: Array, coalition: Coalition) -> Finding:
                 better += [str(j + 1) for j in targets if str(j + 1) not in better]
     columns = ", ".join(better[:4]) + (", …" if len(better) > 4 else "")
     cause = f"the density of the noise of {copies_in_words(coalition)} says more than a line of column{'s' * (len(better) > 1)} {columns}"
-    return Finding(NAME, coalition, squares[np.sort(judged)], X.var(axis=0), cause if better else "")
+    return Finding(
+        NAME, coalition, squares[np.sort(judged)], X.var(axis=0), cause if better else ""
+    )
 
 
 def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
     """Return single attributes, then pairs with dependent noise sizes."""
     n, N = X.shape
     found = [[j] for j in range(N)]
-    size = np.array([[np.argsort(np.argsort(np.abs(z))) for z in copy.T] for copy in Y - X], dtype=float)
+    size = np.array(
+        [[np.argsort(np.argsort(np.abs(z))) for z in copy.T] for copy in Y - X], dtype=float
+    )
     for a in range(N):
         for b in range(a + 1, N):
             if max(abs(np.corrcoef(one[a], one[b])[0, 1]) for one in size) > 6.0 / np.sqrt(n):
@@ -107,11 +126,15 @@ def dependent_attributes(X: Array, Y: Array) -> list[list[int]]:
 def _gains(line: Array, found: Array, sure: float) -> bool:
     """Return whether squared errors are surely below the line's by ``GAIN``.
 
-    Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few outliers can hide the former.
+    Sure is a gain of ``sure`` standard errors, or as many more rows with a gain than half. A few
+    outliers can hide the former.
     """
     gain = ((line - found) / line.mean(axis=0)).mean(axis=1)
     m, mean = len(gain), float(gain.mean())
-    return mean > GAIN and (mean > sure * gain.std() / np.sqrt(m) or 2.0 * float((gain > 0).mean()) - 1.0 > (1 + sure) / np.sqrt(m))
+    return mean > GAIN and (
+        mean > sure * gain.std() / np.sqrt(m)
+        or 2.0 * float((gain > 0).mean()) - 1.0 > (1 + sure) / np.sqrt(m)
+    )
 
 
 def _predict(cells: Array, X: Array, learn: Indices, judge: Indices) -> Array:
@@ -163,23 +186,50 @@ class _Fit:
             if (slope > FOLLOWS).all():
                 copies.append((guess - mean) / slope + mean)
         copies.sort(key=lambda copy: float((copy - x)[learn].var(axis=0).sum()))
-        noise, weights, laws = [(copy - x)[learn] for copy in copies], list[Array](), list[Density | ConditionalDensity | None]()
+        noise, weights, laws = (
+            [(copy - x)[learn] for copy in copies],
+            list[Array](),
+            list[Density | ConditionalDensity | None](),
+        )
         for place, z in enumerate(noise):
             earlier = np.hstack([np.ones((len(learn), 1)), *noise[:place]])
             weights.append(np.linalg.lstsq(earlier, z, rcond=1e-8)[0])
-            weights[-1][1:][np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None] < NEGLIGIBLE * z.std(axis=0)] = 0.0
+            weights[-1][1:][
+                np.abs(weights[-1][1:]) * earlier[:, 1:].std(axis=0)[:, None]
+                < NEGLIGIBLE * z.std(axis=0)
+            ] = 0.0
             rest = z - earlier @ weights[-1]
-            laws.append(conditional_density(rest, x[learn]) if rest.std() > 1e-9 * z.std() else None)
+            laws.append(
+                conditional_density(rest, x[learn]) if rest.std() > 1e-9 * z.std() else None
+            )
         drawn = representatives(noise[0])
-        return cls(x, copies, weights, laws, fitted_density(noise[0]), fitted_density(x[learn]), representatives(x[learn]), drawn)
+        return cls(
+            x,
+            copies,
+            weights,
+            laws,
+            fitted_density(noise[0]),
+            fitted_density(x[learn]),
+            representatives(x[learn]),
+            drawn,
+        )
 
     def errors(self, rows: Indices, from_noise: bool) -> Array:
         """Return squared errors by candidates from noise or originals, (m, d)."""
-        return np.concatenate([self._errors(part, from_noise) for part in np.array_split(rows, -(-len(rows) // TOGETHER))])
+        return np.concatenate(
+            [
+                self._errors(part, from_noise)
+                for part in np.array_split(rows, -(-len(rows) // TOGETHER))
+            ]
+        )
 
     def _errors(self, rows: Indices, from_noise: bool) -> Array:
         held, d = [copy[rows][:, None] for copy in self.copies], self.x.shape[1]
-        c = held[0] - self.drawn if from_noise else np.broadcast_to(self.originals, (len(rows), *self.originals.shape))
+        c = (
+            held[0] - self.drawn
+            if from_noise
+            else np.broadcast_to(self.originals, (len(rows), *self.originals.shape))
+        )
         z, log = [copy - c for copy in held], self.prior(c) if from_noise else np.zeros(c.shape[:2])
         for place, (law, B) in enumerate(zip(self.laws, self.weights, strict=True)):
             if law is None or (from_noise and place == 0 and isinstance(law, Density)):
@@ -193,7 +243,9 @@ class _Fit:
             if from_noise and place == 0:
                 log = log - self.marginal(z[0])
         w = np.exp(log - log.max(axis=1, keepdims=True))
-        return np.asarray((self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2)
+        return np.asarray(
+            (self.x[rows] - np.einsum("tc,tcd->td", w, c) / w.sum(axis=1)[:, None]) ** 2
+        )
 
 
 def representatives(values: Array) -> Array:

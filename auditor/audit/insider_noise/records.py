@@ -20,7 +20,9 @@ MOST_COLUMNS = 64
 """Columns of all copies together, up to which noise is looked at: time grows with their square."""
 
 
-def insider_noise_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]) -> list[Measurement]:
+def insider_noise_records(
+    context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
+) -> list[Measurement]:
     """Return records of single copies and of all, for attacks that succeed.
 
     Parameters
@@ -32,7 +34,10 @@ def insider_noise_records(context: CellContext, X: Array, copies: Sequence[Array
         The coalitions that are audited. The cause in words is the ``reason`` of their records.
     """
     everybody = tuple(range(1, len(copies) + 1))
-    coalitions: list[Coalition] = [*((copy,) for copy in everybody), *([everybody] if len(copies) > 1 else [])]
+    coalitions: list[Coalition] = [
+        *((copy,) for copy in everybody),
+        *([everybody] if len(copies) > 1 else []),
+    ]
     wanted = [place for place, one in enumerate(coalitions) if one in asked]
     if not wanted or X.shape[1] * len(copies) > MOST_COLUMNS:
         return []
@@ -44,5 +49,7 @@ def insider_noise_records(context: CellContext, X: Array, copies: Sequence[Array
         errors = by_group(coalitions, [found.squares for found in findings], context.variances)
         table = error_records(context, findings[0].attack, KNOWLEDGE, coalitions, wanted, errors)
         places = table.columns["coalition"].places
-        records += table.replaced(reason=Coded(places, [findings[place].cause or None for place in wanted]))
+        records += table.replaced(
+            reason=Coded(places, [findings[place].cause or None for place in wanted])
+        )
     return records

@@ -25,7 +25,8 @@ SCORED_ROWS, VALUE_ROWS = 2**15, 2**14
 SCORED_VALUES = 2**19
 """Records times copies that are scored."""
 FEWEST_COPIES, MOST_COPIES = 16, 64
-"""Bounds of how many copies are scored, evenly among all. A chain without some copies is a chain."""
+"""Bounds of how many copies are scored, evenly among all. A chain without some copies is a
+chain."""
 SCORE_BYTES = 300
 """Memory of the battery for one record of one column (measured: 160 to 270)."""
 
@@ -40,7 +41,8 @@ def scored_copies(singles: Sequence[int], rows: int) -> list[int]:
 def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
     """Return runs of records that are scored, start and stop: of a long table its first and its last, and a second block's first.
 
-    A second block shows a generator that restarts with every block. The last records show draws that come again in reverse order.
+    A second block shows a generator that restarts with every block. The last records show draws
+    that come again in reverse order.
     """
     most = min(SCORED_ROWS, SCORED_VALUES // max(1, copies))
     if rows <= most:
@@ -51,7 +53,11 @@ def scored_rows(copies: int, rows: int) -> list[tuple[int, int]]:
 
 
 def score_tests(
-    law: UniformLaw, columns: Sequence[Codes], copies: Sequence[int], originals: Mapping[str, Integers], rng: Rng
+    law: UniformLaw,
+    columns: Sequence[Codes],
+    copies: Sequence[int],
+    originals: Mapping[str, Integers],
+    rng: Rng,
 ) -> list[LawTest]:
     """Return the battery's tests of scores counted from the source, and from code 0.
 
@@ -100,7 +106,9 @@ def count_tests(
     return transition_tests(_counted(law, copies, dense), rows)
 
 
-def _counted(law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers]) -> Iterator[Counted]:
+def _counted(
+    law: UniformLaw, copies: Sequence[int], dense: Callable[[int, int], Integers]
+) -> Iterator[Counted]:
     for each in transitions(law):
         copy = copies[each.copy - 1]
         if each.source:

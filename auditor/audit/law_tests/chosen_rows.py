@@ -1,6 +1,7 @@
 """Rows that are tested one by one, and the precision of their values.
 
-Values are known to no better than the copies' grid, or their last bit, and are taken as off by that much. *Not checked*: rows not chosen.
+Values are known to no better than the copies' grid, or their last bit, and are taken as off by that
+much. *Not checked*: rows not chosen.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ EPS, EPS_SINGLE = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).ep
 ROUNDING = 8 * EPS
 """Rounding of a value of the noise, relative to the largest value of the data and the copies."""
 VALUES_AT_MOST, SQUARES_AT_MOST = 2**17, 2**20
-"""Values of noise that are tested row by row, some 0.2 seconds, and rows times the squared number of values in each."""
+"""Values of noise that are tested row by row, some 0.2 seconds, and rows times the squared number
+of values in each."""
 FEWEST_ROWS = 2**12
 MOST_COORDINATES = 256
 """Copies times attributes that are looked at row by row."""
 MOST_DIGITS = 12
 RUN, RUNS = 64, 8
-"""Fewest rows that are tested in one run, so that neighbours are among them, and runs of a block, so that distant rows are, too."""
+"""Fewest rows that are tested in one run, so that neighbours are among them, and runs of a block,
+so that distant rows are, too."""
 GRID_ROWS = 256
 """Rows that the grid of copies is found from."""
 FRACTIONS = np.concatenate([np.arange(1.0, 10_001.0), 10.0 ** np.arange(5, 10)])
@@ -49,7 +52,9 @@ class Rows(NamedTuple):
 def some_copies(copies: int, width: int, coordinates: int) -> list[int]:
     """Return the numbers of the copies that are tested, evenly spread."""
     most = max(1, coordinates // width)
-    return sorted({1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()})
+    return sorted(
+        {1 + round(place) for place in np.linspace(0, copies - 1, min(copies, most)).tolist()}
+    )
 
 
 def rows_wanted(rows: int, values: int) -> int:
@@ -66,7 +71,9 @@ def runs(length: int, wanted: int) -> NDArray[np.intp]:
     return np.unique(starts[:, None] + np.arange(run))
 
 
-def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool) -> Rows:
+def rows_of(
+    blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[int], on_grid: bool
+) -> Rows:
     """Return the rows of some blocks together, of some copies.
 
     Parameters
@@ -87,8 +94,11 @@ def rows_of(blocks: Iterable[tuple[Array, Sequence[Array]]], chosen: Sequence[in
     grain = np.broadcast_to(ROUNDING * len(x) * largest.max(), largest.shape)
     if on_grid:
         flat = y.reshape(largest.size, -1)
-        some = flat[:, np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], GRID_ROWS)).astype(np.intp)]
-        some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]  # a sorted column's last digits are worth more at its end
+        some = flat[
+            :, np.linspace(0, flat.shape[1] - 1, min(flat.shape[1], GRID_ROWS)).astype(np.intp)
+        ]
+        # a sorted column's last digits are worth more at its end
+        some[:, 0] = flat[np.arange(largest.size), np.abs(flat).argmax(axis=1)]
         grain = np.maximum(ROUNDING * largest, grids(some.T).reshape(largest.shape))
     y -= x
     return Rows(x.T, y.transpose(2, 0, 1), grain)
@@ -102,18 +112,25 @@ def _largest(values: Array) -> Array:
 def grids(values: Array) -> Array:
     """Return the spacing of each column's grid, 0 for 0 alone.
 
-    Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of ten up to 10⁹, each but for the
-    last bit of the column's largest value, as sums and products leave it. Single precision and a number of significant digits count as
-    the grid that the largest value is on.
+    Found are grids of binary fractions, and multiples of 1/q for whole q up to 10,000 and powers of
+    ten up to 10⁹, each but for the last bit of the column's largest value, as sums and products
+    leave it. Single precision and a number of significant digits count as the grid that the largest
+    value is on.
     """
     values = values[:GRID_ROWS]  # of few rows it may be found coarser than it is, never finer
     mantissa, exponent = np.frexp(values)
     whole = (mantissa * 2.0**53).astype(np.int64)
-    lowest = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)).min(axis=0)
+    lowest = np.where(
+        whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+    ).min(axis=0)
     largest = np.abs(values).max(axis=0)
     eps = np.where((np.ldexp(mantissa, 24) % 1.0 == 0.0).all(axis=0), EPS_SINGLE, EPS)
-    spacing = np.where(np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)]))
-    return np.maximum(spacing, [_parts(column, float(bit)) for column, bit in zip(values.T, eps, strict=True)])
+    spacing = np.where(
+        np.isinf(lowest), 0.0, np.maximum.reduce([lowest, eps / 2.0 * largest, _last_digit(values)])
+    )
+    return np.maximum(
+        spacing, [_parts(column, float(bit)) for column, bit in zip(values.T, eps, strict=True)]
+    )
 
 
 def _parts(column: Array, eps: float) -> float:
@@ -134,7 +151,10 @@ def _multiples(values: Array, q: Array, eps: float, column: Array) -> NDArray[np
     scaled = values[:, None] * q
     rounding = 4.0 * eps * np.abs(scaled) + 64.0 * EPS * np.abs(column).max() * q
     known = rounding < 2.0**-5
-    return np.asarray(((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0) & (2 * known.sum(axis=0) >= len(values)))
+    return np.asarray(
+        ((np.abs(scaled - np.rint(scaled)) <= rounding) | ~known).all(axis=0)
+        & (2 * known.sum(axis=0) >= len(values))
+    )
 
 
 def _last_digit(values: Array) -> Array:

@@ -6,9 +6,10 @@
 | ``s`` | ``STRAY``, the share of values that a generator is not asked to explain |
 | ``E`` | ``Π (s + (1 − s) r)`` over records, of one attribute of one copy and one generator |
 
-Under a smooth law, rounded, ``E r = 1`` given the original, whatever it is; so ``E`` is 1 on average at most, and ``P(E ≥ 1/a) ≤ a``
-(Markov). The originals need be no multiples of anything: whoever knows a few values that a record may have is told which it has. *Not
-checked*: values written with fewer digits than doubles, whose last ones are gone.
+Under a smooth law, rounded, ``E r = 1`` given the original, whatever it is; so ``E`` is 1 on
+average at most, and ``P(E ≥ 1/a) ≤ a`` (Markov). The originals need be no multiples of anything:
+whoever knows a few values that a record may have is told which it has. *Not checked*: values
+written with fewer digits than doubles, whose last ones are gone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class _Found(NamedTuple):
     where: str
 
 
-def last_digits_test(law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]) -> LawTest | None:
+def last_digits_test(
+    law: NoiseLaw, x: Array, y: Array, names: Sequence[str], chosen: Sequence[int]
+) -> LawTest | None:
     """Return the test that released doubles do not tell of originals by how they were rounded; None where no digits are left to.
 
     Parameters
@@ -63,13 +66,16 @@ def last_digits_test(law: NoiseLaw, x: Array, y: Array, names: Sequence[str], ch
     largest, rows = max(found), len(x[every])
     p = min(1.0, len(found) * math.exp(-max(largest.log_e, 0.0)))
     told = f"given the original, the factor by which last digits of {largest.where} are likelier than of rounded noise, a record, is"
-    return LawTest(LAST_DIGITS, p, len(found), rows, math.exp(largest.log_e / rows), 1.0, told, math.inf)
+    return LawTest(
+        LAST_DIGITS, p, len(found), rows, math.exp(largest.log_e / rows), 1.0, told, math.inf
+    )
 
 
 def _evidence(distribution: str, std: float, x: Array, y: Array) -> Iterator[float]:
     """Yield ``ln E`` of every generator that noise of this law may come from; none of values whose last digits are gone.
 
-    A value that comes again is no double of honest noise: it was cut off at a bound, or is blank, and its digits are those of the bound.
+    A value that comes again is no double of honest noise: it was cut off at a bound, or is blank,
+    and its digits are those of the bound.
     """
     values, place, times = np.unique(y, return_inverse=True, return_counts=True)
     x, y = x[times[place] == 1], y[times[place] == 1]

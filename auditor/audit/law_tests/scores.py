@@ -10,8 +10,9 @@ The transform is rosenblatt1952's.
 | serial noise | the innovations of the autoregression come in place of the noise (``auditor.schemes.base.serial.whitened``) |
 | ``unstated`` | the noise that a scheme draws apart, if it can tell it (``Scheme.drawn_apart``) |
 
-Rotations without noise and k-anonymity have no law of this kind: their copies are functions of the table. If a copy lies on a grid of
-spacing h, its noise is spread over the grid's cells at random. Rounding and spreading add ``h²/6`` to its variance.
+Rotations without noise and k-anonymity have no law of this kind: their copies are functions of the
+table. If a copy lies on a grid of spacing h, its noise is spread over the grid's cells at random.
+Rounding and spreading add ``h²/6`` to its variance.
 """
 
 from __future__ import annotations
@@ -35,8 +36,13 @@ from auditor.types import Array
 HARDLY_ANY = 1e-10
 """Directions with a smaller share of a copy's own noise variance count as having no noise."""
 COARSEST, COARSEST_OF_EDGES = 0.5, 2.0**-10
-"""Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of laws with edges or atoms."""
-DENSITY = {"gaussian": 1.0 / math.sqrt(2.0 * math.pi), "uniform": 1.0 / math.sqrt(12.0), "laplace": math.sqrt(0.5)}
+"""Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of
+laws with edges or atoms."""
+DENSITY = {
+    "gaussian": 1.0 / math.sqrt(2.0 * math.pi),
+    "uniform": 1.0 / math.sqrt(12.0),
+    "laplace": math.sqrt(0.5),
+}
 """The largest density of noise of variance 1."""
 
 
@@ -46,9 +52,11 @@ class Whitening(NamedTuple):
     Attributes
     ----------
     W : ndarray of shape (d, MN)
-        ``W K_Z Wᵀ = I``. Copies are in order of their noise; the rows of a copy depend on copies of less noise and on itself.
+        ``W K_Z Wᵀ = I``. Copies are in order of their noise; the rows of a copy depend on copies of
+        less noise and on itself.
     copy, attribute : ndarrays of shape (d,)
-        Places that a row belongs to. The attribute is −1 if the copy has fewer independent directions than attributes.
+        Places that a row belongs to. The attribute is −1 if the copy has fewer independent
+        directions than attributes.
     new : ndarray of shape (d,)
         Whether copies of less noise determine some of the noise of the row's copy.
     deviation : ndarray of shape (M, N)
@@ -67,11 +75,12 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
 
     Copies are whitened block by block, within a copy by the root that schemes draw with.
 
-    Directions are left out that have no variance, or that are known to no better than ``COARSEST`` deviations from noise that is known to
-    ``grain``, shape (MN,).
+    Directions are left out that have no variance, or that are known to no better than ``COARSEST``
+    deviations from noise that is known to ``grain``, shape (MN,).
 
-    With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all later rows,
-    ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular by its rank).
+    With R the covariance given the copies before, ``C = R_kk``, ``W_k = C^(−½) E_k`` and, for all
+    later rows, ``R ← R − R_·k C⁻¹ R_k·``, ``E ← E − R_·k C⁻¹ E_k`` (Cholesky by blocks; C singular
+    by its rank).
     """
     variance = np.clip(np.diag(K), 0.0, None)
     unit = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -83,10 +92,13 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
         left[k] = np.sqrt(np.clip(np.diag(R[k, k]), 0.0, None)) * unit[k]
         values, vectors = np.linalg.eigh(R[k, k][np.ix_(loud, loud)])
         known = 0.0 if grain is None else np.abs(vectors.T @ E[k][loud]) @ (grain / unit)
-        kept = (values > HARDLY_ANY * len(K)) & (known <= COARSEST * np.sqrt(np.clip(values, 0.0, None)))
+        kept = (values > HARDLY_ANY * len(K)) & (
+            known <= COARSEST * np.sqrt(np.clip(values, 0.0, None))
+        )
         V = np.zeros((N, int(kept.sum())))
         V[loud] = vectors[:, kept] / np.sqrt(values[kept])
-        full = len(V.T) == len(loud)  # then the root that schemes draw with is undone, whose rows are nearest to the attributes
+        # then the root that schemes draw with is undone, whose rows are nearest to the attributes
+        full = len(V.T) == len(loud)
         C = R[k, k] * np.outer(unit[k], unit[k])
         rows.append((undo_root(C)[loud] * unit[k] if full else V.T) @ E[k])
         copies += [copy] * len(V.T)
@@ -95,11 +107,17 @@ def whitening(K: Array, N: int, grain: Array | None = None) -> Whitening:
         slope = (R[:, k] @ V) @ V.T
         slope[k] = 0.0
         R, E = R - slope @ R[k], E - slope @ E[k]
-    places = np.array(copies, dtype=np.intp), np.array(attributes, dtype=np.intp), np.array(new, dtype=bool)
+    places = (
+        np.array(copies, dtype=np.intp),
+        np.array(attributes, dtype=np.intp),
+        np.array(new, dtype=bool),
+    )
     return Whitening(np.vstack(rows) / unit, *places, left.reshape(-1, N))
 
 
-def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores | None]:
+def release_scores(
+    law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
+) -> tuple[Scores, Scores | None]:
     """Return independent scores, and scores in natural coordinates.
 
     Parameters
@@ -113,22 +131,31 @@ def release_scores(law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequ
         Numbers of the copies.
     """
     if is_process(law):
-        steps, own = (process_scores(increments(law, nested), rows, names, chosen) for nested in (law.one_process, False))
+        steps, own = (
+            process_scores(increments(law, nested), rows, names, chosen)
+            for nested in (law.one_process, False)
+        )
         return steps, own if law.one_process else None
     if law.distribution == "uniform" and isinstance(law, KroneckerNoise):
         return uniform_scores(law, rows, names, chosen), None
     return gaussian_scores(law.covariance, rows, names, chosen)
 
 
-def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> tuple[Scores, Scores]:
+def gaussian_scores(
+    K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
+) -> tuple[Scores, Scores]:
     """Return ``Φ(W z)`` and ``Φ(z/σ)`` of noise with covariance K."""
     n, M, N = rows.noise.shape
     z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
     variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
     K = K + np.diag(variance - np.diag(K))
     white = whitening(K, N, grain)
-    labels = [coordinate_name(names, chosen, copy, attribute, new)
-              for copy, attribute, new in zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)]  # fmt: skip
+    labels = [
+        coordinate_name(names, chosen, copy, attribute, new)
+        for copy, attribute, new in zip(
+            white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True
+        )
+    ]
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
     loud = np.flatnonzero(variance > 0)
     natural = np.zeros((loud.size, M * N))
@@ -137,15 +164,24 @@ def gaussian_scores(K: Array, rows: Rows, names: Sequence[str], chosen: Sequence
     return scores, _normal_scores(natural, z, grain, own, loud // N)
 
 
-def _normal_scores(W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]) -> Scores:
+def _normal_scores(
+    W: Array, z: Array, grain: Array, labels: Sequence[str], copy: NDArray[np.intp]
+) -> Scores:
     """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
     fine = np.flatnonzero(known <= COARSEST)
     values = scipy.special.ndtr(z @ W[fine].T)
-    return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, DENSITY["gaussian"] * known[fine]), copy[fine])
+    return Scores(
+        values,
+        [labels[k] for k in fine.tolist()],
+        np.minimum(1.0, DENSITY["gaussian"] * known[fine]),
+        copy[fine],
+    )
 
 
-def coordinate_name(names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool) -> str:
+def coordinate_name(
+    names: Sequence[str], chosen: Sequence[int], copy: int, attribute: int, new: bool
+) -> str:
     """Name a coordinate of the noise; −1 is a direction in all attributes."""
     column = f" ({names[attribute]!r})" if attribute >= 0 else " (one direction)"
     return f"{'new noise' if new else 'noise'} of copy {chosen[copy]}{column}"
@@ -157,19 +193,33 @@ def spread_over_cells(rows: Rows) -> Array:
     return np.asarray(rows.noise + (V - 0.5) * rows.grain)
 
 
-def uniform_scores(law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+def uniform_scores(
+    law: KroneckerNoise, rows: Rows, names: Sequence[str], chosen: Sequence[int]
+) -> Scores:
     """Return ``½ + t/√12``, ``t = K_0^(−½) z/σ``; none if K_0 is singular."""
     sigma = np.sqrt(np.clip(np.diag(law.level_covariance), 0.0, None))
     N, root = law.width, psd_root(law.shape)
-    undo = np.linalg.inv(root) if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N else np.full((N, N), np.inf)
+    undo = (
+        np.linalg.inv(root)
+        if np.linalg.matrix_rank(root, tol=1e-5 * float(np.abs(root).max())) == N
+        else np.full((N, N), np.inf)
+    )
     parts: list[tuple[Array, str, float, int]] = []
     for copy in np.flatnonzero(sigma > 0).tolist():
         known = np.abs(undo) @ rows.grain[copy] / sigma[copy]
         fine = np.flatnonzero(known <= COARSEST_OF_EDGES)
         u = 0.5 + spread_over_cells(rows)[:, copy] @ undo[fine].T / (sigma[copy] * math.sqrt(12.0))
-        edge = 2.0 * DENSITY["uniform"] * known[fine]  # a value beyond the edges by no more than it is known to is folded back
-        u = np.where((u > 1.0) & (u < 1.0 + edge), 2.0 - u, np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)))
-        parts += [(u[:, k], coordinate_name(names, chosen, copy, a, False), float(known[a]), copy) for k, a in enumerate(fine.tolist())]
+        # a value beyond the edges by no more than it is known to is folded back
+        edge = 2.0 * DENSITY["uniform"] * known[fine]
+        u = np.where(
+            (u > 1.0) & (u < 1.0 + edge),
+            2.0 - u,
+            np.where((u < 0.0) & (u > -edge), -u, np.clip(u, 0.0, 1.0)),
+        )
+        parts += [
+            (u[:, k], coordinate_name(names, chosen, copy, a, False), float(known[a]), copy)
+            for k, a in enumerate(fine.tolist())
+        ]
     return _of_columns(parts, len(rows.noise), DENSITY["uniform"])
 
 
@@ -177,10 +227,16 @@ def _of_columns(parts: Sequence[tuple[Array, str, float, int]], n: int, density:
     """Return scores of columns: values, name, precision and copy."""
     values = np.stack([u for u, *_ in parts], axis=1) if parts else np.empty((n, 0))
     grain = np.minimum(1.0, density * np.array([known for _, _, known, _ in parts]))
-    return Scores(values, [name for _, name, *_ in parts], grain, np.array([copy for *_, copy in parts], dtype=np.intp))
+    return Scores(
+        values,
+        [name for _, name, *_ in parts],
+        grain,
+        np.array([copy for *_, copy in parts], dtype=np.intp),
+    )
 
 
-# -- processes with independent increments ------------------------------------------------------------------------------
+# -- processes with independent increments
+# ------------------------------------------------------------------------------
 
 
 class Increment(NamedTuple):
@@ -204,12 +260,17 @@ def increments(law: KroneckerNoise, nested: bool) -> list[Increment]:
     order = np.argsort(levels, kind="stable").tolist()
     for below, place in pairwise([-1, *order]) if nested else ((-1, place) for place in order):
         low, high = 0.0 if below < 0 else float(levels[below]), float(levels[place])
-        found += [Increment(below, place, j, increment_density(law, low, high, j))
-                  for j, variance in enumerate(variances) if variance > 0 and high > low]  # fmt: skip
+        found += [
+            Increment(below, place, j, increment_density(law, low, high, j))
+            for j, variance in enumerate(variances)
+            if variance > 0 and high > low
+        ]
     return found
 
 
-def process_scores(steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]) -> Scores:
+def process_scores(
+    steps: Sequence[Increment], rows: Rows, names: Sequence[str], chosen: Sequence[int]
+) -> Scores:
     """Return randomised distribution functions of increments.
 
     A value on a lattice, or at rest, is spread over its atom.
@@ -218,22 +279,43 @@ def process_scores(steps: Sequence[Increment], rows: Rows, names: Sequence[str],
     for one in steps:
         known = _known(one, rows) / one.density.moving.std
         if known <= COARSEST_OF_EDGES:
-            which = f"copy {chosen[one.place]}" + (f" less copy {chosen[one.below]}" if one.below >= 0 else "")
-            parts.append((increment_scores(one, rows), f"noise of {which} ({names[one.attribute]!r})", known, one.place))
+            which = f"copy {chosen[one.place]}" + (
+                f" less copy {chosen[one.below]}" if one.below >= 0 else ""
+            )
+            parts.append(
+                (
+                    increment_scores(one, rows),
+                    f"noise of {which} ({names[one.attribute]!r})",
+                    known,
+                    one.place,
+                )
+            )
     lattice = any(one.density.moving.on_lattice for one in steps)
     scores = _of_columns(parts, len(rows.noise), DENSITY["laplace"])
-    return Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups) if lattice else scores
+    return (
+        Scores(scores.values, scores.names, np.ones_like(scores.grain), scores.groups)
+        if lattice
+        else scores
+    )
 
 
 def increment_scores(one: Increment, rows: Rows) -> Array:
     """Return ``F(d−) + V (F(d) − F(d−))``, shape (n,)."""
-    d = rows.noise[:, one.place, one.attribute] - (rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0)
+    d = rows.noise[:, one.place, one.attribute] - (
+        rows.noise[:, one.below, one.attribute] if one.below >= 0 else 0.0
+    )
     if one.density.moving.on_lattice:
         points, place = np.unique(np.rint(d / one.density.moving.unit), return_inverse=True)
-        middle, jump = (part[place] for part in one.density.distribution(points * one.density.moving.unit))
+        middle, jump = (
+            part[place] for part in one.density.distribution(points * one.density.moving.unit)
+        )
     else:
-        middle, jump = one.density.distribution(np.where(np.abs(d) <= _known(one, rows), 0.0, d) if one.density.rest > 0 else d)
-    V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(len(d))
+        middle, jump = one.density.distribution(
+            np.where(np.abs(d) <= _known(one, rows), 0.0, d) if one.density.rest > 0 else d
+        )
+    V = stream(0, "where in an atom a value lies", one.below, one.place, one.attribute).random(
+        len(d)
+    )
     return np.asarray(middle + (V - 0.5) * jump)
 
 
@@ -241,4 +323,7 @@ def _known(one: Increment, rows: Rows) -> float:
     """Return the precision of an increment; on a lattice 0."""
     if one.density.moving.on_lattice:
         return 0.0
-    return float(rows.grain[one.place, one.attribute] + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0))
+    return float(
+        rows.grain[one.place, one.attribute]
+        + (rows.grain[one.below, one.attribute] if one.below >= 0 else 0.0)
+    )

@@ -60,13 +60,23 @@ def transition_tests(counted: Iterable[Counted], rows: int) -> list[LawTest]:
     for name, counts, chances in counted:
         expected = counts.sum(axis=1, keepdims=True) * chances
         n, k = float(counts.sum()), float(np.trace(expected)) / max(1.0, float(counts.sum()))
-        kept.add(np.trace(counts)[None], np.array([n]), np.array([k]), f"the share of values kept in {name} is")
+        kept.add(
+            np.trace(counts)[None],
+            np.array([n]),
+            np.array([k]),
+            f"the share of values kept in {name} is",
+        )
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
         met, mean = grouped(counts), grouped(expected)
         of = met.sum(axis=1, keepdims=True)
         share = np.divide(mean, of, out=np.zeros_like(mean), where=of > 0)
-        cells.add(met, np.broadcast_to(of, met.shape), share, f"the share of one value that becomes another one in {name} is")
+        cells.add(
+            met,
+            np.broadcast_to(of, met.shape),
+            share,
+            f"the share of one value that becomes another one in {name} is",
+        )
     redrawn = "a share kept of what is to be redrawn"
     return [kept.test(rows)._replace(telling=telling, departure=redrawn), cells.test(rows)]
 
@@ -96,9 +106,12 @@ class Least:
         if not met.size:
             return
         chance = np.where(chance > 1.0 - ROUNDING, 1.0, chance)
-        # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is least.
+        # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
+        # least.
         expected = of * chance
-        far = scipy.special.rel_entr(met, expected) + scipy.special.rel_entr(of - met, of - expected)
+        far = scipy.special.rel_entr(met, expected) + scipy.special.rel_entr(
+            of - met, of - expected
+        )
         k = int(np.argmax(far))
         p = min(1.0, 2.0 * _tail(int(met[k]), int(of[k]), float(chance[k])))
         self._tests += met.size

@@ -1,7 +1,8 @@
 r"""Empirical ε: a lower bound on the privacy that a mechanism loses, from its outputs on two inputs and nothing else.
 
-A distinguishing attack names an event E and looks how often it happens under either input; ``ln(P(E|x)/P(E|x'))`` can be no more than ε.
-Both chances get exact Clopper–Pearson bounds, so the result is below the true ε with the stated confidence at any number of trials.
+A distinguishing attack names an event E and looks how often it happens under either input;
+``ln(P(E|x)/P(E|x'))`` can be no more than ε. Both chances get exact Clopper–Pearson bounds, so the
+result is below the true ε with the stated confidence at any number of trials.
 
 | symbol | meaning |
 | --- | --- |
@@ -9,7 +10,8 @@ Both chances get exact Clopper–Pearson bounds, so the result is below the true
 | ``m`` | number of events tried, in both directions: the confidence is shared among them (Bonferroni) |
 | ``L, U`` | lower bound of ``P(E\|x)`` and upper bound of ``P(E\|x')``, each at ``1 − α/(2m)`` |
 
-Reference: clopper1934. Fails to come near ε when it is carried by events of few outputs too rare for the trials.
+Reference: clopper1934. Fails to come near ε when it is carried by events of few outputs too rare
+for the trials.
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class EpsilonAudit:
     events: int
 
 
-def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = None, confidence: float = 0.95) -> EpsilonAudit:
+def empirical_epsilon(
+    first: ArrayLike, second: ArrayLike, size: int | None = None, confidence: float = 0.95
+) -> EpsilonAudit:
     """Return a lower bound on ε from outputs under two inputs.
 
     Parameters
@@ -94,7 +98,9 @@ def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = No
     hits = [masks @ counts for counts in judged]
     trials = [int(counts.sum()) for counts in judged]
     alpha = (1.0 - confidence) / (2 * len(masks) * 2)
-    bounds = np.stack([_log_ratio(hits[i], trials[i], hits[1 - i], trials[1 - i], alpha) for i in (0, 1)])
+    bounds = np.stack(
+        [_log_ratio(hits[i], trials[i], hits[1 - i], trials[1 - i], alpha) for i in (0, 1)]
+    )
     direction, place = np.unravel_index(int(np.argmax(bounds)), bounds.shape)
     epsilon = max(0.0, float(bounds[direction, place]))
     event = tuple(np.flatnonzero(masks[place]).tolist()) if epsilon > 0 else ()
@@ -103,7 +109,11 @@ def empirical_epsilon(first: ArrayLike, second: ArrayLike, size: int | None = No
 
 def _codes(outputs: ArrayLike) -> Codes:
     codes = np.asarray(outputs)
-    if codes.ndim != 1 or codes.size < 2 or not (np.issubdtype(codes.dtype, np.integer) or codes.dtype == bool):
+    if (
+        codes.ndim != 1
+        or codes.size < 2
+        or not (np.issubdtype(codes.dtype, np.integer) or codes.dtype == bool)
+    ):
         raise AuditorError("outputs must be a one-dimensional array of at least two codes")
     if codes.min() < 0:
         raise AuditorError("outputs must be codes from 0")
@@ -136,13 +146,17 @@ def _log_ratio(hits: Array, trials: int, others: Array, other_trials: int, alpha
 def lower_bound(hits: Any, trials: int, alpha: float) -> Array:
     """Return the exact lower bound of a chance at level ``1 − α`` (clopper1934): the α-quantile of Beta(k, n − k + 1); 0 at k = 0."""
     k = np.asarray(hits, dtype=np.float64)
-    return np.where(k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0)
+    return np.where(
+        k > 0, scipy.special.betaincinv(np.maximum(k, 1.0), trials - k + 1.0, alpha), 0.0
+    )
 
 
 def upper_bound(hits: Any, trials: int, alpha: float) -> Array:
     """Return the exact upper bound of a chance at level ``1 − α`` (clopper1934), from Beta(k + 1, n − k); 1 at k = n."""
     k = np.asarray(hits, dtype=np.float64)
-    return np.where(k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0)
+    return np.where(
+        k < trials, scipy.special.betaincinv(k + 1.0, np.maximum(trials - k, 1.0), 1.0 - alpha), 1.0
+    )
 
 
 class Trials:
@@ -161,7 +175,9 @@ class Trials:
         Names the randomness.
     """
 
-    def __init__(self, scheme: Any, levels: Sequence[float], size: int, trials: int, key: Key) -> None:
+    def __init__(
+        self, scheme: Any, levels: Sequence[float], size: int, trials: int, key: Key
+    ) -> None:
         self._levels = tuple(levels)
         self._values, self._made = _rarest(scheme.replaced_by(size), size), []
         for place, value in enumerate(self._values, start=1):
@@ -174,14 +190,19 @@ class Trials:
     def audit(self, coalition: Sequence[int], confidence: float = 0.95) -> EpsilonAudit:
         """Return a lower bound on a coalition's ε, by copy numbers from 1.
 
-        Outputs are told apart by which copies show the first value, the second, or another: enough for a scheme that keeps to its law,
-        under which a third value is as likely of either. Of more than six copies the six least perturbed are looked at: what these lose
-        the coalition loses.
+        Outputs are told apart by which copies show the first value, the second, or another: enough
+        for a scheme that keeps to its law, under which a third value is as likely of either. Of
+        more than six copies the six least perturbed are looked at: what these lose the coalition
+        loses.
         """
-        best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[:MOST_COPIES]
+        best = sorted(coalition, key=lambda number: (-self._levels[number - 1], number))[
+            :MOST_COPIES
+        ]
         seen = []
         for copies in self._made:
-            outcome = np.zeros(copies.original.size, dtype=np.uint8 if len(best) <= 5 else np.uint16)
+            outcome = np.zeros(
+                copies.original.size, dtype=np.uint8 if len(best) <= 5 else np.uint16
+            )
             for number in sorted(best):
                 outcome *= 3
                 outcome += _which(copies.copy(number), *self._values)

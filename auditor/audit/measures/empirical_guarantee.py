@@ -7,13 +7,15 @@
 | ``T`` | ``Σ_i a_i (y_i − x)ᵀ K_0⁻¹ Δ``, the log-likelihood ratio of Gaussian noise but for factors | scalar |
 | ``L, U`` | Clopper–Pearson bounds of the test's power under x + Δ and of its false alarms under x | scalars |
 
-Of Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is no more than μ; of one value it is the best one
-there is, of Skellam noise too. Of Laplace and geometric noise it is «every value of every copy that counts lies at or beyond x + Δ», which
-is ``e^ε`` times as likely under x + Δ as under x, and of uniform noise «some value of some copy lies where noise cannot bring x»: of both
-``ln(L/U)`` is no more than ε. Tests are chosen before anything is drawn; the confidence is shared among the coalitions.
+Of Gaussian and Skellam noise the test is ``T > ΔᵀK_0⁻¹Δ/2``, and ``Φ⁻¹(L) − Φ⁻¹(U)`` is no more
+than μ; of one value it is the best one there is, of Skellam noise too. Of Laplace and geometric
+noise it is «every value of every copy that counts lies at or beyond x + Δ», which is ``e^ε`` times
+as likely under x + Δ as under x, and of uniform noise «some value of some copy lies where noise
+cannot bring x»: of both ``ln(L/U)`` is no more than ε. Tests are chosen before anything is drawn;
+the confidence is shared among the coalitions.
 
-Reference: clopper1934. Fails to come near where the event is too rare for the trials: μ above 8, ε above ``ln trials`` (that of uniform
-noise is infinite), or many values.
+Reference: clopper1934. Fails to come near where the event is too rare for the trials: μ above 8, ε
+above ``ln trials`` (that of uniform noise is infinite), or many values.
 """
 
 from __future__ import annotations
@@ -33,9 +35,11 @@ from auditor.schemes.base.noise_law import KroneckerNoise, undo_root
 from auditor.types import Array, Coalition
 
 CHUNK_ROWS = 2**14
-"""Trials drawn at once; part of what names the random streams, so that it changes no figure only as long as it stays."""
+"""Trials drawn at once; part of what names the random streams, so that it changes no figure only as
+long as it stays."""
 ON_LATTICE = 0.25
-"""Of a unit: how far a value of whole units may be off by rounding and still count as at the other record."""
+"""Of a unit: how far a value of whole units may be off by rounding and still count as at the other
+record."""
 REACH = np.sqrt(3.0) * (1.0 + 1e-9)
 """Deviations up to which uniform noise lies, and what rounding may add."""
 
@@ -48,7 +52,13 @@ class Found:
     value: float
 
 
-def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition], trials: int, confidence: float) -> list[Found]:
+def audited(
+    release: Release,
+    stated: Guarantees,
+    coalitions: Sequence[Coalition],
+    trials: int,
+    confidence: float,
+) -> list[Found]:
     """Return a lower bound for every coalition, all of which hold together with the stated confidence.
 
     Parameters
@@ -65,10 +75,16 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
     Returns
     -------
     list of Found
-        Empty where no test is known: for noise of no one shape or that follows on from record to record, and an attribute without any.
+        Empty where no test is known: for noise of no one shape or that follows on from record to
+        record, and an attribute without any.
     """
     law = stated.law
-    if not isinstance(law, KroneckerNoise) or law.serial is not None or not coalitions or (np.linalg.eigvalsh(law.shape) <= 0.0).any():
+    if (
+        not isinstance(law, KroneckerNoise)
+        or law.serial is not None
+        or not coalitions
+        or (np.linalg.eigvalsh(law.shape) <= 0.0).any()
+    ):
         return []
     test: Test
     if law.distribution in ("gaussian", "skellam"):
@@ -78,7 +94,10 @@ def audited(release: Release, stated: Guarantees, coalitions: Sequence[Coalition
         test = OutsideTest(law, stated.length([1]).corner, coalitions)
     else:
         test = BeyondTest(stated, coalitions)
-    power, alarms = (sum((test.hits(copies) for copies in drawn), test.none) for drawn in _pair(release, test.change, trials))
+    power, alarms = (
+        sum((test.hits(copies) for copies in drawn), test.none)
+        for drawn in _pair(release, test.change, trials)
+    )
     alpha = (1.0 - confidence) / (2 * len(coalitions))
     values = test.bound(lower_bound(power, trials, alpha), upper_bound(alarms, trials, alpha))
     return [Found(test.metric, max(0.0, float(value))) for value in values]
@@ -92,9 +111,12 @@ def _pair(release: Release, change: Array, trials: int) -> Iterator[Iterator[Arr
         yield _drawn(release, which, record, start, trials)
 
 
-def _drawn(release: Release, which: str, record: Array, start: Array, trials: int) -> Iterator[Array]:
+def _drawn(
+    release: Release, which: str, record: Array, start: Array, trials: int
+) -> Iterator[Array]:
     key = replace(release.key, scheme=f"{release.key.scheme} trials of the {which} record")
-    sampler = release.scheme.sampler(release.levels, release.moments.scale, key)  # of the first of several batches
+    # of the first of several batches
+    sampler = release.scheme.sampler(release.levels, release.moments.scale, key)
     for index, first in enumerate(range(0, trials, CHUNK_ROWS)):
         rows = min(CHUNK_ROWS, trials - first)
         copies = [np.empty((rows, record.size)) for _ in release.levels]
@@ -113,7 +135,9 @@ class ShiftTest:
         self._weights = np.zeros((law.copies, len(coalitions)))
         for place, coalition in enumerate(coalitions):
             index = np.asarray(coalition, dtype=np.intp) - 1
-            self._weights[index, place] = best_unbiased_combination(law.level_covariance[np.ix_(index, index)])[0]
+            self._weights[index, place] = best_unbiased_combination(
+                law.level_covariance[np.ix_(index, index)]
+            )[0]
         self.none = np.zeros(len(coalitions), dtype=np.intp)
 
     def hits(self, copies: Array) -> NDArray[np.intp]:
@@ -150,7 +174,10 @@ class BeyondTest(RatioTest):
     def __init__(self, stated: Guarantees, coalitions: Sequence[Coalition]) -> None:
         law = stated.law
         assert isinstance(law, KroneckerNoise)
-        levels, unit = np.diag(law.level_covariance), np.zeros(law.width) if law.units is None else law.units
+        levels, unit = (
+            np.diag(law.level_covariance),
+            np.zeros(law.width) if law.units is None else law.units,
+        )
         best = [(min(held, key=lambda copy: float(levels[copy - 1])),) for held in coalitions]
         super().__init__(stated.changes, law.copies, best if law.one_process else coalitions)
         self._beyond = self.change - ON_LATTICE * unit
@@ -171,7 +198,9 @@ class OutsideTest(RatioTest):
 
     def hits(self, copies: Array) -> NDArray[np.intp]:
         """Return how many trials each coalition takes for the changed record, shape (C,)."""
-        found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(np.float64) @ self.counted > 0.0
+        found = (np.abs(copies @ self._undo) > self._reach).any(axis=2).astype(
+            np.float64
+        ) @ self.counted > 0.0
         return np.asarray(np.count_nonzero(found, axis=0))
 
 

@@ -8,10 +8,12 @@
 | ``2^{h(X) − I}`` | privacy left, ``entropy_privacy`` (in standard deviations) | std | |
 | ``1 − 2^{−I}`` | share of the privacy lost, ``privacy_loss`` | share | |
 
-``f`` is the table's histogram, as entropy is of distributions and not of tables. Under noise on a lattice it is how often each point of
-the lattice occurs, and ``h`` is ``−Σ p log₂(p/u)`` with u the lattice's unit: ``2^h`` is u times the number of points. A property of the
-data and the coalition's copies, whatever the attack; each attribute's own copies only. A recovery error can be small where this loss is
-small, and the other way round: it weighs all values alike, where squared error weighs far ones most.
+``f`` is the table's histogram, as entropy is of distributions and not of tables. Under noise on a
+lattice it is how often each point of the lattice occurs, and ``h`` is ``−Σ p log₂(p/u)`` with u the
+lattice's unit: ``2^h`` is u times the number of points. A property of the data and the coalition's
+copies, whatever the attack; each attribute's own copies only. A recovery error can be small where
+this loss is small, and the other way round: it weighs all values alike, where squared error weighs
+far ones most.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from auditor.types import Array
 
 MOST_CELLS = 2**20
 FAR = 20.0
-"""Deviations, and units of a lattice, that hold all of noise with exponential tails but some 1e-12."""
+"""Deviations, and units of a lattice, that hold all of noise with exponential tails but some
+1e-12."""
 BINS = (10, 1000)
 """Fewest and most bins of an attribute's histogram."""
 
@@ -33,8 +36,9 @@ BINS = (10, 1000)
 def attribute_histogram(values: Array) -> tuple[Array, Array]:
     """Return edges, shape (B + 1,), and masses, shape (B,).
 
-    Freedman–Diaconis bins, but at least one in fifty records, up to 100, as their rule sees no clusters; and never narrower than the
-    smallest gap between two values, so that whole numbers make no comb.
+    Freedman–Diaconis bins, but at least one in fifty records, up to 100, as their rule sees no
+    clusters; and never narrower than the smallest gap between two values, so that whole numbers
+    make no comb.
     """
     low, high = float(values.min()), float(values.max())
     quarter, three = np.quantile(values, [0.25, 0.75])
@@ -60,10 +64,14 @@ def lattice_histogram(values: Array, unit: float) -> tuple[Array, Array]:
     steps = (values - values[0]) / unit
     points = np.rint(steps)
     if (np.abs(steps - points) > 1e-6 * np.maximum(1.0, np.abs(points))).any():
-        raise NotApplicable("values that are not whole multiples of the noise's unit apart keep what is below it in every copy")
+        raise NotApplicable(
+            "values that are not whole multiples of the noise's unit apart keep what is below it in every copy"
+        )
     first, last = float(points.min()), float(points.max())
     if last - first >= MOST_CELLS:
-        raise NotApplicable("the noise's unit is too small beside the attribute's range for its entropy to be computed")
+        raise NotApplicable(
+            "the noise's unit is too small beside the attribute's range for its entropy to be computed"
+        )
     counts = np.bincount((points - first).astype(np.intp))
     return values[0] + unit * (first - 0.5 + np.arange(len(counts) + 1)), counts / len(values)
 
@@ -90,8 +98,8 @@ def noise_entropy(noise: NoiseDensity) -> float:
 def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
     """Return ``I(X; X + Z)`` in bits for a histogram and independent noise.
 
-    ``h(X + Z)`` by convolution on a grid of cells no wider than an eighth of the noise or half a bin; on a lattice, whose points the bins
-    are then about (``lattice_histogram``), exactly.
+    ``h(X + Z)`` by convolution on a grid of cells no wider than an eighth of the noise or half a
+    bin; on a lattice, whose points the bins are then about (``lattice_histogram``), exactly.
 
     Raises
     ------
@@ -104,10 +112,16 @@ def information(edges: Array, mass: Array, noise: NoiseDensity) -> float:
     reach = int(np.ceil(_reach(noise) / cell)) + 1
     if len(mass) * per_bin + 2 * reach > MOST_CELLS:
         grain = "the noise's unit" if noise.on_lattice else "the noise"
-        raise NotApplicable(f"{grain} is too small beside the range of the copies for their entropy to be computed")
+        raise NotApplicable(
+            f"{grain} is too small beside the range of the copies for their entropy to be computed"
+        )
     fine = np.repeat(mass / per_bin, per_bin)
     offsets: Array = np.arange(-reach, reach + 1) * np.float64(cell)
-    kernel = noise.pdf(offsets) if noise.on_lattice else noise.cdf(offsets + cell / 2.0) - noise.cdf(offsets - cell / 2.0)
+    kernel = (
+        noise.pdf(offsets)
+        if noise.on_lattice
+        else noise.cdf(offsets + cell / 2.0) - noise.cdf(offsets - cell / 2.0)
+    )
     released = np.clip(convolved(fine, kernel), 0.0, None)
     return max(0.0, entropy(released / released.sum(), cell) - noise_entropy(noise))
 

@@ -32,7 +32,11 @@ from auditor.types import Array, Coalition
 
 
 def floor_records(
-    context: CellContext, data: DataUse, K_X: Array, law: NoiseLaw | None, coalitions: Sequence[Coalition]
+    context: CellContext,
+    data: DataUse,
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
 ) -> list[Measurement]:
     """Return the least error that any attack can have on each coalition, by attribute and together; or why it is not known.
 
@@ -45,30 +49,48 @@ def floor_records(
         Of the noise in all copies.
     """
     with contained() as failure:
-        floors = with_total(_least_errors(law_of(data), context.attributes, K_X, law, coalitions)) / with_total(context.variances)
+        floors = with_total(
+            _least_errors(law_of(data), context.attributes, K_X, law, coalitions)
+        ) / with_total(context.variances)
         return [
             context.record("error_floor", coalition, float(floor), attribute=name)
-            for coalition, row in zip(coalitions, floors, strict=True) for name, floor in zip((*context.attributes, ALL), row, strict=True)
-        ]  # fmt: skip
-    return [context.record("error_floor", coalition, status=failure.status, reason=failure.reason) for coalition in coalitions]
+            for coalition, row in zip(coalitions, floors, strict=True)
+            for name, floor in zip((*context.attributes, ALL), row, strict=True)
+        ]
+    return [
+        context.record("error_floor", coalition, status=failure.status, reason=failure.reason)
+        for coalition in coalitions
+    ]
 
 
 def _least_errors(
-    records: RecordLaw | None, attributes: Sequence[str], K_X: Array, law: NoiseLaw | None, coalitions: Sequence[Coalition]
+    records: RecordLaw | None,
+    attributes: Sequence[str],
+    K_X: Array,
+    law: NoiseLaw | None,
+    coalitions: Sequence[Coalition],
 ) -> Array:
     if records is None:
-        raise NotApplicable("nobody declares the law that these records were drawn from, as nobody can of a file's")
+        raise NotApplicable(
+            "nobody declares the law that these records were drawn from, as nobody can of a file's"
+        )
     if law is None:
         raise NotApplicable("needs the law of the noise")
     if law.serial is not None:
-        raise NotApplicable("noise that follows on from record to record is told by the copies of other records, too")
+        raise NotApplicable(
+            "noise that follows on from record to record is told by the copies of other records, too"
+        )
     return least_errors(records, attributes, K_X, law, coalitions)
 
 
 def attack_bound_records(
-    context: CellContext, attack: LinearAttack, cell: tuple[str, str], knowledge: Knowledge, gathered: Gathered,
+    context: CellContext,
+    attack: LinearAttack,
+    cell: tuple[str, str],
+    knowledge: Knowledge,
+    gathered: Gathered,
     coalitions: Sequence[Coalition],
-) -> list[Measurement]:  # fmt: skip
+) -> list[Measurement]:
     """Return what theorems say that an attack's error over all attributes is at least and at most, on every coalition.
 
     Raises
@@ -81,7 +103,9 @@ def attack_bound_records(
     records = []
     for coalition in coalitions:
         held = view.coalition(coalition)
-        found = attack.error_bounds(held, joint.parts([1, *(copy + 1 for copy in coalition)], held.width))
+        found = attack.error_bounds(
+            held, joint.parts([1, *(copy + 1 for copy in coalition)], held.width)
+        )
         if found is None:
             continue
         check_real(*found)
@@ -89,5 +113,9 @@ def attack_bound_records(
             raise PluginError("the attack returned bounds on its error that are no range")
         for metric, bound in zip(("error_floor", "error_ceiling"), found, strict=True):
             if math.isfinite(bound):
-                records.append(context.record(metric, coalition, bound / whole, attack=cell[0], knowledge=cell[1]))
+                records.append(
+                    context.record(
+                        metric, coalition, bound / whole, attack=cell[0], knowledge=cell[1]
+                    )
+                )
     return records

@@ -1,8 +1,9 @@
 """The best linear attack on every cell that copies from files have: records and columns that one of them lacks are rebuilt from the others.
 
-All other attacks see what the original and all copies have in full. An adversary has more: where a cell of copy 2 is missing, the record's
-cells in copies 1 and 3; where copy 1 lacks a column, that column of copy 2 beside the others of both; in a file joined by keys, whose
-records are in an order of its own, a record's place in it.
+All other attacks see what the original and all copies have in full. An adversary has more: where a
+cell of copy 2 is missing, the record's cells in copies 1 and 3; where copy 1 lacks a column, that
+column of copy 2 beside the others of both; in a file joined by keys, whose records are in an order
+of its own, a record's place in it.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -13,13 +14,16 @@ records are in an order of its own, a record's place in it.
 | ``e_t`` | ``(x_t − U Uᵀ X_T) / √(1 − h_t)``, whose mean square is that of the best map, whatever p and m | (N,) |
 
 The originals teach the map, so no law is needed, and nobody does better with a linear attack. With
-``Y = H X + Z``, rows of ``H`` and ``Z`` dropped where a cell is missing, it is ``K_X Hᵀ (H K_X Hᵀ + K_Z)⁺`` as m grows (li2012, (6)). Who
-suppresses a cell and leaves the rest of the record bare is found out by the record's own pattern, if it has ten records for each
-coefficient. Records with patterns that are too rare or too many are one regression together, on cells filled in by means and on which are
-there. A record without any cell is given the mean of all such, if they are ten: that a value is missing may tell of it.
+``Y = H X + Z``, rows of ``H`` and ``Z`` dropped where a cell is missing, it is ``K_X Hᵀ (H K_X Hᵀ +
+K_Z)⁺`` as m grows (li2012, (6)). Who suppresses a cell and leaves the rest of the record bare is
+found out by the record's own pattern, if it has ten records for each coefficient. Records with
+patterns that are too rare or too many are one regression together, on cells filled in by means and
+on which are there. A record without any cell is given the mean of all such, if they are ten: that a
+value is missing may tell of it.
 
-Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. What is left of the records that teach is too little by ``h_t``, and what is left
-of others too much: a wide coalition's fit would hide what it gains. Assumed, *not checked*: records of one pattern are perturbed alike.
+Source of ``e_t``: Horn, Horn and Duncan (1975), JASA 70. What is left of the records that teach is
+too little by ``h_t``, and what is left of others too much: a wide coalition's fit would hide what
+it gains. Assumed, *not checked*: records of one pattern are perturbed alike.
 """
 
 from __future__ import annotations
@@ -39,13 +43,19 @@ from auditor.types import Array, Coalition
 NAME, KNOWLEDGE = "every-cell", "perfect"
 """What records call it, and what an adversary must know to do as well."""
 OWN_RECORDS = 10
-"""Records for each coefficient from which on a pattern teaches its own map: fewer leave too little to tell what is left."""
+"""Records for each coefficient from which on a pattern teaches its own map: fewer leave too little
+to tell what is left."""
 MOST_PATTERNS = 200
-"""Patterns, the commonest first: each takes a decomposition of its records' cells. All other records are one, their gaps filled in."""
+"""Patterns, the commonest first: each takes a decomposition of its records' cells. All other
+records are one, their gaps filled in."""
 
 
 def every_cell_records(
-    context: CellContext, names: tuple[str, ...], X: Array, copies: Sequence[Array], asked: Sequence[Coalition]
+    context: CellContext,
+    names: tuple[str, ...],
+    X: Array,
+    copies: Sequence[Array],
+    asked: Sequence[Coalition],
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together, over all records and columns of the original; none where cells are too many.
 
@@ -71,7 +81,8 @@ def every_cell_records(
         records += error_records(here, NAME, KNOWLEDGE, singles, range(len(singles)), found)
     if len(copies) > 1 and everybody in asked:
         best, pooled = best_alone(copies, alone), squared_errors(X, np.hstack(copies))
-        # Two that are the same copy, the best of each record, and both of them: their gain is what pooling buys over that.
+        # Two that are the same copy, the best of each record, and both of them: their gain is what
+        # pooling buys over that.
         found = by_group([(1,), (2,), (1, 2)], [best, best, pooled], variances)
         records += error_records(here, NAME, KNOWLEDGE, [(), (), everybody], [2], found)
     return records
@@ -87,11 +98,13 @@ def by_group(coalitions: Sequence[Coalition], errors: Sequence[Array], variances
 def best_alone(copies: Sequence[Array], alone: Sequence[Array]) -> Array:
     """Return squared errors of the copy that is best for records with a pattern of cells in all copies, by attribute, shape (n, N).
 
-    Not of one copy for all: who holds a copy that lacks a record gains by any that has it, which is no leak of the record.
+    Not of one copy for all: who holds a copy that lacks a record gains by any that has it, which is
+    no leak of the record.
     """
     which = np.unique(np.isfinite(np.hstack(copies)), axis=0, return_inverse=True)[1].ravel()
     errors, counts = np.array(alone), np.bincount(which)
-    sums = np.array([[np.bincount(which, column) for column in one.T] for one in errors])  # copy, attribute, pattern
+    # copy, attribute, pattern
+    sums = np.array([[np.bincount(which, column) for column in one.T] for one in errors])
     least = (sums / counts).argmin(axis=0)[:, which].T
     return np.asarray(np.take_along_axis(errors, least[None], axis=0)[0])
 
@@ -108,7 +121,9 @@ def squared_errors(X: Array, Y: Array) -> Array:
             errors[own] = unbiased_errors(X[alike], Y[np.ix_(alike, cells)])[own[alike]]
             rest &= ~own
     if rest.sum() >= 2 * Y.shape[1] + FEWEST_RECORDS:
-        filled = np.where(there, Y - np.nanmean(np.where(there.any(axis=0), Y, 0.0), axis=0), 0.0)[rest]
+        filled = np.where(there, Y - np.nanmean(np.where(there.any(axis=0), Y, 0.0), axis=0), 0.0)[
+            rest
+        ]
         errors[rest] = unbiased_errors(X[rest], np.hstack([filled, there[rest]]))
     return np.asarray(errors**2)
 
@@ -122,14 +137,20 @@ def unbiased_errors(X: Array, Y: Array) -> Array:
 def residuals(X: Array, Y: Array) -> tuple[Array, Array]:
     """Return what the regression of X on Y and a constant leaves, shape (m, N), and ``1 − h_t``, shape (m,).
 
-    A record that is all that its own direction is known by is left with its distance from the mean, and ``h_t = 1/m``.
+    A record that is all that its own direction is known by is left with its distance from the mean,
+    and ``h_t = 1/m``.
     """
     scale = np.abs(Y - Y.mean(axis=0)).max(axis=0, initial=0.0)
     varies = scale > 1e-12 * np.abs(Y).max(axis=0, initial=0.0)
-    U, s, _ = np.linalg.svd((Y[:, varies] - Y[:, varies].mean(axis=0)) / scale[varies], full_matrices=False)
+    U, s, _ = np.linalg.svd(
+        (Y[:, varies] - Y[:, varies].mean(axis=0)) / scale[varies], full_matrices=False
+    )
     U = U[:, s > len(X) * np.finfo(float).eps * s.max(initial=0.0)]
     centred = X - X.mean(axis=0)
-    alone = 1.0 - 1.0 / len(X)  # 1 − h_t without any cell, where a record is all that its own direction is known by
+    # 1 − h_t without any cell, where a record is all that its own direction is known by
+    alone = 1.0 - 1.0 / len(X)
     rest = alone - np.einsum("tr,tr->t", U, U)
     told = rest > 1e-9
-    return np.asarray(centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)), np.where(told, rest, alone)
+    return np.asarray(centred - np.where(told[:, None], U @ (U.T @ centred), 0.0)), np.where(
+        told, rest, alone
+    )

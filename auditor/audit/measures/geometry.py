@@ -33,10 +33,16 @@ def geometry_records(
     """Return what every copy keeps."""
     x, copies = _sample(blocks, seed)
     every = ((number, kept(x, y).items()) for number, y in enumerate(copies, start=1))
-    return [context.record(metric, (number,), value) for number, figures in every for metric, value in figures]
+    return [
+        context.record(metric, (number,), value)
+        for number, figures in every
+        for metric, value in figures
+    ]
 
 
-def _sample(blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed: int) -> tuple[Array, list[Array]]:
+def _sample(
+    blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed: int
+) -> tuple[Array, list[Array]]:
     """Return at most ``MOST_ROWS`` rows, chosen by a random key for each row."""
     rng = stream(seed, "geometry")
     keys, xs, ys = [], [], []
@@ -47,7 +53,9 @@ def _sample(blocks: Callable[[], Iterable[tuple[int, Array, list[Array]]]], seed
         xs.append(x[least])
         ys.append([copy[least] for copy in copies])
     order = np.argsort(np.concatenate(keys))[:MOST_ROWS]
-    return np.concatenate(xs)[order], [np.concatenate(parts)[order] for parts in zip(*ys, strict=True)]
+    return np.concatenate(xs)[order], [
+        np.concatenate(parts)[order] for parts in zip(*ys, strict=True)
+    ]
 
 
 def kept(x: Array, y: Array) -> dict[str, float]:
@@ -70,7 +78,8 @@ def kept(x: Array, y: Array) -> dict[str, float]:
     clusters = min(CLUSTERS, len(np.unique(x, axis=0)))
 
     with warnings.catch_warnings():
-        # A copy may have fewer distinct rows than the original; that is what the index is there to tell.
+        # A copy may have fewer distinct rows than the original; that is what the index is there to
+        # tell.
         warnings.simplefilter("ignore", ConvergenceWarning)
         labels = [KMeans(clusters, n_init=10, random_state=0).fit_predict(rows) for rows in (x, y)]
     return {

@@ -1,6 +1,7 @@
 """What an adversary who was given attributes in clear has of the others without any copy: what copies add is told from it.
 
-Tax follows from salary whether or not copies of it are released. An audit of copies that hold nothing must not blame them for that.
+Tax follows from salary whether or not copies of it are released. An audit of copies that hold
+nothing must not blame them for that.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ def errors_in_leaves(X: Array, leaf: Indices, known: Sequence[int]) -> Array:
     return errors / len(X)
 
 
-def number_records(context: CellContext, attack: str, knowledge: Knowledge, errors: Array) -> Iterator[Measurement]:
+def number_records(
+    context: CellContext, attack: str, knowledge: Knowledge, errors: Array
+) -> Iterator[Measurement]:
     """Yield the share of variance of each attribute that was not given, and of all of these, that known attributes leave unknown.
 
     ``errors`` of shape (N,) are squared ones, of each attribute.
@@ -72,4 +75,11 @@ def number_records(context: CellContext, attack: str, knowledge: Knowledge, erro
         variance = float(context.variances[places].sum())
         if variance > 0:
             share = float(errors[places].sum()) / variance
-            yield context.record(METRIC, context.everybody, share, attack=attack, knowledge=knowledge.label, attribute=name)
+            yield context.record(
+                METRIC,
+                context.everybody,
+                share,
+                attack=attack,
+                knowledge=knowledge.label,
+                attribute=name,
+            )

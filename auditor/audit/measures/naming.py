@@ -8,11 +8,13 @@
 | assigned | share of targets whose own row the assignment of largest total likeness gives them, no two of them one row | ``named`` |
 | gain | the same less chance: ``k/n`` of n rows | ``named_gain``, ``named_gain(k)`` |
 
-Every target is looked for among all rows that the adversary has. There are at most 2,000 targets, spread evenly over the rows: the
-standard error of a share is then at most 1.1 %; beyond some 130,000 rows there are fewer, down to 200 (3.5 %), for the sake of time.
-Rows are compared in blocks, so memory grows neither with rows nor with targets. An assignment is found in the whole matrix (Hungarian
-method: `scipy.optimize.linear_sum_assignment`), so there are fewer targets from 2,000 rows on. Where the adversary's own knowledge is
-noisy, its noise is drawn once for every target: all coalitions, attacks and schemes of a replicate are shown the same.
+Every target is looked for among all rows that the adversary has. There are at most 2,000 targets,
+spread evenly over the rows: the standard error of a share is then at most 1.1 %; beyond some
+130,000 rows there are fewer, down to 200 (3.5 %), for the sake of time. Rows are compared in
+blocks, so memory grows neither with rows nor with targets. An assignment is found in the whole
+matrix (Hungarian method: `scipy.optimize.linear_sum_assignment`), so there are fewer targets from
+2,000 rows on. Where the adversary's own knowledge is noisy, its noise is drawn once for every
+target: all coalitions, attacks and schemes of a replicate are shown the same.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ from auditor.types import Array, Blocks, Coalition
 
 MOST_TARGETS, FEWEST_TARGETS = 2_000, 200
 MOST_PAIRS = 2**28
-"""Of target and row that are compared for one coalition, as long as that leaves enough targets: some two seconds."""
+"""Of target and row that are compared for one coalition, as long as that leaves enough targets:
+some two seconds."""
 MOST_ASSIGNED = 2**22
 """The same for an assignment: 33 MB, and up to some eight seconds where noise hides who is who."""
 FIRST = (1, 10)
@@ -84,12 +87,18 @@ class Naming:
 
 
 def name_rows(
-    namings: Sequence[Naming], fitted: Sequence[Reconstruction], coalitions: Sequence[Coalition], blocks: Blocks, rows: int,
-    known: NDArray[np.intp], seed: int = 0,
-) -> None:  # fmt: skip
+    namings: Sequence[Naming],
+    fitted: Sequence[Reconstruction],
+    coalitions: Sequence[Coalition],
+    blocks: Blocks,
+    rows: int,
+    known: NDArray[np.intp],
+    seed: int = 0,
+) -> None:
     """Count, in two passes over so many rows, what attacks name; nothing for those that name none, or know nothing of targets.
 
-    All are one attack, fitted to several coalitions; from ``seed`` come the noise in what it knows, and the order of what is assigned.
+    All are one attack, fitted to several coalitions; from ``seed`` come the noise in what it knows,
+    and the order of what is assigned.
 
     Raises
     ------
@@ -99,18 +108,24 @@ def name_rows(
     if not known.size or all(type(one).likeness is Reconstruction.likeness for one in fitted):
         return
     assigns = fitted[0].assigns
-    targets = chosen_targets(rows, MOST_ASSIGNED if assigns else MOST_PAIRS, 1 if assigns else FEWEST_TARGETS)
+    targets = chosen_targets(
+        rows, MOST_ASSIGNED if assigns else MOST_PAIRS, 1 if assigns else FEWEST_TARGETS
+    )
     wanted = _known_values(fitted[0], blocks, targets, known, seed)
     if assigns:
-        for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):  # one after another: each takes the whole matrix
+        # one after another: each takes the whole matrix
+        for naming, one, coalition in zip(namings, fitted, coalitions, strict=True):
             _assign(naming, one, coalition, blocks, (wanted, targets), seed)
         return
     for first, x, copies in _numbered(blocks):
         places = np.flatnonzero((targets >= first) & (targets < first + len(x)))
-        for start in range(0, len(places), 64):  # each target's own row alone: a small square of which the diagonal is wanted
+        # each target's own row alone: a small square of which the diagonal is wanted
+        for start in range(0, len(places), 64):
             some = places[start : start + 64]
             rows_here = [copy[targets[some] - first] for copy in copies]
-            for naming, likeness in zip(namings, _likeness(fitted, coalitions, wanted[some], rows_here), strict=True):
+            for naming, likeness in zip(
+                namings, _likeness(fitted, coalitions, wanted[some], rows_here), strict=True
+            ):
                 naming.own = np.append(naming.own, np.diag(likeness))
     for naming in namings:
         naming.above, naming.equal = np.zeros(len(targets)), np.zeros(len(targets))
@@ -119,33 +134,57 @@ def name_rows(
         for start in range(0, len(x), size):
             rows_here = [copy[start : start + size] for copy in copies]
             others = targets[:, None] != first + start + np.arange(len(rows_here[0]))
-            for naming, likeness in zip(namings, _likeness(fitted, coalitions, wanted, rows_here), strict=True):
+            for naming, likeness in zip(
+                namings, _likeness(fitted, coalitions, wanted, rows_here), strict=True
+            ):
                 naming.compare(likeness, others)
 
 
-def _known_values(one: Reconstruction, blocks: Blocks, targets: NDArray[np.intp], known: NDArray[np.intp], seed: int) -> Array:
+def _known_values(
+    one: Reconstruction,
+    blocks: Blocks,
+    targets: NDArray[np.intp],
+    known: NDArray[np.intp],
+    seed: int,
+) -> Array:
     """Return what the adversary knows of its targets, shape (t, |K|), its own noise drawn and added."""
-    parts = [x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known] for first, x, _ in _numbered(blocks)]
+    parts = [
+        x[targets[(targets >= first) & (targets < first + len(x))] - first][:, known]
+        for first, x, _ in _numbered(blocks)
+    ]
     values = np.concatenate(parts)
     if one.known_noise is None:
         return values
-    return np.asarray(values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape))
+    return np.asarray(
+        values + one.known_noise * stream(seed, "known-noise").standard_normal(values.shape)
+    )
 
 
 def _assign(
-    naming: Naming, one: Reconstruction, coalition: Coalition, blocks: Blocks, sought: tuple[Array, NDArray[np.intp]], seed: int
+    naming: Naming,
+    one: Reconstruction,
+    coalition: Coalition,
+    blocks: Blocks,
+    sought: tuple[Array, NDArray[np.intp]],
+    seed: int,
 ) -> None:
     """Give every target a row of its own, and note which is right; ``sought`` are the targets' values and rows."""
     wanted, targets = sought
-    likeness = np.concatenate([next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)], axis=1)
-    # In an order of their own: of rows that are as likely the solver prefers the first, and targets stand in the order of rows.
+    likeness = np.concatenate(
+        [next(_likeness([one], [coalition], wanted, copies)) for _, _, copies in _numbered(blocks)],
+        axis=1,
+    )
+    # In an order of their own: of rows that are as likely the solver prefers the first, and targets
+    # stand in the order of rows.
     order = stream(seed, "assignment").permutation(likeness.shape[1])
     likeness = likeness[:, order]
     _, given = scipy.optimize.linear_sum_assignment(likeness, maximize=True)
     naming.right, naming.rows = (order[given] == targets).astype(np.float64), likeness.shape[1]
 
 
-def chosen_targets(rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS) -> NDArray[np.intp]:
+def chosen_targets(
+    rows: int, pairs: int = MOST_PAIRS, fewest: int = FEWEST_TARGETS
+) -> NDArray[np.intp]:
     """Return the rows whose people are looked for.
 
     Examples
@@ -165,25 +204,49 @@ def _numbered(blocks: Blocks) -> Iterator[tuple[int, Array, list[Array]]]:
         first += len(x)
 
 
-def _likeness(fitted: Sequence[Reconstruction], coalitions: Sequence[Coalition], known: Array, copies: Sequence[Array]) -> Iterator[Array]:
+def _likeness(
+    fitted: Sequence[Reconstruction],
+    coalitions: Sequence[Coalition],
+    known: Array,
+    copies: Sequence[Array],
+) -> Iterator[Array]:
     known, shown = readable([known])[0], readable(copies)
     for one, coalition in zip(fitted, coalitions, strict=True):
         found = one.likeness(known, [shown[copy - 1] for copy in coalition])
         if found is None:
-            raise PluginError("the attack gave no likeness of rows where it says that it names them")
+            raise PluginError(
+                "the attack gave no likeness of rows where it says that it names them"
+            )
         yield checked(found, (len(known), len(copies[0])))
 
 
-def naming_records(context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming) -> list[Measurement]:
+def naming_records(
+    context: CellContext, attack: str, knowledge: str, coalition: Coalition, naming: Naming
+) -> list[Measurement]:
     """Return the records of one coalition; none when the attack names no rows."""
     records = []
     for k in (FIRST if naming.right is None else FIRST[:1]) if naming.rows else ():
-        share, variant = naming.first(k) if naming.right is None else naming.right, "" if k == 1 else f"({k})"
+        share, variant = (
+            naming.first(k) if naming.right is None else naming.right,
+            "" if k == 1 else f"({k})",
+        )
         value, chance = float(share.mean()), min(1.0, k / naming.rows)
         error = float(share.std()) / math.sqrt(len(share))
-        for metric, found, low, high in (("named", value, 0.0, 1.0), ("named_gain", value - chance, -1.0, 1.0)):
+        for metric, found, low, high in (
+            ("named", value, 0.0, 1.0),
+            ("named_gain", value - chance, -1.0, 1.0),
+        ):
             ends = max(low, found - Z_95 * error), min(high, found + Z_95 * error)
-            records.append(context.record(
-                metric + variant, coalition, found, error, ends, attack=attack, knowledge=knowledge, error_bar="sampling",
-            ))  # fmt: skip
+            records.append(
+                context.record(
+                    metric + variant,
+                    coalition,
+                    found,
+                    error,
+                    ends,
+                    attack=attack,
+                    knowledge=knowledge,
+                    error_bar="sampling",
+                )
+            )
     return records

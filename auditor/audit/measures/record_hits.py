@@ -1,6 +1,7 @@
 """Records rebuilt as a whole: the share within a relative Euclidean distance, beside the exact chance where an attack has one.
 
-And records found among few: in a region that an attack claims holds the record, and hardly any other.
+And records found among few: in a region that an attack claims holds the record, and hardly any
+other.
 
 | symbol | meaning | metric |
 | --- | --- | --- |
@@ -10,9 +11,10 @@ And records found among few: in a region that an attack claims holds the record,
 | disclosed | records that lie in the region claimed of them, over all that are looked at | ``rare_disclosed`` |
 | exposed | hits over guesses for the record with the largest chance, as its adversary computes it | ``most_exposed`` |
 
-An attack that guesses is judged on many guesses of the same release. One guess serves all records, so their hits are dependent: the
-error bar is the spread between guesses, and without several guesses a binomial one, which takes records for independent. Regions are
-counted of every attack that claims some.
+An attack that guesses is judged on many guesses of the same release. One guess serves all records,
+so their hits are dependent: the error bar is the spread between guesses, and without several
+guesses a binomial one, which takes records for independent. Regions are counted of every attack
+that claims some.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ from auditor.scenario.model import Scenario
 from auditor.types import Array, Coalition
 
 MOST_LOCATED = 2**14
-"""Records of a block, evenly spread over it, of which regions are asked: they take longer than estimates, and shares need no more."""
+"""Records of a block, evenly spread over it, of which regions are asked: they take longer than
+estimates, and shares need no more."""
 ROUNDING = 1e-9
 """Share of its terms by which a bound may be missed and still hold."""
 
@@ -68,7 +71,9 @@ class WholeRecords:
     disclosed: int = 0
     regions: bool = False
 
-    def add(self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array) -> None:
+    def add(
+        self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
+    ) -> None:
         """Count one block's records, shapes (b, N), which are estimated already."""
         if not len(x):
             return
@@ -103,8 +108,14 @@ class WholeRecords:
         self.located += len(x)
         check_real(found.directions, found.low, found.high, found.claims)
         T, bounds = checked(found.directions, (x.shape[1],) * 2), (found.low, found.high)
-        if found.claims.shape != x.shape[:1] or found.claims.dtype != bool or any(bound.shape != x.shape for bound in bounds):
-            raise PluginError("regions need two bounds of every record's attributes, and whether they are claimed")
+        if (
+            found.claims.shape != x.shape[:1]
+            or found.claims.dtype != bool
+            or any(bound.shape != x.shape for bound in bounds)
+        ):
+            raise PluginError(
+                "regions need two bounds of every record's attributes, and whether they are claimed"
+            )
         low, high, z = (each[found.claims] for each in (*bounds, x @ T.T))
         if np.isnan(low).any() or np.isnan(high).any():
             raise PluginError("the bounds of a region that is claimed must be numbers")
@@ -117,7 +128,11 @@ class WholeRecords:
         """Share of the records hit, and its standard error."""
         shares = self.hits / self.rows
         share, G = float(shares.mean()), shares.size
-        error = float(shares.std(ddof=1)) / math.sqrt(G) if G > 1 else math.sqrt(share * (1.0 - share) / self.rows)
+        error = (
+            float(shares.std(ddof=1)) / math.sqrt(G)
+            if G > 1
+            else math.sqrt(share * (1.0 - share) / self.rows)
+        )
         return share, error
 
     @property
@@ -132,33 +147,85 @@ class WholeRecords:
 def wanted_hits(scenario: Scenario, count: int) -> list[WholeRecords]:
     """Return that many empty counters."""
     measure = scenario.measure("records-within")
-    return [WholeRecords(None if measure is None else float(measure.options["tolerance"])) for _ in range(count)]
+    return [
+        WholeRecords(None if measure is None else float(measure.options["tolerance"]))
+        for _ in range(count)
+    ]
 
 
 def whole_record_records(
-    context: CellContext, attack: str, knowledge: str, coalitions: Sequence[Coalition], counted: Sequence[WholeRecords]
+    context: CellContext,
+    attack: str,
+    knowledge: str,
+    coalitions: Sequence[Coalition],
+    counted: Sequence[WholeRecords],
 ) -> list[Measurement]:
     """Return the records of every coalition."""
     found = []
     for coalition, tally in zip(coalitions, counted, strict=True):
-        for metric, count in (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed)) if tally.regions else ():
+        for metric, count in (
+            (("rare_claimed", tally.claimed), ("rare_disclosed", tally.disclosed))
+            if tally.regions
+            else ()
+        ):
             share = count / tally.located
             error = math.sqrt(share * (1.0 - share) / tally.located)
-            found.append(_record(context, attack, knowledge, coalition, metric, share, error, None, 1))
+            found.append(
+                _record(context, attack, knowledge, coalition, metric, share, error, None, 1)
+            )
         if tally.tolerance is None:
             continue
         share, error = tally.share
         theory = None if math.isnan(tally.chance) else tally.chance / tally.rows
-        found.append(_record(context, attack, knowledge, coalition, "records_within", share, error, theory, tally.hits.size))
+        found.append(
+            _record(
+                context,
+                attack,
+                knowledge,
+                coalition,
+                "records_within",
+                share,
+                error,
+                theory,
+                tally.hits.size,
+            )
+        )
         if tally.exposed is not None:
-            found.append(_record(context, attack, knowledge, coalition, "most_exposed", *tally.exposed, tally.hits.size))
+            found.append(
+                _record(
+                    context,
+                    attack,
+                    knowledge,
+                    coalition,
+                    "most_exposed",
+                    *tally.exposed,
+                    tally.hits.size,
+                )
+            )
     return found
 
 
 def _record(
-    context: CellContext, attack: str, knowledge: str, coalition: Coalition, metric: str, value: float, error: float,
-    theory: float | None, guesses: int,
-) -> Measurement:  # fmt: skip
+    context: CellContext,
+    attack: str,
+    knowledge: str,
+    coalition: Coalition,
+    metric: str,
+    value: float,
+    error: float,
+    theory: float | None,
+    guesses: int,
+) -> Measurement:
     reach = quantile(0.975, guesses - 1 if guesses > 1 else math.inf) * error
     interval = max(0.0, value - reach), min(1.0, value + reach)
-    return context.record(metric, coalition, value, error, interval, theory, attack=attack, knowledge=knowledge, error_bar="sampling")
+    return context.record(
+        metric,
+        coalition,
+        value,
+        error,
+        interval,
+        theory,
+        attack=attack,
+        knowledge=knowledge,
+        error_bar="sampling",
+    )

@@ -11,12 +11,15 @@
 | ``μ`` | hits that noise makes whose law goes on smoothly, or with a peak as Laplace's: ``A/2 · 1/Σ_{k ≤ w} q^k``, ``q = (B/A)^(1/w)``; |
 | | or, if that is more, hits of ``y_t`` by the 16 records with cells nearest to ``y_t`` but not equal: values that are exchanged |
 
-A copy that is cut off at its 97th percentile keeps nine tenths of the variance of a long tail unknown, and shows 97 of 100 values. Of
-copies whose noise follows a law ``noise-follows-law`` looks for records without any; those without a law have this figure.
+A copy that is cut off at its 97th percentile keeps nine tenths of the variance of a long tail
+unknown, and shows 97 of 100 values. Of copies whose noise follows a law ``noise-follows-law`` looks
+for records without any; those without a law have this figure.
 
-Of copies from files some records may stand as they were among others that are perturbed, in every second row or in one of a hundred: to
-a mean over records they are as nothing, and to whoever knows which they are the table. ``C − μ`` of them are too many. Values that 2 % of
-the records have are left out, and 0, as bounds that are cut off at, fillings and what is multiplied are hit without having been kept.
+Of copies from files some records may stand as they were among others that are perturbed, in every
+second row or in one of a hundred: to a mean over records they are as nothing, and to whoever knows
+which they are the table. ``C − μ`` of them are too many. Values that 2 % of the records have are
+left out, and 0, as bounds that are cut off at, fillings and what is multiplied are hit without
+having been kept.
 """
 
 from __future__ import annotations
@@ -40,14 +43,23 @@ MOST_COMPARED = 16
 HEAPED = 0.02
 """Share of a column's cells from which one value is a heap."""
 NEAREST, BESIDE = 64, 8
-"""Records that tell how many are hit by chance: by their distance, and on either side by their cells."""
+"""Records that tell how many are hit by chance: by their distance, and on either side by their
+cells."""
 WIDER = 1.0, 2.0**7, 2.0**14
-"""Times single precision, how near a continuous value counts as kept: one that is off by a millionth is known as well."""
+"""Times single precision, how near a continuous value counts as kept: one that is off by a
+millionth is known as well."""
 TOO_MANY, FEWEST_KEPT = 5.0, 6
-"""Deviations of ``C − μ``, of variance 4 μ + 1 with what μ itself is off by, and hits, from which on values were kept."""
+"""Deviations of ``C − μ``, of variance 4 μ + 1 with what μ itself is off by, and hits, from which
+on values were kept."""
 
 
-def shown_records(context: CellContext, X: Array, copies: Sequence[Array], asked: Sequence[Coalition], steps: Array) -> list[Measurement]:
+def shown_records(
+    context: CellContext,
+    X: Array,
+    copies: Sequence[Array],
+    asked: Sequence[Coalition],
+    steps: Array,
+) -> list[Measurement]:
     """Return the share of each attribute's values that each copy shows as they are, and that all copies show two times at least.
 
     Parameters
@@ -63,11 +75,26 @@ def shown_records(context: CellContext, X: Array, copies: Sequence[Array], asked
     common, records = np.array([commonest(x) for x in X.T]), list[Measurement]()
     for coalition in (one for one in asked if len(one) in (1, len(copies))):
         share = as_they_are(X, said([copies[copy - 1] for copy in coalition]), steps).mean(axis=0)
-        beyond = np.clip(1.0 - np.divide(1.0 - share, 1.0 - common, out=np.ones_like(share), where=common < 1.0), 0.0, None)
-        error = np.divide(np.sqrt(share * (1.0 - share) / len(X)), 1.0 - common, out=np.zeros_like(share), where=common < 1.0)
-        for name, value, spread in zip(context.attributes, beyond.tolist(), error.tolist(), strict=True):
+        beyond = np.clip(
+            1.0 - np.divide(1.0 - share, 1.0 - common, out=np.ones_like(share), where=common < 1.0),
+            0.0,
+            None,
+        )
+        error = np.divide(
+            np.sqrt(share * (1.0 - share) / len(X)),
+            1.0 - common,
+            out=np.zeros_like(share),
+            where=common < 1.0,
+        )
+        for name, value, spread in zip(
+            context.attributes, beyond.tolist(), error.tolist(), strict=True
+        ):
             interval = max(0.0, value - Z_95 * spread), min(1.0, value + Z_95 * spread)
-            records.append(context.record(SHOWN, coalition, value, spread, interval, attribute=name, error_bar="sampling"))
+            records.append(
+                context.record(
+                    SHOWN, coalition, value, spread, interval, attribute=name, error_bar="sampling"
+                )
+            )
     return records
 
 
@@ -75,7 +102,10 @@ def said(copies: Sequence[Array]) -> Array:
     """Return the values of a copy, or those that two of several copies agree on and NaN elsewhere, shape (n, N)."""
     if len(copies) == 1:
         return copies[0]
-    found = [most_shown(np.column_stack(columns)) for columns in zip(*(copy.T for copy in copies), strict=True)]
+    found = [
+        most_shown(np.column_stack(columns))
+        for columns in zip(*(copy.T for copy in copies), strict=True)
+    ]
     return np.column_stack([np.where(number > 1, value, np.nan) for value, number in found])
 
 
@@ -94,17 +124,30 @@ def most_shown(Y: Array) -> tuple[Array, Indices]:
 
 
 def kept_records(
-    context: CellContext, X: Array, guesses: Sequence[Array], steps: Array, coalition: Coalition, attack: str | None = None
+    context: CellContext,
+    X: Array,
+    guesses: Sequence[Array],
+    steps: Array,
+    coalition: Coalition,
+    attack: str | None = None,
 ) -> list[Measurement]:
     """Return the share of each attribute's values that were kept, of those with any: by the guess, shape (n, N) or (n, 1), with most."""
     found, knowledge = list[Measurement](), None if attack is None else "perfect"
-    for x, name, step, *cells in zip(X.T, context.attributes, steps, *(np.broadcast_to(Y, X.shape).T for Y in guesses), strict=True):
+    for x, name, step, *cells in zip(
+        X.T,
+        context.attributes,
+        steps,
+        *(np.broadcast_to(Y, X.shape).T for Y in guesses),
+        strict=True,
+    ):
         share = max(kept(x, y, step) for y in cells)
         error = np.sqrt(share * max(0.0, 1.0 - share) / len(X))
         interval = max(0.0, share - Z_95 * error), min(1.0, share + Z_95 * error)
         if share > 0:
             who = {"attribute": name, "attack": attack, "knowledge": knowledge}
-            found.append(context.record(KEPT, coalition, share, error, interval, **who, error_bar="sampling"))
+            found.append(
+                context.record(KEPT, coalition, share, error, interval, **who, error_bar="sampling")
+            )
     return found
 
 
@@ -117,7 +160,9 @@ def kept(x: Array, y: Array, step: float) -> float:
     >>> [round(kept(x[0], np.where(np.arange(1_000) < some, x[0], x[0] + x[1]), np.nan), 3) for some in (0, 20)]
     [0.0, 0.02]
     """
-    return max(_kept(x, y, within(x, step) * wider) for wider in (WIDER if np.isnan(step) else WIDER[:1]))
+    return max(
+        _kept(x, y, within(x, step) * wider) for wider in (WIDER if np.isnan(step) else WIDER[:1])
+    )
 
 
 def _kept(x: Array, y: Array, reach: Array) -> float:
@@ -149,7 +194,10 @@ def by_others(x: Array, y: Array, reach: Array, free: Mask) -> float:
     """Return how many cells of the records ``free`` are hit by the value of another with a cell beside theirs."""
     order, places = np.argsort(y, kind="stable"), np.arange(1, BESIDE + 1)[:, None]
     cells, reach = y[free], reach[free]
-    below, above = np.searchsorted(y[order], cells, "left") - places, np.searchsorted(y[order], cells, "right") + places - 1
+    below, above = (
+        np.searchsorted(y[order], cells, "left") - places,
+        np.searchsorted(y[order], cells, "right") + places - 1,
+    )
     near = x[order[np.clip(np.concatenate([below, above]), 0, len(x) - 1)]]
     return float((np.abs(near - cells) <= reach).sum() / len(near))
 

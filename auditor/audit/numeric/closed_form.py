@@ -8,11 +8,13 @@
 | ``A`` | ``(I−V−WH) K_X (I−V−WH)ᵀ + c cᵀ``: squared bias, what the attack loses of the data | (B, N, N) |
 | ``S`` | ``W K_Z Wᵀ``: variance, what it lets through of the noise | (B, N, N) |
 
-The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend on the noise, the variance over noise
-draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and likewise for each attribute: exact for any table.
+The expected error is ``diag(A + S)`` (li2012 (7) for the best W). With weights that do not depend
+on the noise, the variance over noise draws of the squared error is ``(2 tr S² + 4 tr S A)/n``, and
+likewise for each attribute: exact for any table.
 
-So is held-out theory, of a map that was estimated from other records than it is judged on: noise is drawn record by record, so that of the
-records judged is independent of the map. How good a map so many records allow is another question: the error bar includes it
+So is held-out theory, of a map that was estimated from other records than it is judged on: noise is
+drawn record by record, so that of the records judged is independent of the map. How good a map so
+many records allow is another question: the error bar includes it
 (``auditor.audit.numeric.redraws``), the expectation does not.
 """
 
@@ -55,7 +57,11 @@ class ClosedForm:
     def variance(self) -> tuple[Array, Array]:
         """Return the variance of each attribute's mean squared error, (B, N), and of their sum over attributes, (B,)."""
         each, total = spread(self.passed, self.lost, self.rows)
-        return (each, total) if self.excess is None else (each + self.excess[0], total + self.excess[1])
+        return (
+            (each, total)
+            if self.excess is None
+            else (each + self.excess[0], total + self.excess[1])
+        )
 
 
 def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
@@ -70,32 +76,47 @@ def spread(S: Array, A: Array, rows: int) -> tuple[Array, Array]:
     return each, total
 
 
-def excess_spread(first: Maps, second: Maps, law: NoiseLaw, rows: int) -> tuple[Array, Array] | None:
+def excess_spread(
+    first: Maps, second: Maps, law: NoiseLaw, rows: int
+) -> tuple[Array, Array] | None:
     """Return what noise that is not Gaussian adds to ``spread``; None for Gaussian noise.
 
-    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtoses κ: the fourth cumulants add
-    ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``Σ_l κ_l V_jl² V'_jl² / n`` attribute by attribute. Exact for symmetric u.
+    With ``V = W·root`` the error is ``b + V u``, u independent with excess kurtoses κ: the fourth
+    cumulants add ``Σ_l κ_l (Σ_j V_jl²)(Σ_j V'_jl²) / n``, and ``Σ_l κ_l V_jl² V'_jl² / n``
+    attribute by attribute. Exact for symmetric u.
     """
     if law.excess_kurtosis is None:
         return None
-    V, other = (first.weights @ law.root) ** 2 * law.excess_kurtosis, (second.weights @ law.root) ** 2
+    V, other = (
+        (first.weights @ law.root) ** 2 * law.excess_kurtosis,
+        (second.weights @ law.root) ** 2,
+    )
     each = np.einsum("bnl,bnl->bn", V, other)
     total = np.einsum("bl,bl->b", V.sum(axis=1), other.sum(axis=1))
     return each / rows, total / rows
 
 
-def closed_form(maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: NDArray[np.intp] | None = None) -> ClosedForm:
+def closed_form(
+    maps: Maps, K_X: Array, law: NoiseLaw, rows: int, cancelling: NDArray[np.intp] | None = None
+) -> ClosedForm:
     """Return theory for maps with known weights: exact for any table whose covariance is ``K_X`` (divisor n).
 
-    ``cancelling`` are places of maps whose weights cancel what is far larger than what they leave. Their S is ``V Vᵀ`` with ``V = W·root``,
-    never negative and known to ``(ε |w|)²``; ``W K_Z Wᵀ`` is a difference of terms of size ``|w|²``, known to ε of them.
+    ``cancelling`` are places of maps whose weights cancel what is far larger than what they leave.
+    Their S is ``V Vᵀ`` with ``V = W·root``, never negative and known to ``(ε |w|)²``; ``W K_Z Wᵀ``
+    is a difference of terms of size ``|w|²``, known to ε of them.
     """
     A, S = crossed(maps, maps, K_X, law)
     # E|b + e|² of an error with bias b and noise e ~ (0, S), averaged over rows: tr A + tr S, li2012 (7) when W is the best.
     if cancelling is not None and cancelling.size:
         V = maps.weights[cancelling] @ law.passed_root
         S[cancelling] = V @ V.transpose(0, 2, 1)
-    return ClosedForm(np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S), A, S, rows, excess_spread(maps, maps, law, rows))
+    return ClosedForm(
+        np.einsum("bnn->bn", A) + np.einsum("bnn->bn", S),
+        A,
+        S,
+        rows,
+        excess_spread(maps, maps, law, rows),
+    )
 
 
 def crossed(first: Maps, second: Maps, K_X: Array, law: NoiseLaw) -> tuple[Array, Array]:
@@ -122,4 +143,8 @@ def held_out_theory(maps: Maps, judged: Moments, law: NoiseLaw) -> Array:
         Of the noise in all copies.
     """
     N = maps.offsets.shape[1]
-    return with_total(closed_form(maps.about(judged.mean[:N]), judged.covariance()[:N, :N], law, judged.count).expected)
+    return with_total(
+        closed_form(
+            maps.about(judged.mean[:N]), judged.covariance()[:N, :N], law, judged.count
+        ).expected
+    )

@@ -8,15 +8,17 @@
 | ``d(K)`` | largest ``|K̂ − K|`` over the standard deviations of both noises: how far copies are from a law | scalar |
 | ``r`` | largest correlation of an attribute with any of the noise | scalar |
 
-Attacks that need a law get the nearest scheme's shape with a covariance across copies estimated beside it,
+Attacks that need a law get the nearest scheme's shape with a covariance across copies estimated
+beside it,
 
     ``Σ̂_ij = tr(K̂_ij K_0⁺) / rank K_0``
 
-where that is as near as chance lets it be, or as `NEAR`; else ``K̂`` itself. That is an insider's knowledge: whoever made the copies has
-it, recipients have less. Where the noise depends on the data (``r``: rounded, top-coded or shrunk copies) there is no noise law to give,
-and none is.
+where that is as near as chance lets it be, or as `NEAR`; else ``K̂`` itself. That is an insider's
+knowledge: whoever made the copies has it, recipients have less. Where the noise depends on the data
+(``r``: rounded, top-coded or shrunk copies) there is no noise law to give, and none is.
 
-An estimate is no proof: nobody states this law, so no closed form is held against it and no claim follows from it.
+An estimate is no proof: nobody states this law, so no closed form is held against it and no claim
+follows from it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ from auditor.types import Array
 NEAR = 0.05
 """Of its deviations, by which noise may differ from a law that attacks are given in its place."""
 CHANCE = 6.0
-"""Times ``1/√n`` by which it may differ if records are so few that chance does more: 4.2 standard errors of a variance, √(2/n) each."""
+"""Times ``1/√n`` by which it may differ if records are so few that chance does more: 4.2 standard
+errors of a variance, √(2/n) each."""
 DEPENDENT, SURE = 0.02, 5.0
 """Correlation of noise with the data that matters, and standard errors by which it must be seen."""
 MOST_NUMBERS = 2_000
@@ -77,14 +80,27 @@ def estimated_noise(groups: Sequence[Moments], table: TableMoments) -> Estimated
     variances, K_Z = np.diag(table.covariance), K[N:, N:]
     levels = noise_levels(K_Z, variances)
     others = [whole - group for group in groups if group.count < whole.count]
-    left_out = [noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others]
-    errors = jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
+    left_out = [
+        noise_levels(with_noise(rest.covariance(), N)[N:, N:], variances) for rest in others
+    ]
+    errors = (
+        jackknife_error(np.array(left_out)) if len(left_out) > 1 else np.full(levels.size, np.nan)
+    )
     deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
-    laws = {scheme.name: _law(scheme, levels, _white_levels(K_Z, variances), table) for scheme in schemes_held_against("numeric")}
+    laws = {
+        scheme.name: _law(scheme, levels, _white_levels(K_Z, variances), table)
+        for scheme in schemes_held_against("numeric")
+    }
     distances = {name: _distance(K_Z, law.covariance, deviation) for name, law in laws.items()}
     r = _largest(K[:N, N:], np.outer(np.sqrt(variances), deviation))
     dependent = r > max(DEPENDENT, SURE / np.sqrt(whole.count))
-    return EstimatedNoise(levels, errors, distances, r, None if dependent else _nearest(K_Z, laws, distances, whole.count))
+    return EstimatedNoise(
+        levels,
+        errors,
+        distances,
+        r,
+        None if dependent else _nearest(K_Z, laws, distances, whole.count),
+    )
 
 
 def with_noise(K: Array, N: int) -> Array:
@@ -104,17 +120,24 @@ def with_noise(K: Array, N: int) -> Array:
 
 def noise_levels(K_Z: Array, variances: Array) -> Array:
     """Return ``σ̂_i²``, the mean of ``var(Z_ij) / var(X_j)`` over attributes, shape (M,)."""
-    return np.asarray((np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1))
+    return np.asarray(
+        (np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size) / variances).mean(axis=1)
+    )
 
 
 def _white_levels(K_Z: Array, variances: Array) -> Array:
     """Return ``tr K_Zi / tr K_X``: white noise has the same variance in every attribute, so that ratios weigh as variances do."""
-    return np.asarray(np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum())
+    return np.asarray(
+        np.clip(np.diag(K_Z), 0.0, None).reshape(-1, variances.size).sum(axis=1) / variances.sum()
+    )
 
 
 def _law(scheme: Any, levels: Array, white: Array, table: TableMoments) -> KroneckerNoise:
     made = scheme(scheme.Parameters())
-    law = made.law(tuple((white if getattr(made.parameters, "noise", None) == "white" else levels).tolist()), table)
+    law = made.law(
+        tuple((white if getattr(made.parameters, "noise", None) == "white" else levels).tolist()),
+        table,
+    )
     assert isinstance(law, KroneckerNoise)
     return law
 
@@ -125,16 +148,24 @@ def _distance(K_Z: Array, K: Array, deviation: Array) -> float:
 
 def _largest(off: Array, scale: Array) -> float:
     """Return the largest of numbers over their scales; 0 where there is no noise."""
-    return float(np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0))
+    return float(
+        np.divide(np.abs(off), scale, out=np.zeros_like(off), where=scale > 0).max(initial=0.0)
+    )
 
 
-def _nearest(K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int) -> NoiseLaw:
+def _nearest(
+    K_Z: Array, laws: Mapping[str, KroneckerNoise], distances: Mapping[str, float], rows: int
+) -> NoiseLaw:
     """Return the covariance across copies with the nearest scheme's shape, if that is near enough; else ``K̂``."""
     near = laws[min(distances, key=lambda name: distances[name])]
     N, M = near.width, near.copies
     inverse = np.linalg.pinv(near.shape, hermitian=True)
-    Sigma = np.einsum("iajb,ba->ij", K_Z.reshape(M, N, M, N), inverse) / max(1, np.linalg.matrix_rank(near.shape, hermitian=True))
+    Sigma = np.einsum("iajb,ba->ij", K_Z.reshape(M, N, M, N), inverse) / max(
+        1, np.linalg.matrix_rank(near.shape, hermitian=True)
+    )
     found = KroneckerNoise((Sigma + Sigma.T) / 2.0, near.shape, near.follows_data)
     deviation = np.sqrt(np.clip(np.diag(K_Z), 0.0, None))
     near_enough = max(NEAR, CHANCE / np.sqrt(rows))
-    return found if _distance(K_Z, found.covariance, deviation) <= near_enough else DenseNoise(K_Z, N)
+    return (
+        found if _distance(K_Z, found.covariance, deviation) <= near_enough else DenseNoise(K_Z, N)
+    )

@@ -16,7 +16,8 @@ from auditor.numerics.random_streams import stream
 from auditor.types import Array, Indices
 
 MOST_SHUFFLED = 2**24
-"""Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row: 128 megabytes."""
+"""Rows up to which a choice is the head of a shuffle of all of them, which holds eight bytes a row:
+128 megabytes."""
 DRAWN_AT_ONCE = 2**12
 """Row numbers drawn at a time of a longer table."""
 
@@ -40,7 +41,8 @@ def _drawn(rng: np.random.Generator, rows: int, count: int) -> Indices:
     drawn = np.empty(0, dtype=np.intp)
     while drawn.size < count:
         drawn = np.concatenate([drawn, rng.integers(0, rows, DRAWN_AT_ONCE)])
-        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]  # first occurrences, in the order they were drawn
+        # first occurrences, in the order they were drawn
+        drawn = drawn[np.sort(np.unique(drawn, return_index=True)[1])]
     return drawn[:count]
 
 
@@ -51,7 +53,8 @@ class Draw:
     Attributes
     ----------
     rows, fold : ndarrays of shape (r,)
-        Row numbers, ascending, and the part each is dealt into: by the order of the draw, so that every part is a random sample.
+        Row numbers, ascending, and the part each is dealt into: by the order of the draw, so that
+        every part is a random sample.
     clear : bool
         Whether the rows are given in clear, and so taken out of what is measured.
     """
@@ -79,10 +82,16 @@ class Draw:
 
 def key_of(knowledge: Knowledge) -> str:
     """Return what names a choice of rows: two states of knowledge may share one."""
-    return f"{Estimated.name} {knowledge.rows}" if isinstance(knowledge, Estimated) else knowledge.label
+    return (
+        f"{Estimated.name} {knowledge.rows}"
+        if isinstance(knowledge, Estimated)
+        else knowledge.label
+    )
 
 
-def draws_of(knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int) -> dict[str, Draw]:
+def draws_of(
+    knowledge: Iterable[Knowledge], rows: int, seed: int, replicate: int
+) -> dict[str, Draw]:
     """Return the rows that each state of knowledge chooses, by ``key_of``; nothing for one that chooses none."""
     choosing = [state for state in knowledge if isinstance(state, (Estimated, KnownRecords))]
     return {key_of(state): _draw_of(state, rows, seed, replicate) for state in choosing}
@@ -132,7 +141,10 @@ class Chosen:
     @property
     def records(self) -> Records:
         """The rows in clear."""
-        return Records(np.concatenate(self.originals), tuple(np.concatenate(parts) for parts in zip(*self.copies, strict=True)))
+        return Records(
+            np.concatenate(self.originals),
+            tuple(np.concatenate(parts) for parts in zip(*self.copies, strict=True)),
+        )
 
 
 def plus(sums: dict[int, Moments], key: int, part: Moments) -> None:
@@ -154,7 +166,8 @@ class Stripe:
     Attributes
     ----------
     groups : dict of int to Moments
-        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``); of all rows, as group 0, where none are kept apart.
+        Of ``[X, Y_1 … Y_M]``, by group (``auditor.numerics.blocks.moment_groups``); of all rows, as
+        group 0, where none are kept apart.
     chosen : dict of str to Chosen
         By ``key_of`` a state of knowledge.
     finite : bool

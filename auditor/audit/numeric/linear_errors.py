@@ -6,9 +6,10 @@
 | ``c`` | what is left of the offset after centring on the table's mean | (B, N) |
 | ``P, t`` | moments of ``v`` over the rows, ``auditor.numerics.moments`` | (d, d), (d,) |
 
-Measured error ``diag(R P Rᵀ)/n − …``. Under a law the closed form stands beside it, and gives the error bar of weights that do not
-depend on the noise (``auditor.audit.numeric.closed_form``). Estimated weights differ in another draw: their errors are measured in draws
-that the audit makes itself (``auditor.audit.numeric.redraws``).
+Measured error ``diag(R P Rᵀ)/n − …``. Under a law the closed form stands beside it, and gives the
+error bar of weights that do not depend on the noise (``auditor.audit.numeric.closed_form``).
+Estimated weights differ in another draw: their errors are measured in draws that the audit makes
+itself (``auditor.audit.numeric.redraws``).
 """
 
 from __future__ import annotations
@@ -58,15 +59,18 @@ def squared_errors_by_group(maps: Maps, groups: Sequence[Moments]) -> Array:
             n, t, P = stacked(groups[some], columns)
             RP = (rows @ P).reshape(len(P), *R.shape)
             Rt = (rows @ t.T).T.reshape(RP.shape[:3])
-            raw[some, here] = np.einsum("gbnd,bnd->gbn", RP, R) - 2.0 * c * Rt + n[:, None, None] * c**2
+            raw[some, here] = (
+                np.einsum("gbnd,bnd->gbn", RP, R) - 2.0 * c * Rt + n[:, None, None] * c**2
+            )
     return np.asarray(np.maximum(raw, 0.0, out=raw))
 
 
 def resolution(maps: Maps, moments: Moments) -> Array:
     """Return how far rounding may move a sum of squared errors, shape (B, N): ``ε (|R| diag(P)^½)²``.
 
-    ``R P Rᵀ`` adds up terms as large as ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, and ``|P_ij| ≤ (P_ii P_jj)^½``. Where large
-    terms cancel (noise far larger than an attribute, as white noise on attributes in very different units), that rounding stays.
+    ``R P Rᵀ`` adds up terms as large as ``|R_i| |P_ij| |R_j|``, each rounded to ε of itself, and
+    ``|P_ij| ≤ (P_ii P_jj)^½``. Where large terms cancel (noise far larger than an attribute, as
+    white noise on attributes in very different units), that rounding stays.
     """
     size = np.sqrt(np.clip(np.diag(moments.products), 0.0, None))
     parts = [np.abs(R) @ size[columns] for R, columns in map(maps.residual, maps.pieces())]
@@ -93,9 +97,16 @@ ByRows = Callable[[NDArray[np.intp]], OnRows]
 
 
 def audit_linear(
-    coalitions: Sequence[Coalition], maps: Maps, groups: Sequence[Moments], K_X: Array, law: NoiseLaw | None,
-    again: Array | None = None, compared: NDArray[np.intp] | None = None, why: ErrorBar = "jackknife", by_rows: ByRows | None = None,
-) -> Errors:  # fmt: skip
+    coalitions: Sequence[Coalition],
+    maps: Maps,
+    groups: Sequence[Moments],
+    K_X: Array,
+    law: NoiseLaw | None,
+    again: Array | None = None,
+    compared: NDArray[np.intp] | None = None,
+    why: ErrorBar = "jackknife",
+    by_rows: ByRows | None = None,
+) -> Errors:
     """Measure every coalition's error and gain from moments, with error bars, and the closed forms beside them.
 
     Parameters
@@ -109,77 +120,124 @@ def audit_linear(
     K_X : ndarray of shape (N, N)
         The table's covariance, divisor n.
     law : NoiseLaw or None
-        Law of the noise in all copies; without it there is no closed form, and errors come from a jackknife over the groups.
+        Law of the noise in all copies; without it there is no closed form, and errors come from a
+        jackknife over the groups.
     again : ndarray of shape (R, B, N) or None
-        For maps that are not fixed, and noise whose law does not tell the spread of errors: mean squared errors in other draws.
+        For maps that are not fixed, and noise whose law does not tell the spread of errors: mean
+        squared errors in other draws.
     compared : ndarray of shape (B,) or None
-        Places of the single copies that each coalition is compared with (``least_noise``), for ``Errors.paired``.
+        Places of the single copies that each coalition is compared with (``least_noise``), for
+        ``Errors.paired``.
     why : ErrorBar
         Where the error bars of maps that are not fixed come from when nothing was drawn again.
     by_rows : callable, optional
-        Measures maps on the rows where moments do not resolve their errors; without it the error bar says how far they do.
+        Measures maps on the rows where moments do not resolve their errors; without it the error
+        bar says how far they do.
     """
     total, scale = Moments.merge(groups), with_total(np.diag(K_X))
-    coarse = np.flatnonzero((resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1))
+    coarse = np.flatnonzero(
+        (resolution(maps, total) / total.count > EXACT * np.diag(K_X)).any(axis=1)
+    )
     measured = by_rows(coarse) if by_rows is not None and coarse.size else None
     by_law = None
     if law is not None and maps.fixed:
-        by_law = _under_law(coalitions, maps, total, K_X, law, compared, None if measured is None else (coarse, measured))
+        by_law = _under_law(
+            coalitions,
+            maps,
+            total,
+            K_X,
+            law,
+            compared,
+            None if measured is None else (coarse, measured),
+        )
         if law.tells_spread:
             return by_law
     if again is not None:
-        error, rounding = with_total(squared_errors(maps, total) / total.count), with_total(resolution(maps, total) / total.count)
+        error, rounding = (
+            with_total(squared_errors(maps, total) / total.count),
+            with_total(resolution(maps, total) / total.count),
+        )
         if measured is not None:
-            error[coarse], rounding[coarse] = with_total(measured.sums.sum(axis=0) / total.count), with_total(measured.grain)
+            error[coarse], rounding[coarse] = (
+                with_total(measured.sums.sum(axis=0) / total.count),
+                with_total(measured.grain),
+            )
         rounding = rounded_off(rounding, scale)
-        error, others = rounded_off(error, scale, rounding), rounded_off(with_total(again), scale, rounding)
+        error, others = (
+            rounded_off(error, scale, rounding),
+            rounded_off(with_total(again), scale, rounding),
+        )
         return from_redraws(coalitions, error, others, scale, compared, rounding).under(by_law)
     sums = squared_errors_by_group(maps, groups)
     if measured is not None:
         sums[:, coarse] = measured.sums
-    return from_groups(coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why).under(by_law)
+    return from_groups(
+        coalitions, sums, [group.count for group in groups], np.diag(K_X), compared, bar=why
+    ).under(by_law)
 
 
 def _under_law(
-    coalitions: Sequence[Coalition], maps: Maps, total: Moments, K_X: Array, law: NoiseLaw, compared: NDArray[np.intp] | None,
+    coalitions: Sequence[Coalition],
+    maps: Maps,
+    total: Moments,
+    K_X: Array,
+    law: NoiseLaw,
+    compared: NDArray[np.intp] | None,
     on_rows: tuple[NDArray[np.intp], OnRows] | None = None,
-) -> Errors:  # fmt: skip
+) -> Errors:
     """Errors of known maps, with bars in closed form from the law."""
     N = maps.offsets.shape[1]
     scale = with_total(np.diag(K_X))
-    # An error below its own resolution is an exact rebuild as far as moments can tell; the error bar says how far that is.
+    # An error below its own resolution is an exact rebuild as far as moments can tell; the error
+    # bar says how far that is.
     doubt = with_total(resolution(maps, total) / total.count)
     rounding = rounded_off(doubt, scale)
     error = with_total(squared_errors(maps, total) / total.count)
     least = rounding.copy()
-    if on_rows is not None:  # an error measured on rows is known to the rounding of the stored copies, and theory is compared to that
+    # an error measured on rows is known to the rounding of the stored copies, and theory is
+    # compared to that
+    if on_rows is not None:
         places, found = on_rows
         error[places], least[places] = with_total(found.sums.sum(axis=0) / total.count), 0.0
         doubt[places] = with_total(found.grain)
         rounding[places] = rounded_off(doubt[places], scale)
     distortion = rounded_off(error, scale, least)
     members = Members.of(coalitions)
-    # The rows judged may be some of the table's only: their own mean and covariance, and maps about that mean.
+    # The rows judged may be some of the table's only: their own mean and covariance, and maps about
+    # that mean.
     maps, judged = maps.about(total.mean[:N]), total.covariance()[:N, :N]
     theory = closed_form(maps, judged, law, total.count, None if on_rows is None else on_rows[0])
     expected = rounded_off(with_total(theory.expected), scale, least)
-    variance = np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + rounding**2
+    variance = (
+        np.where(expected > 0, np.maximum(_columns(*theory.variance(), N), 0.0), 0.0) + rounding**2
+    )
 
     def against(best: NDArray[np.intp]) -> Paired:
         alone = np.take_along_axis(distortion, best, axis=0)
         covariance = _covariance_with_best(maps, best, judged, law, total.count)
-        error = _ratio_error(distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance)
+        error = _ratio_error(
+            distortion, alone, variance, np.take_along_axis(variance, best, axis=0), covariance
+        )
         error = np.where(alone > EXACT * scale, error, 0.0)
         return Paired(collusion_gain(distortion, alone, scale), error, np.full_like(alone, np.inf))
 
     best = against(members.best(distortion))
-    paired = None if compared is None else against(np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape)))
-    # The terms of an expected error cancel as those of the measured one do: it is known to ε of their size, as is the best copy's.
+    paired = (
+        None
+        if compared is None
+        else against(np.ascontiguousarray(np.broadcast_to(compared[:, None], distortion.shape)))
+    )
+    # The terms of an expected error cancel as those of the measured one do: it is known to ε of
+    # their size, as is the best copy's.
     places = members.best(expected)
     doubt = doubt + np.take_along_axis(doubt, places, axis=0)
-    gain_theory = collusion_gain(expected, np.take_along_axis(expected, places, axis=0), scale, doubt)
+    gain_theory = collusion_gain(
+        expected, np.take_along_axis(expected, places, axis=0), scale, doubt
+    )
     gain = Figure.symmetric(best.gain, best.std_error, Z_95, gain_theory)
-    return Errors(Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected), gain, "closed-form", paired)
+    return Errors(
+        Figure.symmetric(distortion, np.sqrt(variance), Z_95, expected), gain, "closed-form", paired
+    )
 
 
 def _columns(each: Array, total: Array, N: int) -> Array:
@@ -187,10 +245,13 @@ def _columns(each: Array, total: Array, N: int) -> Array:
     return np.concatenate([each, total[:, None] / N**2], axis=1)
 
 
-def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int) -> Array:
+def _covariance_with_best(
+    maps: Maps, best: NDArray[np.intp], K_X: Array, law: NoiseLaw, rows: int
+) -> Array:
     """Return the covariance of each coalition's mean squared error with its best single copy's, shape (B, N + 1).
 
-    ``spread`` with A and S of the two maps crossed. Attributes mostly share their best copy, and then one crossing serves them all.
+    ``spread`` with A and S of the two maps crossed. Attributes mostly share their best copy, and
+    then one crossing serves them all.
     """
     covariance = np.empty(best.shape)
     N = maps.offsets.shape[1]
@@ -201,20 +262,28 @@ def _covariance_with_best(maps: Maps, best: NDArray[np.intp], K_X: Array, law: N
             parts = []
             for here in maps.pieces():
                 some, other = maps.at(here), maps.at(best[here, column])
-                crossing = ClosedForm(np.empty(0), *crossed(some, other, K_X, law), rows, excess_spread(some, other, law, rows))
+                crossing = ClosedForm(
+                    np.empty(0),
+                    *crossed(some, other, K_X, law),
+                    rows,
+                    excess_spread(some, other, law, rows),
+                )
                 parts.append(_columns(*crossing.variance(), N))
             by_place[key] = np.concatenate(parts)
         covariance[:, column] = by_place[key][:, column]
     return covariance
 
 
-def _ratio_error(error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array) -> Array:
+def _ratio_error(
+    error: Array, alone: Array, variance: Array, alone_variance: Array, covariance: Array
+) -> Array:
     """Return the standard error of ``error/alone`` by the delta method, 0 where the copy alone is exact.
 
     ``Var(a/b) ≈ (Var a + r² Var b − 2 r Cov(a, b)) / b²`` with ``r = a/b``.
     """
     ratio = np.divide(error, alone, out=np.zeros_like(error), where=alone > 0)
     apart = variance + ratio**2 * alone_variance
-    # Where the covariance takes all but 1e-13 of the variances away, the two errors are one and the same but for rounding.
+    # Where the covariance takes all but 1e-13 of the variances away, the two errors are one and the
+    # same but for rounding.
     numerator = np.where((left := apart - 2.0 * ratio * covariance) > 1e-13 * apart, left, 0.0)
     return np.divide(np.sqrt(numerator), alone, out=np.zeros_like(error), where=alone > 0)

@@ -1,7 +1,8 @@
 """The moment pass over one release: moments of all rows, and of the rows that adversaries were given.
 
-Sums over many records may be written to disk until the pass is whole. Nothing of what adversaries were given is among them: of few rows
-a sum is those rows, so whoever goes on with a pass goes through them again.
+Sums over many records may be written to disk until the pass is whole. Nothing of what adversaries
+were given is among them: of few rows a sum is those rows, so whoever goes on with a pass goes
+through them again.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from auditor.results.codec import CodecError, codec
 from auditor.types import Array, Block, Indices
 
 FEWEST_RECORDS = 1_000
-"""Records that a sum which is kept is taken over, at least, and ten times as many as it has columns."""
+"""Records that a sum which is kept is taken over, at least, and ten times as many as it has
+columns."""
 MOST_NUMBERS = 2**14
-"""Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer in several groups) are taken again."""
+"""Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer
+in several groups) are taken again."""
 _STORED = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
-"""Of each stripe: group, records, totals and upper triangle of the products of each group; whether all was finite; seconds."""
+"""Of each stripe: group, records, totals and upper triangle of the products of each group; whether
+all was finite; seconds."""
 
 Undo = Callable[[Sequence[Array]], Sequence[Array]]
 """Turns the rows of all copies back to what they were before a matrix was applied."""
@@ -43,14 +47,19 @@ class NumberBlock:
     x: Array
     copies: Sequence[Array]
     parts: Sequence[Array]
-    """What moments are of beside the originals: the copies, before a matrix was applied to them; none where they have other columns."""
+    """What moments are of beside the originals: the copies, before a matrix was applied to them;
+    none where they have other columns."""
     seconds: float = 0.0
     """What the copies took to make."""
 
     @classmethod
-    def of(cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0) -> NumberBlock:
+    def of(
+        cls, block: Block, joint: bool, undo: Undo | None = None, seconds: float = 0.0
+    ) -> NumberBlock:
         """Return a block; ``joint`` is whether copies have the table's columns."""
-        return cls(*block, [] if not joint else block[2] if undo is None else undo(block[2]), seconds)
+        return cls(
+            *block, [] if not joint else block[2] if undo is None else undo(block[2]), seconds
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +79,11 @@ class MomentJob(Job[Stripe]):
     draws : mapping
         The rows each state of knowledge chooses.
     sums : bool
-        Whether moments of all rows are taken; those of chosen rows are the same to the last bit without.
+        Whether moments of all rows are taken; those of chosen rows are the same to the last bit
+        without.
     apart : bool
-        Whether anybody needs the products of row groups apart (``ReleasedCopies.apart``): of wide copies they are not kept otherwise.
+        Whether anybody needs the products of row groups apart (``ReleasedCopies.apart``): of wide
+        copies they are not kept otherwise.
     """
 
     rows: int
@@ -99,8 +110,8 @@ class MomentJob(Job[Stripe]):
     def take(self, block: NumberBlock, into: Stripe) -> None:
         """Add one block's rows to the stripe's sums.
 
-        A block is cut into pieces that stay in the cache while they are laid side by side and multiplied; chosen rows are taken from a
-        piece while it lies there.
+        A block is cut into pieces that stay in the cache while they are laid side by side and
+        multiplied; chosen rows are taken from a piece while it lies there.
         """
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
@@ -116,7 +127,9 @@ class MomentJob(Job[Stripe]):
                     stack.lay([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
                     chosen = into.chosen.setdefault(key, Chosen())
-                    _choose(chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept)
+                    _choose(
+                        chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept
+                    )
             if self.sums:
                 plus(into.groups, kept, stack.moments())
 
@@ -144,10 +157,19 @@ class MomentJob(Job[Stripe]):
 
             number, first, _ = self._groups[block.index][0]
             for key, draw in self.draws.items():
-                _choose(found.chosen.setdefault(key, Chosen()), draw, first, block.x, block.copies, stacked, number)
+                _choose(
+                    found.chosen.setdefault(key, Chosen()),
+                    draw,
+                    first,
+                    block.x,
+                    block.copies,
+                    stacked,
+                    number,
+                )
         return found
 
-    # -- what may be written to disk ---------------------------------------------------------------------------------------
+    # -- what may be written to disk
+    # ---------------------------------------------------------------------------------------
 
     @property
     def rest(self) -> MomentJob | None:
@@ -157,18 +179,36 @@ class MomentJob(Job[Stripe]):
     def storable(self, parts: Sequence[Stripe]) -> Any:
         """Return the sums of some stripes; None when they must not be kept, or are too many."""
         moments = [each for stripe in parts for each in stripe.groups.values()]
-        if not moments or not self._keeps_groups or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS:
+        if (
+            not moments
+            or not self._keeps_groups
+            or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS
+        ):
             return None
         if any(each.count < max(FEWEST_RECORDS, 10 * each.size) for each in moments):
             return None
-        sums = [[(number, *_numbers(each)) for number, each in stripe.groups.items()] for stripe in parts]
-        return codec(_STORED)[0]([(groups, stripe.finite, stripe.seconds) for groups, stripe in zip(sums, parts, strict=True)])
+        sums = [
+            [(number, *_numbers(each)) for number, each in stripe.groups.items()]
+            for stripe in parts
+        ]
+        return codec(_STORED)[0](
+            [
+                (groups, stripe.finite, stripe.seconds)
+                for groups, stripe in zip(sums, parts, strict=True)
+            ]
+        )
 
     def restored(self, kept: Any) -> list[Stripe]:
         """Return the stripes whose sums were kept, without what was chosen of them; none where nothing was, or nothing that makes sense."""
         try:
-            return [Stripe({number: _moments(*sums) for number, *sums in groups}, finite=finite, seconds=seconds)
-                    for groups, finite, seconds in codec(_STORED)[1](kept)]  # fmt: skip
+            return [
+                Stripe(
+                    {number: _moments(*sums) for number, *sums in groups},
+                    finite=finite,
+                    seconds=seconds,
+                )
+                for groups, finite, seconds in codec(_STORED)[1](kept)
+            ]
         except (CodecError, TypeError, ValueError):
             return []
 
@@ -179,7 +219,13 @@ def _finite(copy: NDArray[Any]) -> bool:
 
 
 def _choose(
-    into: Chosen, draw: Draw, first: int, x: Array, copies: Sequence[Array], stacked: Callable[[Indices], Array], number: int
+    into: Chosen,
+    draw: Draw,
+    first: int,
+    x: Array,
+    copies: Sequence[Array],
+    stacked: Callable[[Indices], Array],
+    number: int,
 ) -> None:
     """Take what was chosen among some rows of one group: the first one's number, their arrays, and what stacks some of them."""
     inside, fold = draw.within(first, first + len(x))
@@ -192,7 +238,11 @@ def _choose(
 
 
 def _numbers(moments: Moments) -> tuple[int, list[float], list[float]]:
-    return moments.count, moments.total.tolist(), moments.products[np.triu_indices(moments.size)].tolist()
+    return (
+        moments.count,
+        moments.total.tolist(),
+        moments.products[np.triu_indices(moments.size)].tolist(),
+    )
 
 
 def _moments(count: int, total: list[float], upper: list[float]) -> Moments:

@@ -1,6 +1,7 @@
 """Blocks with the rows before and after them, for attacks that look at a record's neighbours (``Reconstruction.neighbours``).
 
-An estimate depends on no row further away than it asks for, so that whoever cuts a table into blocks does not change it.
+An estimate depends on no row further away than it asks for, so that whoever cuts a table into
+blocks does not change it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Around(NamedTuple):
 def with_neighbours(blocks: Iterable[Block], many: int) -> Iterator[Around]:
     """Yield every block with up to ``many`` rows on either side; fewer where the table begins and ends.
 
-    Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any are kept.
+    Blocks come in order of rows, and the next may overwrite one's arrays: they are copied where any
+    are kept.
     """
     if not many:
         yield from (Around(block, block[1], block[2], 0) for block in blocks)
@@ -72,7 +74,9 @@ def most_neighbours(fitted: Iterable[Reconstruction]) -> int:
     return max(asked, default=0)
 
 
-def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int) -> tuple[Reconstruction, list[Array]]:
+def shown(
+    fitted: Reconstruction, tables: Sequence[Array], before: int, rows: int
+) -> tuple[Reconstruction, list[Array]]:
     """Return what is asked about a block's own rows, and tables with the neighbours that it answers from.
 
     Parameters
@@ -85,7 +89,11 @@ def shown(fitted: Reconstruction, tables: Sequence[Array], before: int, rows: in
     """
     start = max(0, before - fitted.neighbours)
     mine = [table[start : before + rows + fitted.neighbours] for table in tables]
-    return (_Inner(fitted, slice(before - start, before - start + rows)) if fitted.neighbours else fitted), mine
+    return (
+        _Inner(fitted, slice(before - start, before - start + rows))
+        if fitted.neighbours
+        else fitted
+    ), mine
 
 
 def with_known(fitted: Reconstruction, copies: Sequence[Array], x: Array) -> list[Array]:
@@ -129,7 +137,11 @@ class _Inner(Reconstruction):
 
     def regions(self, copies: Sequence[Array]) -> Regions | None:
         found, own = self._fitted.regions(copies), self._own
-        return None if found is None else Regions(found.directions, found.low[own], found.high[own], found.claims[own])
+        return (
+            None
+            if found is None
+            else Regions(found.directions, found.low[own], found.high[own], found.claims[own])
+        )
 
     def inferred(self, copies: Sequence[Array]) -> Inferred | None:
         return self._fitted.inferred([copy[self._own] for copy in copies])

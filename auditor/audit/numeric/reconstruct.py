@@ -1,6 +1,7 @@
 """Row-level reconstruction: for attacks that are not linear, for shares of records recovered, and for spreads of errors.
 
-Runs block by block; what is counted (``auditor.audit.numeric.error_tally``) are averages over records, and no record's estimate is kept.
+Runs block by block; what is counted (``auditor.audit.numeric.error_tally``) are averages over
+records, and no record's estimate is kept.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Array, Blocks, Coalition
 
 FEWEST_ROWS = 256
-"""Rows counted at once at least: their errors are then more than the cells that they are counted in."""
+"""Rows counted at once at least: their errors are then more than the cells that they are counted
+in."""
 
 
 class CountsRecords(Protocol):
     """Counts what is found of whole records, block by block (`auditor.audit.measures.record_hits`)."""
 
-    def add(self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array) -> None:
+    def add(
+        self, fitted: Reconstruction, copies: Sequence[Array], estimate: Array, x: Array
+    ) -> None:
         """Count one block's records, shapes (b, N), which are estimated already."""
 
 
@@ -40,27 +44,47 @@ class CountsInferences(Protocol):
         """Count one block's records."""
 
 
-def tally_linear(maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None) -> None:
+def tally_linear(
+    maps: Maps, blocks: Blocks, centre: Array, tally: Tally, K_X: Array, law: NoiseLaw | None
+) -> None:
     """Run linear maps over the rows and count their errors; adds the exact chances when weights and law are known."""
     B, N, MN = maps.weights.shape
-    # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance diag(S): the chance of a hit is exact.
-    known = maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
-    spread = np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None)) if known and law is not None else None
+    # The error of fixed weights is normal given the record, with mean −(I−V−WH) v + c and variance
+    # diag(S): the chance of a hit is exact.
+    known = (
+        maps.fixed and law is not None and law.distribution == "gaussian" and bool(tally.tolerances)
+    )
+    spread = (
+        np.sqrt(np.clip(np.einsum("bnn->bn", crossed(maps, maps, K_X, law)[1]), 0.0, None))
+        if known and law is not None
+        else None
+    )
     lost = maps.lost
     # x̂ − x = W y − V v + c in one product, of 1, v and y
-    everything = np.hstack([maps.offsets.reshape(B * N, 1), -maps.own.reshape(B * N, N), maps.weights.reshape(B * N, MN)])
+    everything = np.hstack(
+        [
+            maps.offsets.reshape(B * N, 1),
+            -maps.own.reshape(B * N, N),
+            maps.weights.reshape(B * N, MN),
+        ]
+    )
     for _, x, copies in blocks():
         size = max(FEWEST_ROWS, CHUNK_VALUES // (B * N))
         for start in range(0, len(x), size):
             true = x[start : start + size]
             v = true - centre
             y = [copy[start : start + size] - centre for copy in copies]
-            tally.add((np.hstack([np.ones((len(v), 1)), v, *y]) @ everything.T).reshape(len(v), B, N), true)
+            tally.add(
+                (np.hstack([np.ones((len(v), 1)), v, *y]) @ everything.T).reshape(len(v), B, N),
+                true,
+            )
             if spread is not None:
                 tally.expect(np.einsum("bij,rj->rbi", -lost, v) + maps.offsets, spread, true)
 
 
-def errors_by_rows(maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array) -> tuple[Array, Array]:
+def errors_by_rows(
+    maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], centre: Array
+) -> tuple[Array, Array]:
     """Run linear maps over the rows, where second moments do not resolve what is left.
 
     Returns
@@ -82,14 +106,17 @@ def errors_by_rows(maps: Maps, blocks: Blocks, counts: Sequence[Sequence[int]], 
                 here = slice(first, min(first + size, stop))
                 raw = np.concatenate([copy[here] for copy in copies], axis=1)
                 y = raw - np.tile(centre, MN // N)
-                # Errors first, squares after: the large terms cancel before they are squared, where moments square them first.
+                # Errors first, squares after: the large terms cancel before they are squared, where
+                # moments square them first.
                 errors = (y @ flat.T - (x[here] - centre) @ own.T).reshape(-1, B, N) + maps.offsets
                 found += np.einsum("rbn,rbn->bn", errors, errors)
                 squares += np.einsum("rd,rd->d", raw, raw)
             rows += count
             if count:
                 sums.append(found)
-    return np.array(sums), (np.finfo(np.float64).eps * np.abs(maps.weights) @ np.sqrt(squares / max(rows, 1))) ** 2
+    return np.array(sums), (
+        np.finfo(np.float64).eps * np.abs(maps.weights) @ np.sqrt(squares / max(rows, 1))
+    ) ** 2
 
 
 def tally_rows(
@@ -125,13 +152,25 @@ def tally_rows(
     """
     sums: list[Array] = []
     expected = np.zeros(len(coalitions))
-    every = [(id(fitted), tuple(coalition)) for fitted, coalition in zip(reconstructions, coalitions, strict=True)]
-    first = [every.index(one) for one in every]  # coalitions that are attacked as one are estimated once, at the first's place
-    for (index, x, _), wide, copies, before in with_neighbours(blocks(), most_neighbours(reconstructions)):
+    every = [
+        (id(fitted), tuple(coalition))
+        for fitted, coalition in zip(reconstructions, coalitions, strict=True)
+    ]
+    # coalitions that are attacked as one are estimated once, at the first's place
+    first = [every.index(one) for one in every]
+    for (index, x, _), wide, copies, before in with_neighbours(
+        blocks(), most_neighbours(reconstructions)
+    ):
         (x, wide), copies = readable([x, wide]), readable(copies)
-        asked = [shown(fitted, with_known(fitted, [copies[c - 1] for c in coalition], wide), before, len(x))
-                 for fitted, coalition in zip(reconstructions, coalitions, strict=True)]  # fmt: skip
-        estimates = {place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)}
+        asked = [
+            shown(
+                fitted, with_known(fitted, [copies[c - 1] for c in coalition], wide), before, len(x)
+            )
+            for fitted, coalition in zip(reconstructions, coalitions, strict=True)
+        ]
+        estimates = {
+            place: checked(asked[place][0].rows(asked[place][1]), x.shape) for place in set(first)
+        }
         theory = {place: _theory(reconstructions[place], wide, before, x) for place in estimates}
         expected += [theory[place] for place in first]
         for inferred, (fitted, mine) in zip(inferences, asked, strict=False):
@@ -139,8 +178,12 @@ def tally_rows(
         for counted, (fitted, mine), place in zip(records, asked, first, strict=False):
             counted.add(fitted, mine, estimates[place], x)
         if tally.confidence is not None:
-            intervals = {place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates}
-            low, high = (np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1))
+            intervals = {
+                place: _intervals(*asked[place], tally.confidence, x.shape) for place in estimates
+            }
+            low, high = (
+                np.stack([intervals[place][end] for place in first], axis=1) for end in (0, 1)
+            )
             tally.localise(low, high, x)
         if tally.candidates:
             left = {place: _candidates(*asked[place], x.shape) for place in estimates}
@@ -173,7 +216,9 @@ def _theory(fitted: Reconstruction, wide: Array, before: int, x: Array) -> float
     return np.nan if theory is None else float(checked(theory, x.shape[:1]).sum())
 
 
-def _intervals(fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _intervals(
+    fitted: Reconstruction, copies: list[Array], confidence: float, shape: tuple[int, ...]
+) -> tuple[Array, Array]:
     """Return an attack's intervals, NaN when it gives none."""
     found = fitted.intervals(copies, confidence)
     if found is None:

@@ -11,11 +11,13 @@
 | ``unmatched-records`` | some rows in clear, in no order | the other rows |
 | ``known-sample`` | some rows in clear, **held back from its copies** | the other rows |
 
-A known sample is other draws from the same population. Rows of the table stand in for them: their copies are hidden from this adversary,
-as if they had not been released, and another adversary of the same audit still has the whole release.
+A known sample is other draws from the same population. Rows of the table stand in for them: their
+copies are hidden from this adversary, as if they had not been released, and another adversary of
+the same audit still has the whole release.
 
-Rows are chosen by the seed and the replicate alone: the same rows for every scheme, attack and coalition, and a smaller choice is part of
-a larger one. So figures of different schemes, attacks and numbers of rows are compared on the same records.
+Rows are chosen by the seed and the replicate alone: the same rows for every scheme, attack and
+coalition, and a smaller choice is part of a larger one. So figures of different schemes, attacks
+and numbers of rows are compared on the same records.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class RowSelection:
         What rows are chosen by.
     """
 
-    def __init__(self, table: Table, knowledge: Sequence[Knowledge], seed: int, replicate: int) -> None:
+    def __init__(
+        self, table: Table, knowledge: Sequence[Knowledge], seed: int, replicate: int
+    ) -> None:
         for state in knowledge:
             check_knowledge(state, table)
         self.table, self._seed, self._replicate = table, seed, replicate
@@ -90,9 +94,14 @@ class RowSelection:
                 keep[rows[low:high] - first] = False
                 yield index, x[keep], [copy[keep] for copy in copies]
 
-        return others, [[b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups] for groups in self._cuts]
+        return others, [
+            [b - a - int(np.diff(np.searchsorted(rows, (a, b)))[0]) for a, b in groups]
+            for groups in self._cuts
+        ]
 
     def originals(self, knowledge: Knowledge) -> tuple[Originals, Originals]:
         """Return the original's rows whose copies an adversary has, and those it is judged on; for the audit alone."""
         judged = Originals(self.table, self.given(knowledge))
-        return judged if isinstance(knowledge, KnownSample) else Originals(self.table, np.empty(0, dtype=np.intp)), judged
+        return judged if isinstance(knowledge, KnownSample) else Originals(
+            self.table, np.empty(0, dtype=np.intp)
+        ), judged

@@ -1,7 +1,8 @@
 """Theory that needs the true rows an attack was fitted to: the audit asks for it after all estimates were made.
 
-Some errors are no expectation over noise but follow from the table itself (``Reconstruction.row_theory``). For these the original is read
-again, block by block, and no copy is drawn again; nothing is read for an attack that has no such theory.
+Some errors are no expectation over noise but follow from the table itself
+(``Reconstruction.row_theory``). For these the original is read again, block by block, and no copy
+is drawn again; nothing is read for an attack that has no such theory.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class Originals:
             yield readable([left])[0]
 
 
-def with_row_theory(expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals) -> Array:
+def with_row_theory(
+    expected: Array, fitted: Sequence[Reconstruction], seen: Originals, judged: Originals
+) -> Array:
     """Return the expected errors of attacks, those that follow from the true rows in place of their own where there are any.
 
     Parameters

@@ -1,7 +1,8 @@
 """Affine maps of many coalitions stacked into one array, padded with zeros to all copies, and which copies each coalition holds.
 
-Padding makes a coalition's error ``R P Rᵀ`` a matrix product with the moments of *all* copies: a thousand coalitions are one product of
-a (1000·N) × d matrix, in place of a thousand small ones with submatrices cut out of ``P``.
+Padding makes a coalition's error ``R P Rᵀ`` a matrix product with the moments of *all* copies: a
+thousand coalitions are one product of a (1000·N) × d matrix, in place of a thousand small ones with
+submatrices cut out of ``P``.
 
 | symbol | meaning | shape |
 | --- | --- | --- |
@@ -25,7 +26,8 @@ from auditor.numerics.moments import attribute_index, neighbours
 from auditor.types import Array, Coalition
 
 PIECE_WEIGHTS = 2**17
-"""Weights of maps that are worked on at a time: a megabyte. Of a thousand copies' prefixes some thirty, which hold much the same copies."""
+"""Weights of maps that are worked on at a time: a megabyte. Of a thousand copies' prefixes some
+thirty, which hold much the same copies."""
 
 
 def by_size(coalitions: Sequence[Coalition]) -> Iterator[tuple[int, Sequence[Coalition]]]:
@@ -41,7 +43,10 @@ def holding(coalitions: Sequence[Coalition], copies: int) -> NDArray[np.bool_]:
     """Return which of so many copies each coalition holds, shape (B, M)."""
     sizes = np.fromiter(map(len, coalitions), dtype=np.intp, count=len(coalitions))
     held = np.zeros((len(coalitions), copies), dtype=bool)
-    held[np.repeat(np.arange(len(coalitions)), sizes), np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1] = True
+    held[
+        np.repeat(np.arange(len(coalitions)), sizes),
+        np.fromiter(chain.from_iterable(coalitions), dtype=np.intp) - 1,
+    ] = True
     return held
 
 
@@ -96,23 +101,38 @@ class Maps:
     known: Array | None = field(repr=False, default=None)
 
     @classmethod
-    def pad(cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int) -> Maps:
+    def pad(
+        cls, batches: Sequence[Sequence[Affine]], coalitions: Sequence[Coalition], copies: int
+    ) -> Maps:
         """Put each coalition's weights at its copies' places among all copies; batches follow on."""
         parts, begin = list[AffineStack](), 0
         for batch in batches:
             held = coalitions[begin : begin + len(batch)]
             whole = isinstance(batch, AffineStack)  # else maps one by one, maybe of several sizes
-            parts += [_padded(batch[start : start + len(run)], run, copies) for start, run in ([(0, held)] if whole else by_size(held))]
+            parts += [
+                _padded(batch[start : start + len(run)], run, copies)
+                for start, run in ([(0, held)] if whole else by_size(held))
+            ]
             begin += len(batch)
         if len(parts) == 1:
             weights, offsets = parts[0].weights, parts[0].offsets
         else:
-            weights, offsets = (np.concatenate(arrays) for arrays in zip(*((part.weights, part.offsets) for part in parts), strict=True))
-        return cls(weights, offsets, all(part.fixed for part in parts), _known(batches, offsets.shape[1]))
+            weights, offsets = (
+                np.concatenate(arrays)
+                for arrays in zip(*((part.weights, part.offsets) for part in parts), strict=True)
+            )
+        return cls(
+            weights, offsets, all(part.fixed for part in parts), _known(batches, offsets.shape[1])
+        )
 
     def at(self, places: NDArray[np.intp] | slice) -> Maps:
         """Return the maps at some places, in that order."""
-        return Maps(self.weights[places], self.offsets[places], self.fixed, None if self.known is None else self.known[places])
+        return Maps(
+            self.weights[places],
+            self.offsets[places],
+            self.fixed,
+            None if self.known is None else self.known[places],
+        )
 
     def about(self, mean: Array) -> Maps:
         """Return the maps for rows centred on another point, ``mean`` away from this one, shape (N,)."""
@@ -149,7 +169,9 @@ class Maps:
         W, N = self.weights[places], self.offsets.shape[1]
         held = np.flatnonzero(W.reshape(-1, W.shape[2]).any(axis=0).reshape(-1, N).any(axis=1))
         some = W.reshape(*W.shape[:2], -1, N)[:, :, neighbours(held)].reshape(*W.shape[:2], -1)
-        return np.concatenate([self.own[places], -some], axis=2), neighbours(attribute_index([1, *(held + 2)], N))
+        return np.concatenate([self.own[places], -some], axis=2), neighbours(
+            attribute_index([1, *(held + 2)], N)
+        )
 
 
 def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> AffineStack:
@@ -157,13 +179,19 @@ def _padded(batch: Sequence[Affine], run: Sequence[Coalition], copies: int) -> A
     if isinstance(batch, AffineStack) and batch.held is not None:
         return batch
     if not isinstance(batch, AffineStack):
-        weights, offsets = np.array([affine.weights for affine in batch]), np.array([affine.offset for affine in batch])
+        weights, offsets = (
+            np.array([affine.weights for affine in batch]),
+            np.array([affine.offset for affine in batch]),
+        )
         batch = AffineStack(weights, offsets, all(affine.fixed for affine in batch))
-    # Scatter: all maps are written at once, weights of the j-th copy held to the place of that copy among all.
+    # Scatter: all maps are written at once, weights of the j-th copy held to the place of that copy
+    # among all.
     N = batch.offsets.shape[1]
     by_copy = np.zeros((len(run), N, copies, N))
     index = np.fromiter(chain.from_iterable(run), dtype=np.intp).reshape(len(run), -1) - 1
-    by_copy[np.arange(len(run))[:, None], :, index] = batch.weights.reshape(len(run), N, -1, N).transpose(0, 2, 1, 3)
+    by_copy[np.arange(len(run))[:, None], :, index] = batch.weights.reshape(
+        len(run), N, -1, N
+    ).transpose(0, 2, 1, 3)
     return AffineStack(by_copy.reshape(len(run), N, -1), batch.offsets, batch.fixed, run)
 
 
@@ -171,7 +199,14 @@ def _known(batches: Sequence[Sequence[Affine]], N: int) -> Array | None:
     """Return ``V`` of every map, shape (B, N, N); None when none uses true values."""
     if all(isinstance(batch, AffineStack) for batch in batches):
         return None
-    parts = [[None] * len(batch) if isinstance(batch, AffineStack) else [affine.known for affine in batch] for batch in batches]
+    parts = [
+        [None] * len(batch)
+        if isinstance(batch, AffineStack)
+        else [affine.known for affine in batch]
+        for batch in batches
+    ]
     if all(known is None for part in parts for known in part):
         return None
-    return np.array([np.zeros((N, N)) if known is None else known for part in parts for known in part])
+    return np.array(
+        [np.zeros((N, N)) if known is None else known for part in parts for known in part]
+    )

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from auditor.adversary.given import NOTHING, ExactMoments, Given, SampleMoments, UnpairedRecords
-from auditor.adversary.knowledge import Estimated, Knowledge, KnownAttributes, KnownSample, Perfect, PublishedModel, UnmatchedRecords
+from auditor.adversary.knowledge import (
+    Estimated,
+    Knowledge,
+    KnownAttributes,
+    KnownSample,
+    Perfect,
+    PublishedModel,
+    UnmatchedRecords,
+)
 from auditor.adversary.published_model import LinearModel, ModelledMoments, least_squares
 from auditor.adversary.published_tree import TreeMoments, grown, of_records, stated
 from auditor.adversary.view import View
@@ -48,17 +56,19 @@ class ReleasedCopies:
     blocks : callable
         Yields (block number, original rows, all copies' rows), anew at every call.
     joint : bool
-        Whether copies have the table's columns; without that there are no joint moments, and only attacks on rows apply.
+        Whether copies have the table's columns; without that there are no joint moments, and only
+        attacks on rows apply.
     public : mapping
         What is no secret of the scheme.
     numbers : tuple of int
         Numbers of the copies; one a level by default.
     transformed : Transformed or None
-        The matrices that copies were multiplied by, if moments are of copies before that; for the audit alone. Moments in views are of
-        copies as released, each about its own mean.
+        The matrices that copies were multiplied by, if moments are of copies before that; for the
+        audit alone. Moments in views are of copies as released, each about its own mean.
     apart : bool
-        Whether moments of row groups are wanted apart, and not just of all rows: for error bars by a jackknife over them, where the law
-        does not tell how errors spread, and to judge what pooling buys on other rows than it is learnt from.
+        Whether moments of row groups are wanted apart, and not just of all rows: for error bars by
+        a jackknife over them, where the law does not tell how errors spread, and to judge what
+        pooling buys on other rows than it is learnt from.
     """
 
     table: Table
@@ -86,7 +96,8 @@ class ReleasedCopies:
 class Shares:
     """Which values a table has, with their shares, for whoever asks; ``asked`` notes it, until it is put to False again.
 
-    Views hold this and not what made them: a circle would keep all moments of a release until the collector comes.
+    Views hold this and not what made them: a circle would keep all moments of a release until the
+    collector comes.
     """
 
     def __init__(self, table: Table) -> None:
@@ -107,24 +118,34 @@ class Gathered:
     rows : RowSelection
         Of the same table.
     stripes : iterable of Stripe, optional
-        What was gathered already of every stripe, in order; without it one pass over the blocks is made.
+        What was gathered already of every stripe, in order; without it one pass over the blocks is
+        made.
     late : bool
-        Whether moments of rows that nobody was given are taken only when an attack asks for them, and without the original: for one attack
-        on copies in memory, which may need none. There are no ``groups`` then.
+        Whether moments of rows that nobody was given are taken only when an attack asks for them,
+        and without the original: for one attack on copies in memory, which may need none. There are
+        no ``groups`` then.
 
     Attributes
     ----------
     groups : list of Moments
-        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``); of all rows where nobody needs them apart.
+        Of ``[X, Y_1 … Y_M]``, by row group (``auditor.numerics.blocks.moment_groups``); of all rows
+        where nobody needs them apart.
     finite : bool
         Whether copies of other columns, which are in no moments, hold finite numbers only.
     noise : EstimatedNoise or None
-        What original and copies say of the noise of copies from files; to be set before any view is asked for.
+        What original and copies say of the noise of copies from files; to be set before any view is
+        asked for.
     shares : Shares
         Through which attacks ask which values the table has.
     """
 
-    def __init__(self, copies: ReleasedCopies, rows: RowSelection, stripes: Iterable[Stripe] | None = None, late: bool = False) -> None:
+    def __init__(
+        self,
+        copies: ReleasedCopies,
+        rows: RowSelection,
+        stripes: Iterable[Stripe] | None = None,
+        late: bool = False,
+    ) -> None:
         self.copies, self.rows, self._late = copies, rows, late
         whole = Stripe()
         for part in gathered_stripes(copies, rows, late) if stripes is None else stripes:
@@ -138,7 +159,11 @@ class Gathered:
     @property
     def law(self) -> NoiseLaw | None:
         """The law that attacks are given: the one that is stated, else the one that was estimated, if there is one."""
-        return self.noise.law if self.copies.law is None and self.noise is not None else self.copies.law
+        return (
+            self.noise.law
+            if self.copies.law is None and self.noise is not None
+            else self.copies.law
+        )
 
     def view(self, knowledge: Knowledge) -> View:
         """Return the view of an adversary that holds every copy."""
@@ -163,7 +188,9 @@ class Gathered:
     def _given(self, knowledge: Knowledge) -> Given:
         """Return what this knowledge gives beside the copies."""
         if isinstance(knowledge, (Perfect, KnownAttributes)):
-            return ExactMoments(self.copies.moments.mean, self.copies.moments.covariance, self.shares)
+            return ExactMoments(
+                self.copies.moments.mean, self.copies.moments.covariance, self.shares
+            )
         chosen = self._chosen.get(key_of(knowledge))
         if chosen is None:
             return NOTHING
@@ -174,40 +201,64 @@ class Gathered:
             return UnpairedRecords(original[self.rows.rng("order").permutation(len(original))])
         moments = Moments.merge(chosen.folds)
         if isinstance(knowledge, PublishedModel):
-            return (self._with_tree if knowledge.is_tree else self._with_model)(knowledge, self._of_copies(moments))
+            return (self._with_tree if knowledge.is_tree else self._with_model)(
+                knowledge, self._of_copies(moments)
+            )
         if isinstance(knowledge, Estimated):
             return SampleMoments(self._of_copies(moments))
-        return replace(chosen.records, moments=seen(self.copies.transformed, moments) if self.copies.joint else None)
+        return replace(
+            chosen.records,
+            moments=seen(self.copies.transformed, moments) if self.copies.joint else None,
+        )
 
     def _with_model(self, knowledge: PublishedModel, copies: Moments) -> ModelledMoments:
         """Return what rows to estimate from give beside a published regression, which is the table's own unless its figures are stated."""
         mean, K_X = self.copies.moments.mean, self.copies.moments.covariance
-        target, *on = (self.copies.table.attributes.index(name) for name in (knowledge.target, *knowledge.on))
+        target, *on = (
+            self.copies.table.attributes.index(name) for name in (knowledge.target, *knowledge.on)
+        )
         places, stated = np.array(on, dtype=np.intp), knowledge.regression
         model = least_squares(mean, K_X, target, places)
         if stated is not None:
-            model = LinearModel(target, places, np.array(stated.coefficients), stated.intercept, stated.variance)
-        return ModelledMoments(copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None)
+            model = LinearModel(
+                target, places, np.array(stated.coefficients), stated.intercept, stated.variance
+            )
+        return ModelledMoments(
+            copies, model, (mean[places], K_X[np.ix_(places, places)]) if knowledge.known else None
+        )
 
     def _with_tree(self, knowledge: PublishedModel, copies: Moments) -> TreeMoments:
         """Return what rows to estimate from give beside a published tree, which is grown from the table unless its figures are stated."""
         table = self.copies.table
         target, *on = (table.attributes.index(name) for name in (knowledge.target, *knowledge.on))
         places = np.array(on, dtype=np.intp)
-        # memory: these columns of the whole table, as sorting them takes; of a stated tree the predictors if they are known, else none
+        # memory: these columns of the whole table, as sorting them takes; of a stated tree the
+        # predictors if they are known, else none
         needed = [*on, target] if knowledge.tree is None or knowledge.known else []
-        columns = np.concatenate([table.read(a, b)[:, needed] for a, b in row_blocks(table.rows, table.width)]) if needed else None
+        columns = (
+            np.concatenate(
+                [table.read(a, b)[:, needed] for a, b in row_blocks(table.rows, table.width)]
+            )
+            if needed
+            else None
+        )
         if knowledge.tree is not None:
             tree = stated(knowledge.tree, target, places, knowledge.on)
         else:
             assert columns is not None
             assert knowledge.depth is not None
             tree = grown(columns[:, :-1], columns[:, -1], knowledge.depth, target, places)
-        return TreeMoments(copies, tree, of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None)
+        return TreeMoments(
+            copies,
+            tree,
+            of_records(tree, columns[:, :-1]) if knowledge.known and columns is not None else None,
+        )
 
     def _of_copies(self, moments: Moments) -> Moments:
         """Return the moments of the copies as released, without the original."""
-        return seen(self.copies.transformed, moments).of_copies(self.copies.stacked, self.copies.table.width)
+        return seen(self.copies.transformed, moments).of_copies(
+            self.copies.stacked, self.copies.table.width
+        )
 
     def seen(self, knowledge: Knowledge) -> list[Moments]:
         """Return the moments of the rows whose copies an adversary has, by row group."""
@@ -218,8 +269,12 @@ class Gathered:
         if not self.rows.given(knowledge).size:
             return self.groups
         taken = self._chosen[key_of(knowledge)].by_group
-        # Moments are sums, so those of the other rows are a difference: nothing is read again for each number of records given.
-        rest = [group - taken[number] if number in taken else group for number, group in enumerate(self.groups)]
+        # Moments are sums, so those of the other rows are a difference: nothing is read again for
+        # each number of records given.
+        rest = [
+            group - taken[number] if number in taken else group
+            for number, group in enumerate(self.groups)
+        ]
         return [group for group in rest if group.count]
 
     def parts(self, knowledge: Knowledge) -> list[Moments]:
@@ -232,13 +287,25 @@ def _released_alone(copies: ReleasedCopies, rows: RowSelection, knowledge: Knowl
     if not copies.joint:
         return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
     blocks = rows.seen(knowledge, copies.blocks)
-    return Moments.merge(of_rows(held, copies.moments.mean, copies.moments.deviation) for _, x, held in blocks() if len(x))
+    return Moments.merge(
+        of_rows(held, copies.moments.mean, copies.moments.deviation)
+        for _, x, held in blocks()
+        if len(x)
+    )
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
     """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
     table, moments = copies.table, copies.moments
-    job = MomentJob(table.rows, table.width, len(copies.numbers), moments.mean, moments.deviation, rows.draws, apart=copies.apart)
+    job = MomentJob(
+        table.rows,
+        table.width,
+        len(copies.numbers),
+        moments.mean,
+        moments.deviation,
+        rows.draws,
+        apart=copies.apart,
+    )
     undo = None if copies.transformed is None else copies.transformed.undo
     found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())
     return [job.chosen_alone(found)] if late else job.stripes(found)

@@ -9,11 +9,13 @@
 | ``D_C`` | squared error on the other half, less ``s² (p−q)/(m−p−2) · Σ_t (1 + h_t)``, what estimating ``p − q`` more costs | (N,) |
 | gain | ``1 − D_C / D_b`` by attribute, b the best copy alone | (N,) |
 
-Without that cost a wide coalition's overfitting would hide its gain. The cost is exact for *any* table where pooling buys nothing: all
-that the other copies add to the best is then noise ``Z_j − Z_b``, Gaussian and independent of the data and of ``Y_b``. Given those two,
-the coefficients estimated beyond the best copy's cost just that on average, and the expected gain is 0 whatever the table's tails and
-however few its rows. It is exact for Gaussian rows whatever pooling buys. (The factor ``(m−q−2)/(m−p−2)`` of Gaussian rows in its place
-shows as a gain of 18 % on 60 rows of a skewed table.) Ranks, and not ``kN``: a repeated level or a total beside its parts adds no
+Without that cost a wide coalition's overfitting would hide its gain. The cost is exact for *any*
+table where pooling buys nothing: all that the other copies add to the best is then noise ``Z_j −
+Z_b``, Gaussian and independent of the data and of ``Y_b``. Given those two, the coefficients
+estimated beyond the best copy's cost just that on average, and the expected gain is 0 whatever the
+table's tails and however few its rows. It is exact for Gaussian rows whatever pooling buys. (The
+factor ``(m−q−2)/(m−p−2)`` of Gaussian rows in its place shows as a gain of 18 % on 60 rows of a
+skewed table.) Ranks, and not ``kN``: a repeated level or a total beside its parts adds no
 coefficient.
 """
 
@@ -38,14 +40,20 @@ from auditor.types import Array, Coalition
 
 
 def cross_fitted_gain(
-    coalitions: Sequence[Coalition], groups: Sequence[Moments], N: int, law: NoiseLaw | None, near: NDArray[np.intp] | None = None
+    coalitions: Sequence[Coalition],
+    groups: Sequence[Moments],
+    N: int,
+    law: NoiseLaw | None,
+    near: NDArray[np.intp] | None = None,
 ) -> tuple[Array, Array]:
     """Return gains and their standard errors by coalition and attribute, shapes (B, N); NaN where there are too few rows to estimate from.
 
-    The best copy alone is chosen on the training half too: chosen on the half that judges, the luckiest of several equal copies would
-    hide a gain of one standard error. In few rows that choice is nearly random between levels that are near, and a better copy that was
-    not chosen would show as a gain of pooling: where a law says which copy is best, the lesser of the gains over either is returned. With
-    ``near`` the groups hold differences as well (``auditor.audit.pooling.differences``).
+    The best copy alone is chosen on the training half too: chosen on the half that judges, the
+    luckiest of several equal copies would hide a gain of one standard error. In few rows that
+    choice is nearly random between levels that are near, and a better copy that was not chosen
+    would show as a gain of pooling: where a law says which copy is best, the lesser of the gains
+    over either is returned. With ``near`` the groups hold differences as well
+    (``auditor.audit.pooling.differences``).
     """
     halves = (groups[0::2], groups[1::2])
     if not all(halves):
@@ -65,13 +73,21 @@ def cross_fitted_gain(
     return gain, error
 
 
-def _gain_over(singles: Sequence[NDArray[np.intp]], judged: Sequence[_Judged], scale: Array) -> tuple[Array, Array]:
+def _gain_over(
+    singles: Sequence[NDArray[np.intp]], judged: Sequence[_Judged], scale: Array
+) -> tuple[Array, Array]:
     """Return gains over chosen single copies and their standard errors, shapes (B, N).
 
-    ``singles`` holds for either half the places of the single copies that its fit is compared with, shape (B, N).
+    ``singles`` holds for either half the places of the single copies that its fit is compared with,
+    shape (B, N).
     """
     count, (B, N) = sum(len(half.errors) for half in judged), singles[0].shape
-    together, alone, missed, crossing = np.empty((count, B, N)), np.empty((count, B, N)), np.zeros((B, N)), 2.0 * np.ones((B, N))
+    together, alone, missed, crossing = (
+        np.empty((count, B, N)),
+        np.empty((count, B, N)),
+        np.zeros((B, N)),
+        2.0 * np.ones((B, N)),
+    )
     for train, (half, best) in enumerate(zip(judged, singles, strict=True)):
         here = slice(1 - train, None, 2)  # the groups of the other half, among all
         cost = half.fit.cost(best, half.reach)
@@ -97,11 +113,13 @@ class _Fit:
     ranks : ndarray of shape (B,)
         Coefficients of each map, ``p``.
     left : ndarray of shape (B, N)
-        ``s²``, the mean square that each map leaves of the half, its coefficients allowed for; NaN where ``m ≤ p + 2``.
+        ``s²``, the mean square that each map leaves of the half, its coefficients allowed for; NaN
+        where ``m ≤ p + 2``.
     best : ndarray of shape (B, N)
         Place of each coalition's best copy alone, in this half.
     designs : dict
-        By the place of a single copy, ``Cov(Y_b)⁺`` of the half, shape (N, N), and its place among the columns.
+        By the place of a single copy, ``Cov(Y_b)⁺`` of the half, shape (N, N), and its place among
+        the columns.
     mean : ndarray of shape (d,)
         Of the half.
     rows : int
@@ -117,13 +135,21 @@ class _Fit:
     rows: int
 
     @classmethod
-    def of(cls, coalitions: Sequence[Coalition], half: Moments, N: int, near: NDArray[np.intp] | None = None) -> _Fit:
+    def of(
+        cls,
+        coalitions: Sequence[Coalition],
+        half: Moments,
+        N: int,
+        near: NDArray[np.intp] | None = None,
+    ) -> _Fit:
         """Fit to the moments of half the rows."""
         maps, ranks = _least_squares(coalitions, half, N, near)
         sums = squared_errors(maps, half)
         spare = (half.count - ranks - 1.0)[:, None]
         left = np.where(spare > 1, sums / np.where(spare > 1, spare, 1.0), np.nan)
-        singles = {coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1}
+        singles = {
+            coalition[0]: place for place, coalition in enumerate(coalitions) if len(coalition) == 1
+        }
         best = Members.of(coalitions).best(with_total(sums))[:, :N]
         K = half.covariance()
         columns = {place: slice(copy * N, (copy + 1) * N) for copy, place in singles.items()}
@@ -137,26 +163,35 @@ class _Fit:
     def spread(self, best: NDArray[np.intp], cost: Array, alone: Array) -> tuple[Array, Array]:
         """Return variances of the squared error over a half of other rows that a jackknife with fixed maps misses, shapes (B, N).
 
-        With ``δ`` the p − q estimated coefficients that are truly 0, ``|δ|²`` is an F ratio of ``p − q`` and ``m − p`` degrees: what it
-        adds has the variance ``2(m−q−2) / ((p−q)(m−p−4))`` times the square of its mean, ``cost``. And ``2 e_testᵀ Y_test δ`` has the
-        variance ``4 s² (p−q)/(m−p−2)`` times ``alone``, the error of the best copy over the half. Both halves share one bilinear form in
-        their noise, which does not average out, and a jackknife that takes the halves for independent misses twice their product. NaN
-        where ``m ≤ p + 4``: the first variance is infinite there.
+        With ``δ`` the p − q estimated coefficients that are truly 0, ``|δ|²`` is an F ratio of ``p
+        − q`` and ``m − p`` degrees: what it adds has the variance ``2(m−q−2) / ((p−q)(m−p−4))``
+        times the square of its mean, ``cost``. And ``2 e_testᵀ Y_test δ`` has the variance ``4 s²
+        (p−q)/(m−p−2)`` times ``alone``, the error of the best copy over the half. Both halves share
+        one bilinear form in their noise, which does not average out, and a jackknife that takes the
+        halves for independent misses twice their product. NaN where ``m ≤ p + 4``: the first
+        variance is infinite there.
         """
         more, spare = self.more(best), (self.rows - self.ranks - 2.0)[:, None]
         spare = np.where(spare > 2, spare, np.nan)
         ratio = 2.0 * (spare + more) / (np.maximum(more, 1) * (spare - 2.0))
         estimated = more > 0
-        return np.where(estimated, cost**2 * ratio, 0.0), np.where(estimated, 4.0 * self.left * alone * more / spare, 0.0)
+        return np.where(estimated, cost**2 * ratio, 0.0), np.where(
+            estimated, 4.0 * self.left * alone * more / spare, 0.0
+        )
 
     def reach(self, groups: Sequence[Moments]) -> Array:
         """Return ``Σ_t (1 + h_t)`` over each of G groups of other rows, at the places of single copies, shape (G, B); 0 elsewhere."""
         found = np.zeros((len(groups), len(self.ranks)))
         for place, (inverse, here) in self.designs.items():
-            # Σ_t (y_t − ȳ)ᵀ Cov(Y)⁺ (y_t − ȳ) about the training half's mean, from the other half's moments about the table's
+            # Σ_t (y_t − ȳ)ᵀ Cov(Y)⁺ (y_t − ȳ) about the training half's mean, from the other half's
+            # moments about the table's
             n, t, P = stacked(groups, here)
             shift = inverse @ self.mean[here]
-            away = np.einsum("ij,gij->g", inverse, P) - 2.0 * (t @ shift) + n * (shift @ self.mean[here])
+            away = (
+                np.einsum("ij,gij->g", inverse, P)
+                - 2.0 * (t @ shift)
+                + n * (shift @ self.mean[here])
+            )
             found[:, place] = n + (n + away) / self.rows
         return found
 
@@ -195,7 +230,9 @@ def _least_squares(
         W, ranks[here] = copies.chosen(index, less)
         weights[here[:, None, None], np.arange(N)[:, None], index[:, None, :]] = W
         if less is not None:
-            np.subtract.at(weights, (here[:, None, None], np.arange(N)[:, None], less[:, None, :]), W)
+            np.subtract.at(
+                weights, (here[:, None, None], np.arange(N)[:, None], less[:, None, :]), W
+            )
     offsets = mean[:N] - weights @ mean[N:]
     return Maps(weights, offsets, fixed=False), ranks
 

@@ -5,10 +5,11 @@
 | ``D_j`` | ``Y_j − Y_r``, r the first copy that is near copy j; 0 for r itself | (n, N) |
 | ``E`` | ``[Y_1 … Y_M, D_1 … D_M]`` | (n, 2MN) |
 
-The variance of ``Y_j − Y_r`` from moments of either is known to ε of their variances; the subtraction of two doubles within a factor of
-two of each other is exact (Sterbenz). Whatever is linear in a coalition's copies is linear in one copy of each near group and the others'
-differences from it, and a regression can tell these apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹ the difference holds the
-noise itself.
+The variance of ``Y_j − Y_r`` from moments of either is known to ε of their variances; the
+subtraction of two doubles within a factor of two of each other is exact (Sterbenz). Whatever is
+linear in a coalition's copies is linear in one copy of each near group and the others' differences
+from it, and a regression can tell these apart: of linearly dependent copies at 0.5 and 0.5 + 10⁻⁹
+the difference holds the noise itself.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ from auditor.numerics.moments import Moments
 from auditor.types import Array, Coalition, Indices
 
 NEAR = 1e-6
-"""Share of a copy's variance that its difference from another may have and count as near: moments then know it to 1e-10 of itself."""
+"""Share of a copy's variance that its difference from another may have and count as near: moments
+then know it to 1e-10 of itself."""
 RESOLVED = 1e-11
-"""Share of its copies' variance that a combination of three or more may have and be known from moments, whose last bit is 1e-16 of it."""
+"""Share of its copies' variance that a combination of three or more may have and be known from
+moments, whose last bit is 1e-16 of it."""
 
 
 def near_copies(total: Moments, N: int) -> Indices | None:
@@ -43,7 +46,9 @@ def near_copies(total: Moments, N: int) -> Indices | None:
     return None if (first == np.arange(first.size)).all() else first
 
 
-def with_differences(blocks: Iterable[tuple[int, Array, list[Array]]], rows: int, centre: Array, near: Indices) -> list[Moments]:
+def with_differences(
+    blocks: Iterable[tuple[int, Array, list[Array]]], rows: int, centre: Array, near: Indices
+) -> list[Moments]:
     """Return the moments of ``[X, E]`` by row group, in one pass."""
     groups: dict[int, Moments] = {}
     cuts = moment_groups(rows, centre.size, (2 * near.size + 1) * centre.size)
@@ -52,7 +57,13 @@ def with_differences(blocks: Iterable[tuple[int, Array, list[Array]]], rows: int
         for number, start, stop in cuts[index]:
             here = slice(start - first, stop - first)
             apart = [copy[here] - copies[r][here] for copy, r in zip(copies, near, strict=True)]
-            plus(groups, number, Moments.of(np.hstack([x[here] - centre, *(copy[here] - centre for copy in copies), *apart])))
+            plus(
+                groups,
+                number,
+                Moments.of(
+                    np.hstack([x[here] - centre, *(copy[here] - centre for copy in copies), *apart])
+                ),
+            )
     return [groups[number] for number in sorted(groups)]
 
 
@@ -64,22 +75,30 @@ def regressors(index: Indices, near: Indices | None) -> tuple[Indices, Indices |
     index : ndarray of shape (B, k)
         Places of each coalition's copies.
     near : ndarray of shape (M,) or None
-        As ``near_copies`` returns it. Without it the copies stand for themselves, and nothing is taken off.
+        As ``near_copies`` returns it. Without it the copies stand for themselves, and nothing is
+        taken off.
     """
     if near is None:
         return index, None
     M, group = near.size, near[index]
-    leader = index[np.arange(len(index))[:, None], (group[:, :, None] == group[:, None, :]).argmax(axis=2)]
+    leader = index[
+        np.arange(len(index))[:, None], (group[:, :, None] == group[:, None, :]).argmax(axis=2)
+    ]
     nothing = M + group  # the difference of a group's first copy from itself
-    return np.where(leader == index, index, M + index), np.where(leader == index, nothing, M + leader)
+    return np.where(leader == index, index, M + index), np.where(
+        leader == index, nothing, M + leader
+    )
 
 
-def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int, near: Indices | None) -> set[Coalition]:
+def unresolved(
+    coalitions: Sequence[Coalition], total: Moments, N: int, near: Indices | None
+) -> set[Coalition]:
     """Return the coalitions of which some combination of copies is lost in second moments, though no two of the copies are near.
 
-    Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the
-    record away, however small g is; its variance is ``g²`` of theirs. Looked for attribute by attribute: a total beside its parts, which
-    depends on them in every copy alike, is no such combination.
+    Of ``Y_1 = X + Z_1``, ``Y_2 = Y_1 + Z_2`` and ``Y_3 = X + (1+g) Z_1 + ½ Z_2`` the combination
+    ``Y_3 − ½ Y_1 − ½ Y_2 = g Z_1`` gives the record away, however small g is; its variance is
+    ``g²`` of theirs. Looked for attribute by attribute: a total beside its parts, which depends on
+    them in every copy alike, is no such combination.
 
     Parameters
     ----------
@@ -96,11 +115,18 @@ def unresolved(coalitions: Sequence[Coalition], total: Moments, N: int, near: In
         least = np.ones(len(run))
         for attribute in range(N):
             each = K[attribute::N, attribute::N]
-            C = each[added[:, :, None], added[:, None, :]] if off is None else of_differences(each, added, off)
+            C = (
+                each[added[:, :, None], added[:, None, :]]
+                if off is None
+                else of_differences(each, added, off)
+            )
             own = np.einsum("bkk->bk", C)
             scale = np.sqrt(np.where(own > 0, own, 1.0))
-            # What is 0, as the difference of equal copies, is left out: it counts as independent of all others.
-            R = np.where(own[:, :, None] > 0, C / (scale[:, :, None] * scale[:, None, :]), np.eye(C.shape[1]))
+            # What is 0, as the difference of equal copies, is left out: it counts as independent of
+            # all others.
+            R = np.where(
+                own[:, :, None] > 0, C / (scale[:, :, None] * scale[:, None, :]), np.eye(C.shape[1])
+            )
             least = np.minimum(least, np.linalg.eigvalsh(R)[:, 0])
         lost.update(c for c, share in zip(run, least.tolist(), strict=True) if share < RESOLVED)
     return lost

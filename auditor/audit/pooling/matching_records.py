@@ -1,11 +1,14 @@
 r"""What a coalition knows beyond its best copy, from records that look alike to it: unbiased for any law, and without estimating one.
 
-A perfect attack's mean posterior probability of the truth is ``E‖f_o‖²``, where ``f_o`` is the distribution of the originals among
-records that show outcome o: the chance that two such records are alike in truth too. With ``f_b`` that of records alike in the best copy,
+A perfect attack's mean posterior probability of the truth is ``E‖f_o‖²``, where ``f_o`` is the
+distribution of the originals among records that show outcome o: the chance that two such records
+are alike in truth too. With ``f_b`` that of records alike in the best copy,
 
-    ``E‖f_o‖² − E‖f_b‖² = E‖f_o − f_b‖²``        (f_b is the mean of f_o over the outcomes that show b)
+    ``E‖f_o‖² − E‖f_b‖² = E‖f_o − f_b‖²``        (f_b is the mean of f_o over the outcomes that show
+    b)
 
-so the collusion gain of the best attack of any kind is that distance over ``1 − E‖f_b‖²``, and counts of pairs estimate it without bias:
+so the collusion gain of the best attack of any kind is that distance over ``1 − E‖f_b‖²``, and
+counts of pairs estimate it without bias:
 
     ``G_o = (M/N)² ( Σ c(c − 1)/(n(n − 1)) − 2 Σ c(C − c)/(nM) + Σ (C − c)(C − c − 1)/(M(M − 1)) )``
 
@@ -16,11 +19,13 @@ so the collusion gain of the best attack of any kind is that distance over ``1 �
 | blind | share of records whose outcome no other record shows, plus 3/n for outcomes that none of n records showed (their share is |
 | | below 3/n with 95 % confidence): nothing is known of these, and each might be rebuilt exactly |
 
-Outcomes are told apart in two ways. *By values*, an outcome is what the copies show: any leak shows, but there are many outcomes. *By
-patterns*, it is which of the copies agree with which: few outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1). The
-gain is then that of an adversary with a uniform prior (``_pattern_gain`` has the formula, where one pattern is many outcomes). Leaks that
-depend on which value it is show by values only. Where replacements are not uniform, common values agree by chance more often than rare
-ones, and a pattern alone tells which value it is: an outcome is then the pattern *and* the best copy's value (``labelled``).
+Outcomes are told apart in two ways. *By values*, an outcome is what the copies show: any leak
+shows, but there are many outcomes. *By patterns*, it is which of the copies agree with which: few
+outcomes, exact for schemes that treat all values alike (xiao2009, eq. 1). The gain is then that of
+an adversary with a uniform prior (``_pattern_gain`` has the formula, where one pattern is many
+outcomes). Leaks that depend on which value it is show by values only. Where replacements are not
+uniform, common values agree by chance more often than rare ones, and a pattern alone tells which
+value it is: an outcome is then the pattern *and* the best copy's value (``labelled``).
 """
 
 from __future__ import annotations
@@ -40,9 +45,11 @@ MOST_NUMBERS = 2**22
 """Counts times row groups up to which every group is left out in turn; beyond, outcomes are many enough to be the sample. More patterns
 than that are not looked at."""
 UNSEEN = 3.0
-"""``−ln 0.05``: what happens in a share of 3/n of the cases stays out of n records one time in twenty."""
+"""``−ln 0.05``: what happens in a share of 3/n of the cases stays out of n records one time in
+twenty."""
 MOST_LABELLED = 12
-"""Copies whose pattern of agreement is worked out whole: their number of comparisons grows with the square."""
+"""Copies whose pattern of agreement is worked out whole: their number of comparisons grows with the
+square."""
 
 
 class GainEstimate(NamedTuple):
@@ -57,7 +64,8 @@ class GainEstimate(NamedTuple):
 NOTHING = GainEstimate(0.0, 0.0, math.inf, 0.0)
 
 
-# -- by patterns -----------------------------------------------------------------------------------------------------------
+# -- by patterns
+# -----------------------------------------------------------------------------------------------------------
 
 
 class PatternCounts:
@@ -91,7 +99,10 @@ class PatternCounts:
 
     def shorten(self) -> None:
         """Give up where there are too many patterns: they only get more."""
-        if self._counts is not None and self._kinds().size * self._groups * (self._k + 1) > MOST_NUMBERS:
+        if (
+            self._counts is not None
+            and self._kinds().size * self._groups * (self._k + 1) > MOST_NUMBERS
+        ):
             self._counts = None
 
     def _kinds(self) -> NDArray[np.int64]:
@@ -114,8 +125,9 @@ class PatternCounts:
 def patterns(x: Codes, copies: Sequence[Codes]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return a number for each record's pattern, and the first copy that shows the truth (k if none does), each of shape (n,).
 
-    A pattern names for each copy the first one that agrees with it, in mixed radix: copy j has ``j + 1`` choices. The loops run downward
-    so that what is written last, the lowest number, is the first copy that agrees.
+    A pattern names for each copy the first one that agrees with it, in mixed radix: copy j has ``j
+    + 1`` choices. The loops run downward so that what is written last, the lowest number, is the
+    first copy that agrees.
     """
     code, block = np.zeros(x.size, dtype=np.int64), np.full(x.size, len(copies), dtype=np.intp)
     for j in range(len(copies) - 1, -1, -1):
@@ -144,24 +156,38 @@ def from_patterns(counts: NDArray[np.integer], blocks: NDArray[np.intp], size: i
     blind = _blind(whole.sum(axis=1))
     gain = float(_pattern_gain(whole[None].astype(np.float64), blocks, size)[0])
     left_out = _pattern_gain((whole - counts).astype(np.float64), blocks, size)
-    return GainEstimate(gain, float(jackknife_error(left_out)) if len(counts) > 1 else math.nan, max(1, len(counts) - 1), blind)
+    return GainEstimate(
+        gain,
+        float(jackknife_error(left_out)) if len(counts) > 1 else math.nan,
+        max(1, len(counts) - 1),
+        blind,
+    )
 
 
 def _pattern_gain(counts: Array, blocks: NDArray[np.intp], size: int) -> Array:
     """``G_o`` averaged over records, over ``1 − E‖f_b‖²``; the values of one block have equal chances, by symmetry.
 
-    ``f_b`` is also a mean over other outcomes of the same pattern. Hence two parts: by how much the pattern itself says more than its best
-    copy (``here − by_best``), and by how much it differs from other patterns (``apart``).
+    ``f_b`` is also a mean over other outcomes of the same pattern. Hence two parts: by how much the
+    pattern itself says more than its best copy (``here − by_best``), and by how much it differs
+    from other patterns (``apart``).
     """
     right, n_o = counts[..., 0], counts.sum(axis=-1)
     n, m = n_o.sum(axis=-1, keepdims=True), right.sum(axis=-1, keepdims=True)
     others, none = counts[..., 1:-1], counts[..., -1]
     M, h = n - n_o, m - right
     with np.errstate(divide="ignore", invalid="ignore"):
-        here = (_pairs(right) + _pairs(others).sum(axis=-1) + _pairs(none) / np.maximum(size - blocks, 1)) / _pairs(n_o)
+        here = (
+            _pairs(right)
+            + _pairs(others).sum(axis=-1)
+            + _pairs(none) / np.maximum(size - blocks, 1)
+        ) / _pairs(n_o)
         p, q = right / n_o, h / M
         across = p * q + (1 - p) * (1 - q) / (size - 1)
-        by_best, there, whole = _matching_in_best(right, n_o, size), _matching_in_best(h, M, size), _matching_in_best(m, n, size)
+        by_best, there, whole = (
+            _matching_in_best(right, n_o, size),
+            _matching_in_best(h, M, size),
+            _matching_in_best(m, n, size),
+        )
         apart = np.where(M >= 2, (M / n) ** 2 * (by_best - 2 * across + there), 0.0)
         alone = 1 - whole[..., 0]
     met = n_o >= 2
@@ -189,7 +215,8 @@ def _share(total: Array, met: Array, alone: Array) -> Array:
     return np.asarray(np.divide(total, scale, out=np.zeros_like(total), where=scale > 0))
 
 
-# -- by values --------------------------------------------------------------------------------------------------------------
+# -- by values
+# --------------------------------------------------------------------------------------------------------------
 
 
 class _Cells(NamedTuple):
@@ -223,10 +250,13 @@ class ValueCounts:
     groups : int
         Row groups for the jackknife.
     labelled : bool
-        Whether outcomes are the best copy's value and the pattern of agreement, in place of all copies' values.
+        Whether outcomes are the best copy's value and the pattern of agreement, in place of all
+        copies' values.
     """
 
-    def __init__(self, rows: int, size: int, copies: int, groups: int, labelled: bool = False) -> None:
+    def __init__(
+        self, rows: int, size: int, copies: int, groups: int, labelled: bool = False
+    ) -> None:
         self._size, self._groups, self._labelled = size, groups, labelled
         shown = [size, math.factorial(copies)] if labelled else [size] * copies
         self._outcome, self._packing = Packing(shown), Packing([*shown, size, groups])
@@ -238,11 +268,15 @@ class ValueCounts:
         """Count records: originals, copies with the best first, and row groups, each of shape (b,)."""
         if self._halvings:
             self._pairs.take(copies[0].astype(np.int64) * self._size + x)
-        shown: list[NDArray[np.integer[Any]]] = [copies[0], patterns(x, copies)[0]] if self._labelled else list(copies)
+        shown: list[NDArray[np.integer[Any]]] = (
+            [copies[0], patterns(x, copies)[0]] if self._labelled else list(copies)
+        )
         if self._halvings:
             some = chosen(self._outcome.pack(shown), self._halvings)
             x, shown, groups = x[some], [column[some] for column in shown], groups[some]
-        self._counts.take(self._packing.pack([*shown, x, groups if self._grouped else np.zeros_like(groups)]))
+        self._counts.take(
+            self._packing.pack([*shown, x, groups if self._grouped else np.zeros_like(groups)])
+        )
 
     def add(self, other: ValueCounts) -> None:
         """Add what others counted."""
@@ -265,7 +299,9 @@ class ValueCounts:
 
     def _cells(self) -> tuple[Keys, NDArray[np.intp]]:
         """Return the different cells, and which one each count is of."""
-        found: tuple[Keys, NDArray[np.intp]] = np.unique(self._packing.first(self._counts.all()[0]), return_inverse=True)
+        found: tuple[Keys, NDArray[np.intp]] = np.unique(
+            self._packing.first(self._counts.all()[0]), return_inverse=True
+        )
         return found
 
     def gain(self) -> GainEstimate:
@@ -282,24 +318,39 @@ class ValueCounts:
             table[self._packing.unpack(keys)[-1], cell] = counts
             left_out = np.array([_value_gain(c - part, place, self._size)[0] for part in table])
             return GainEstimate(gain, float(jackknife_error(left_out)), self._groups - 1, blind)
-        # Outcomes are many and independent: a weighted mean's error, with Kish's effective sample size for the degrees of freedom.
+        # Outcomes are many and independent: a weighted mean's error, with Kish's effective sample
+        # size for the degrees of freedom.
         n = n_o.sum()
         error = float(np.sqrt((n_o**2) @ (each - gain) ** 2) / n) if n > 0 else math.nan
-        return GainEstimate(gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind)
+        return GainEstimate(
+            gain, error, max(1.0, float(n**2 / (n_o @ n_o)) - 1.0) if n > 0 else 1.0, blind
+        )
 
-    def _places(self, shown: Sequence[NDArray[np.int64]], x: NDArray[np.int64]) -> tuple[_Cells, _Whole | None]:
-        _, first, outcome = np.unique(self._outcome.pack(shown), return_index=True, return_inverse=True)
+    def _places(
+        self, shown: Sequence[NDArray[np.int64]], x: NDArray[np.int64]
+    ) -> tuple[_Cells, _Whole | None]:
+        _, first, outcome = np.unique(
+            self._outcome.pack(shown), return_index=True, return_inverse=True
+        )
         pairs, pair = np.unique(shown[0] * self._size + x, return_inverse=True)
-        place = _Cells(outcome, pair, shown[0][first].astype(np.intp), (pairs // self._size).astype(np.intp))
+        place = _Cells(
+            outcome, pair, shown[0][first].astype(np.intp), (pairs // self._size).astype(np.intp)
+        )
         if not self._halvings:
             return place, None
         keys, counts = self._pairs.all()
         best, C = (keys // self._size).astype(np.intp), counts.astype(np.float64)
-        whole = _Whole(_sums(best, C, self._size), C[np.searchsorted(keys, pairs)], _sums(best, C * C, self._size))
+        whole = _Whole(
+            _sums(best, C, self._size),
+            C[np.searchsorted(keys, pairs)],
+            _sums(best, C * C, self._size),
+        )
         return place, whole
 
 
-def _value_gain(c: Array, cells: _Cells, size: int, whole: _Whole | None = None) -> tuple[float, Array, Array]:
+def _value_gain(
+    c: Array, cells: _Cells, size: int, whole: _Whole | None = None
+) -> tuple[float, Array, Array]:
     """Return the gain, each outcome's ``G_o`` as a share of the best copy's error, and its records (0 where not met twice)."""
     outcomes = cells.best_of_outcome.size
     n = _sums(cells.outcome, c, outcomes)

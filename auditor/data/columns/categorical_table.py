@@ -108,7 +108,11 @@ class CategoricalTable:
 
         Read-only.
         """
-        return self.content[start:stop] if isinstance(self.content, np.ndarray) else self.content.read(start, stop)
+        return (
+            self.content[start:stop]
+            if isinstance(self.content, np.ndarray)
+            else self.content.read(start, stop)
+        )
 
     @property
     def size(self) -> int:
@@ -127,7 +131,11 @@ class CategoricalTable:
         Else None.
         """
         scores = self.attributes[0].scores if len(self.attributes) == 1 else None
-        return scores if scores is not None and np.ptp(scores[np.flatnonzero(self.prior)]) > 0 else None
+        return (
+            scores
+            if scores is not None and np.ptp(scores[np.flatnonzero(self.prior)]) > 0
+            else None
+        )
 
     @property
     def labels(self) -> tuple[Any, ...]:
@@ -149,7 +157,9 @@ class CategoricalTable:
     def _scan(self) -> tuple[NDArray[np.intp], str]:
         """Records of each value, and the fingerprint, in one pass."""
         counts = np.zeros(self.size, dtype=np.intp)
-        digest = hashlib.sha256(repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode())
+        digest = hashlib.sha256(
+            repr([(attribute.name, attribute.labels) for attribute in self.attributes]).encode()
+        )
         for start, stop in row_blocks(self.rows, BLOCK_WIDTH):
             codes = np.ascontiguousarray(self.read(start, stop))
             counts += np.bincount(codes, minlength=self.size)
@@ -162,7 +172,9 @@ def code_type(size: int) -> np.dtype[np.unsignedinteger]:
     return np.min_scalar_type(max(0, size - 1))
 
 
-def product(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> CategoricalTable:
+def product(
+    attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]
+) -> CategoricalTable:
     """Return a table of several attributes over their product domain.
 
     Raises
@@ -180,7 +192,9 @@ def check_size(attributes: Sequence[Attribute]) -> None:
     """Raise `DataError` if a product domain is too large."""
     size = math.prod(attribute.size for attribute in attributes)
     if size > MOST_VALUES:
-        raise DataError(f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins")
+        raise DataError(
+            f"the domain would have {size:,} values; at most {MOST_VALUES:,}: use fewer attributes or wider bins"
+        )
 
 
 def joined(attributes: Sequence[Attribute], columns: Sequence[NDArray[np.integer[Any]]]) -> Codes:
@@ -194,10 +208,15 @@ def split(table: CategoricalTable, codes: Codes) -> list[NDArray[np.integer[Any]
     """Return each attribute's codes from codes of the product domain."""
     if len(table.attributes) == 1:
         return [codes]
-    return [np.asarray(part) for part in np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes))]
+    return [
+        np.asarray(part)
+        for part in np.unravel_index(codes, tuple(attribute.size for attribute in table.attributes))
+    ]
 
 
-def of_column(column: pd.Series[Any], name: str, domain: Sequence[Any] | None = None) -> tuple[Attribute, NDArray[np.integer[Any]]]:
+def of_column(
+    column: pd.Series[Any], name: str, domain: Sequence[Any] | None = None
+) -> tuple[Attribute, NDArray[np.integer[Any]]]:
     """Return a column's domain and codes.
 
     Parameters
@@ -223,14 +242,22 @@ def of_column(column: pd.Series[Any], name: str, domain: Sequence[Any] | None = 
         codes = pd.Index(domain).get_indexer(pd.Index(column.astype(object)))
     if (codes < 0).any():
         missing = bool(column.isna().any())
-        what = "has missing values" if missing else f"has {counted(int((codes < 0).sum()), 'record')} outside the declared domain"
+        what = (
+            "has missing values"
+            if missing
+            else f"has {counted(int((codes < 0).sum()), 'record')} outside the declared domain"
+        )
         raise DataError(f"column {quoted(name)} {what}")
     return Attribute(name, tuple(domain), _scores(domain)), codes
 
 
 def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Index[Any]]:
     values = column.to_numpy()
-    low, high = (int(values.min()), int(values.max())) if values.dtype.kind in "iu" and values.size else (0, MOST_VALUES)
+    low, high = (
+        (int(values.min()), int(values.max()))
+        if values.dtype.kind in "iu" and values.size
+        else (0, MOST_VALUES)
+    )
     if high - low >= MOST_VALUES or high >= 2**63:
         return pd.factorize(column, sort=True)
     # Close whole numbers are looked up: a hash table is ten times as slow.
@@ -239,7 +266,9 @@ def _observed(column: pd.Series[Any]) -> tuple[NDArray[np.integer[Any]], pd.Inde
         if not there.all():
             there[values[start:stop].astype(np.intp) - low] = True
     codes = (np.cumsum(there) - 1).astype(code_type(there.size))
-    return looked_up(codes, values, low), pd.Index((np.flatnonzero(there) + low).astype(values.dtype))
+    return looked_up(codes, values, low), pd.Index(
+        (np.flatnonzero(there) + low).astype(values.dtype)
+    )
 
 
 FEW_VALUES = 8
@@ -260,14 +289,17 @@ def value_counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.intp]
     return counts
 
 
-def looked_up(table: NDArray[Any], places: NDArray[np.integer[Any]], first: int = 0) -> NDArray[Any]:
+def looked_up(
+    table: NDArray[Any], places: NDArray[np.integer[Any]], first: int = 0
+) -> NDArray[Any]:
     """Return ``table[places − first]``, shape (n,), by block.
 
     A single step would allocate eight bytes per record.
     """
     out = np.empty(places.shape, dtype=table.dtype)
     for start, stop in row_blocks(places.size, BLOCK_WIDTH):
-        np.take(table, places[start:stop].astype(np.intp) - first, out=out[start:stop], mode="clip")  # "raise" would buffer its output
+        # "raise" would buffer its output
+        np.take(table, places[start:stop].astype(np.intp) - first, out=out[start:stop], mode="clip")
     return out
 
 
@@ -313,7 +345,11 @@ def binned(values: Array, name: str, rule: Mapping[str, Any]) -> tuple[Attribute
 def edges_of(rule: Mapping[str, Any], low: float, high: float) -> Array:
     """Return stated edges, or equal-width edges from the range."""
     kind, argument = next(iter(rule.items()))
-    return np.asarray(argument, dtype=np.float64) if kind == "edges" else np.linspace(low, high, argument + 1)
+    return (
+        np.asarray(argument, dtype=np.float64)
+        if kind == "edges"
+        else np.linspace(low, high, argument + 1)
+    )
 
 
 def bins_between(name: str, edges: Array) -> Attribute:
@@ -325,8 +361,12 @@ def bins_between(name: str, edges: Array) -> Attribute:
         The edges are not increasing.
     """
     if edges.size < 2 or not (np.diff(edges) > 0).all():
-        raise DataError(f"column {quoted(name)} cannot be cut into bins: it has too few different values")
-    return Attribute(name, tuple(f"bin {k}" for k in range(1, edges.size)), (edges[:-1] + edges[1:]) / 2, edges)
+        raise DataError(
+            f"column {quoted(name)} cannot be cut into bins: it has too few different values"
+        )
+    return Attribute(
+        name, tuple(f"bin {k}" for k in range(1, edges.size)), (edges[:-1] + edges[1:]) / 2, edges
+    )
 
 
 def bin_codes(values: Array, edges: Array) -> NDArray[np.intp]:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.data.columns.categorical_table import MOST_VALUES, Attribute, CategoricalTable, binned, of_column, product
+from auditor.data.columns.categorical_table import (
+    MOST_VALUES,
+    Attribute,
+    CategoricalTable,
+    binned,
+    of_column,
+    product,
+)
 from auditor.data.columns.checks import check_plain, kind_of
 from auditor.errors import DataError
 from auditor.parameters import is_number, is_whole
@@ -37,13 +44,20 @@ class Categories:
     domains: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
     beside: frozenset[str] = frozenset()
 
-    def with_defaults(self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]) -> Categories:
+    def with_defaults(
+        self, domains: Mapping[str, Sequence[Any]], columns: Sequence[str]
+    ) -> Categories:
         """Return the rules, or a source's domains if the scenario has no rules."""
         if self.bins or self.domains:
-            return replace(self, domains={name: given or domains.get(name) for name, given in self.domains.items()})
+            return replace(
+                self,
+                domains={name: given or domains.get(name) for name, given in self.domains.items()},
+            )
         return Categories({}, {name: domain for name, domain in domains.items() if name in columns})
 
-    def beside_columns(self, columns: Sequence[str] | None, dates: Iterable[str]) -> tuple[list[str] | None, Categories]:
+    def beside_columns(
+        self, columns: Sequence[str] | None, dates: Iterable[str]
+    ) -> tuple[list[str] | None, Categories]:
         """Return the columns to read and the rules, with implied columns added.
 
         Categories and dates need not be listed among the columns.
@@ -79,17 +93,25 @@ class Categories:
         """Raise `DataError` if a column does not exist."""
         unknown = [name for name in self.columns if name not in names]
         if unknown:
-            raise DataError(f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}")
+            raise DataError(
+                f"there is no column {listed(unknown)} to take categories from{nearest(unknown[0], names)}"
+            )
 
     @staticmethod
     def check_complete(gaps: Sequence[str]) -> None:
         """Raise `DataError` if columns of these names lack categories."""
         if gaps:
-            raise DataError(f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out")
+            raise DataError(
+                f"column {listed(gaps)} has missing categories; set `missing: drop` to leave those records out"
+            )
 
     def usable(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the frame without unrequested non-numeric or constant columns."""
-        varied = [name for name in frame if kind_of(frame[name]) == "numbers" and frame[name].nunique() > 1]
+        varied = [
+            name
+            for name in frame
+            if kind_of(frame[name]) == "numbers" and frame[name].nunique() > 1
+        ]
         return frame[[name for name in frame if name in self.columns or name in varied]]
 
     def numeric(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -97,10 +119,16 @@ class Categories:
 
         Without categories that are non-numeric or constant.
         """
-        out = [name for name in self.domains if name in self.beside or kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2]
+        out = [
+            name
+            for name in self.domains
+            if name in self.beside or kind_of(frame[name]) != "numbers" or frame[name].nunique() < 2
+        ]
         return frame.drop(columns=out)
 
-    def table(self, frame: pd.DataFrame, names: Sequence[str], values: NDArray[np.float64]) -> CategoricalTable | None:
+    def table(
+        self, frame: pd.DataFrame, names: Sequence[str], values: NDArray[np.float64]
+    ) -> CategoricalTable | None:
         """Return the categorical table, or None without categorical columns.
 
         Parameters
@@ -129,13 +157,17 @@ def parse_bins(value: Any) -> dict[str, dict[str, Any]]:
         With the expected form.
     """
     if not isinstance(value, dict):
-        raise ValueError("must map columns to {equal-width: count}, {quantile: count} or {edges: […]}")
+        raise ValueError(
+            "must map columns to {equal-width: count}, {quantile: count} or {edges: […]}"
+        )
     return {str(name): _rule(name, rule) for name, rule in value.items()}
 
 
 def _rule(name: str, rule: Any) -> dict[str, Any]:
     if not isinstance(rule, dict) or len(rule) != 1 or next(iter(rule)) not in RULES:
-        raise ValueError(f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}")
+        raise ValueError(
+            f"must give {name!r} one of {{equal-width: count}}, {{quantile: count}} or {{edges: […]}}"
+        )
     kind, argument = next(iter(rule.items()))
     if kind == "edges":
         numbers = isinstance(argument, list) and all(is_number(edge) for edge in argument)
@@ -164,6 +196,8 @@ def parse_domains(value: Any) -> dict[str, list[Any] | None]:
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise ValueError("must be a list of columns, or map columns to their domains")
     for name, domain in value.items():
-        if domain is not None and (not isinstance(domain, list) or not domain or len(set(map(repr, domain))) != len(domain)):
+        if domain is not None and (
+            not isinstance(domain, list) or not domain or len(set(map(repr, domain))) != len(domain)
+        ):
             raise ValueError(f"needs a list of different values for {name!r}")
     return value

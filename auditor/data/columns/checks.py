@@ -29,7 +29,9 @@ copies.
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-70, 1e70
 """Range of variances whose fourth powers (degrees of freedom of error bars) fit into 1e±308."""
 
-MISSING_REMEDY = "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+MISSING_REMEDY = (
+    "set `missing: drop` to leave those records out, or `missing: mean` to fill them in"
+)
 
 HEAD = 1_000
 """Records used to recognise a numeric identifier, for the message."""
@@ -75,7 +77,9 @@ def kind_of(column: pd.Series[Any]) -> str:
 def check_plain(name: str, column: pd.Series[Any]) -> None:
     """Raise `DataError` if a categorical column holds lists or similar values."""
     if column.dtype == object and not column.map(pd.api.types.is_hashable).all():
-        raise DataError(f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns")
+        raise DataError(
+            f"column {quoted(name)} holds nested values, which are no categories; leave it out, or write its parts as columns"
+        )
 
 
 @dataclass
@@ -99,7 +103,9 @@ class Cells:
 
     def join(self, other: Cells, start: int) -> None:
         """Add the cells of rows from ``start`` on."""
-        self.first = np.where((self.count == 0) & (other.count > 0), other.first + start, self.first)
+        self.first = np.where(
+            (self.count == 0) & (other.count > 0), other.first + start, self.first
+        )
         self.count = self.count + other.count
 
     def where(self, j: int, noun: str) -> str:
@@ -154,7 +160,11 @@ class Survey:
 
     def join(self, other: Survey) -> None:
         """Add the survey of later records."""
-        for mine, theirs in ((self.missing, other.missing), (self.infinite, other.infinite), (self._text, other._text)):
+        for mine, theirs in (
+            (self.missing, other.missing),
+            (self.infinite, other.infinite),
+            (self._text, other._text),
+        ):
             mine.join(theirs, self.rows)
         for kinds, more in zip(self._kinds, other._kinds, strict=True):
             kinds |= more
@@ -173,13 +183,17 @@ class Survey:
         if isinstance(column.dtype, pd.CategoricalDtype) or there.any():
             self._kinds[j].add(kind)
         if kind == "text":
-            there = (pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()).to_numpy(dtype=bool)
+            there = (
+                pd.to_numeric(column.astype(object), errors="coerce").isna() & column.notna()
+            ).to_numpy(dtype=bool)
         self._text.add(j, there, self.rows)
         return _floats(column) if kind in self._fit else np.full(len(column), np.nan)
 
     @property
     def _unfit(self) -> list[int]:
-        return [j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1]
+        return [
+            j for j, kinds in enumerate(self._kinds) if not kinds <= self._fit or len(kinds) > 1
+        ]
 
     def check_kinds(self, identifies: Callable[[str, NDArray[np.float64], int], bool]) -> None:
         """Raise `DataError` if a column is not numeric.
@@ -188,8 +202,16 @@ class Survey:
         """
         unfit = self._unfit
         if unfit:
-            usable = [name for j, name in enumerate(self.names) if j not in unfit and not identifies(name, self._head[:, j], self.rows)]
-            remedy = f"choose columns of numbers with `columns:`, here {listed(usable)}" if usable else ""
+            usable = [
+                name
+                for j, name in enumerate(self.names)
+                if j not in unfit and not identifies(name, self._head[:, j], self.rows)
+            ]
+            remedy = (
+                f"choose columns of numbers with `columns:`, here {listed(usable)}"
+                if usable
+                else ""
+            )
             _refuse((self._why_unfit(j) for j in unfit), remedy)
 
     def _why_unfit(self, j: int) -> str:
@@ -205,11 +227,20 @@ class Survey:
 
     def check_values(self, missing: Gaps) -> None:
         """Raise `DataError` if values are infinite, or missing and ``refuse``."""
-        _each(self.names, self.infinite.count > 0, lambda j: f"has {self.infinite.where(j, 'infinite value')}")
+        _each(
+            self.names,
+            self.infinite.count > 0,
+            lambda j: f"has {self.infinite.where(j, 'infinite value')}",
+        )
         if missing != "keep":
             _each(self.names, self.missing.count >= self.rows, lambda j: "has no values at all")
         if missing == "refuse":
-            _each(self.names, self.missing.count > 0, lambda j: f"has {self.missing.where(j, 'missing value')}", MISSING_REMEDY)
+            _each(
+                self.names,
+                self.missing.count > 0,
+                lambda j: f"has {self.missing.where(j, 'missing value')}",
+                MISSING_REMEDY,
+            )
 
 
 def floats(frame: pd.DataFrame) -> NDArray[np.float64]:
@@ -231,7 +262,8 @@ def _float(cell: Any) -> float:
         return float("nan")
     try:
         return float(cell)
-    except OverflowError:  # an integer beyond the range of a float is refused like an infinite value
+    # an integer beyond the range of a float is refused like an infinite value
+    except OverflowError:
         return float("inf")
     except ValueError:  # the signalling NaN of decimals
         return float("nan") if isinstance(cell, Decimal) else float("inf")
@@ -251,25 +283,39 @@ def check_finite(names: tuple[str, ...], values: NDArray[np.float64]) -> None:
 def check_rows(found: int, asked: int | None) -> None:
     """Raise `DataError` if there are too few records."""
     if asked is not None and found < asked:
-        raise DataError(f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}", ("rows",))
+        raise DataError(
+            f"rows: {asked} asks for more than there are; the table has {counted(found, 'record')}",
+            ("rows",),
+        )
     if found < 2:
-        raise DataError(f"an audit needs at least 2 records; the table has {counted(found, 'record')}")
+        raise DataError(
+            f"an audit needs at least 2 records; the table has {counted(found, 'record')}"
+        )
 
 
 def check_names(names: Iterable[str]) -> None:
     """Raise `DataError` for a column with a name reserved by results."""
     if "*" in names:
-        raise DataError("a column is called '*', which stands for all attributes together in results; give it another name")
+        raise DataError(
+            "a column is called '*', which stands for all attributes together in results; give it another name"
+        )
 
 
 def check_width(width: int) -> None:
     """Raise `DataError` if a covariance of this width is too large."""
     if width > MOST_COLUMNS:
         problem = f"{width:,} columns are too many: their covariance alone would take {8 * width**2 / 2**30:,.1f} GiB"
-        raise DataError(f"{problem}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",))
+        raise DataError(
+            f"{problem}; choose at most {MOST_COLUMNS:,} of them with `columns:`", ("columns",)
+        )
 
 
-def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray[np.float64], variance: NDArray[np.float64]) -> None:
+def check_varied(
+    names: tuple[str, ...],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    variance: NDArray[np.float64],
+) -> None:
     """Raise `DataError` if a column is constant, or its variance extreme.
 
     Parameters
@@ -281,24 +327,40 @@ def check_varied(names: tuple[str, ...], low: NDArray[np.float64], high: NDArray
     constant, tiny = low == high, np.finfo(np.float64).tiny
     step = np.spacing(np.maximum(np.abs(low), np.abs(high)))
     with np.errstate(invalid="ignore"):
-        rounded = np.where(constant, step > 1.0, (variance >= tiny) & (np.sqrt(variance) < FEWEST_STEPS * step))
-    _each(names, rounded, lambda j: "varies by less than double precision can tell at its size, if at all; subtract a constant from it")
+        rounded = np.where(
+            constant, step > 1.0, (variance >= tiny) & (np.sqrt(variance) < FEWEST_STEPS * step)
+        )
+    _each(
+        names,
+        rounded,
+        lambda j: (
+            "varies by less than double precision can tell at its size, if at all; subtract a constant from it"
+        ),
+    )
     remedy = "leave such columns out with `columns:`"
     why_constant = "is constant: there is nothing to protect, and the normalized error is undefined"
     _each(names, constant, lambda j: why_constant, remedy)
     check_variance(names, variance, LEAST_VARIANCE)
 
 
-def check_variance(names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0) -> None:
+def check_variance(
+    names: tuple[str, ...], variance: NDArray[np.float64], least: float = 0.0
+) -> None:
     """Raise `DataError` if a variance, shape (N,), is out of range.
 
     A copy's may be 0.
     """
     lost = ~(variance <= LARGEST_VARIANCE) | (variance < least)
-    _each(names, lost, lambda j: "has a variance outside the range of double precision; change its unit")
+    _each(
+        names,
+        lost,
+        lambda j: "has a variance outside the range of double precision; change its unit",
+    )
 
 
-def _each(names: tuple[str, ...], wrong: ArrayLike, why: Callable[[int], str], remedy: str = "") -> None:
+def _each(
+    names: tuple[str, ...], wrong: ArrayLike, why: Callable[[int], str], remedy: str = ""
+) -> None:
     columns = np.flatnonzero(wrong).tolist()
     if columns:
         _refuse((f"column {quoted(names[j])} {why(j)}" for j in columns), remedy)

@@ -20,7 +20,10 @@ from auditor.types import Array
 SECONDS = 86_400
 SINCE = "days since 1970-01-01"
 _ISO = r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?"
-_READABLE = tuple(float(np.datetime64(each, "s").astype(np.int64)) for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59"))
+_READABLE = tuple(
+    float(np.datetime64(each, "s").astype(np.int64))
+    for each in ("0001-01-01T00:00:00", "9999-12-31T23:59:59")
+)
 """Seconds since 1970 of the first and the last date with a year of four digits."""
 _TRIED = datetime(2003, 12, 31)
 """Test day for formats: its parts are all different."""
@@ -48,7 +51,8 @@ def days_of(column: pd.Series[Any], form: str | None = None) -> pd.Series[Any]:
     """
     if kind_of(column) == "numbers":
         return column
-    if kind_of(column) in ("text", "categories"):  # without a digit it would be `now`, `today` or the name of a month
+    # without a digit it would be `now`, `today` or the name of a month
+    if kind_of(column) in ("text", "categories"):
         column = column.astype(object).where(column.astype(object).astype(str).str.contains(r"\d"))
     times = pd.to_datetime(column, format=form or "ISO8601", utc=True, errors="coerce")
     days: pd.Series[Any] = (times - pd.Timestamp("1970-01-01", tz="UTC")) / pd.Timedelta(days=1)
@@ -104,21 +108,32 @@ def in_days(frame: pd.DataFrame, dates: Mapping[str, str | None]) -> pd.DataFram
         A column does not exist, or has a cell that is no date of that format. No message holds a
         value.
     """
-    return frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()}) if dates else frame
+    return (
+        frame.assign(**{name: _column(frame, name, form) for name, form in dates.items()})
+        if dates
+        else frame
+    )
 
 
 def _column(frame: pd.DataFrame, name: str, form: str | None) -> pd.Series[Any]:
     if name not in frame:
-        raise DataError(f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}", ("dates",))
+        raise DataError(
+            f"there is no column {quoted(name)} of dates{nearest(name, map(str, frame))}",
+            ("dates",),
+        )
     column = frame[name]
     if kind_of(column) not in READABLE:
-        raise DataError(f"column {quoted(name)} holds {kind_of(column)}, not dates", ("dates", name))
+        raise DataError(
+            f"column {quoted(name)} holds {kind_of(column)}, not dates", ("dates", name)
+        )
     days = days_of(column, form)
     unread = (days.isna() & column.notna()).to_numpy()
     if unread.any():
         where = f"{counted(int(unread.sum()), 'cell')}, the first in data row {int(unread.argmax()) + 1:,}"
         what = "of the format " + quoted(form) if form else "by ISO 8601 (year-month-day)"
-        raise DataError(f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name))
+        raise DataError(
+            f"column {quoted(name)} holds what is no date {what} ({where})", ("dates", name)
+        )
     return days
 
 
@@ -136,15 +151,22 @@ def parse_dates(value: Any) -> dict[str, str | None]:
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         names = dict.fromkeys(names)
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names):
-        raise ValueError("must be a list of columns, or map columns to the format of their dates, as '%d/%m/%Y'")
+        raise ValueError(
+            "must be a list of columns, or map columns to the format of their dates, as '%d/%m/%Y'"
+        )
     for name, form in names.items():
         if form is not None and not _tells_the_day(form):
-            raise ValueError(f"needs a format for {name!r} that has year, month and day, as '%d/%m/%Y'")
+            raise ValueError(
+                f"needs a format for {name!r} that has year, month and day, as '%d/%m/%Y'"
+            )
     return names
 
 
 def _tells_the_day(form: Any) -> bool:
     try:
-        return isinstance(form, str) and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
+        return (
+            isinstance(form, str)
+            and datetime.strptime(_TRIED.strftime(form), form).date() == _TRIED.date()
+        )
     except ValueError:
         return False

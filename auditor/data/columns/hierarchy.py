@@ -74,7 +74,10 @@ class Hierarchy:
         The form of ``auditor.schemes.generalisation.classes.earth_mover``.
         """
         # A name may occur in two branches: the path is unique.
-        ways = [[" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)] for chain in self.nodes]
+        ways = [
+            [" > ".join(chain[:depth]) for depth in range(len(chain), -1, -1)]
+            for chain in self.nodes
+        ]
         return {place: tuple(way) for place, way in enumerate(ways)}
 
     def code(self, name: str, column: pd.Series[Any]) -> NDArray[np.float64]:
@@ -87,10 +90,16 @@ class Hierarchy:
         """
         numbers = kind_of(column) == "numbers"
         if numbers and any(isinstance(leaf, str) for leaf in self.leaves):
-            raise DataError(f"column {quoted(name)} holds numbers, and its hierarchy lists text", ("hierarchies", name))
+            raise DataError(
+                f"column {quoted(name)} holds numbers, and its hierarchy lists text",
+                ("hierarchies", name),
+            )
         key = (lambda value: float(value)) if numbers else str
         places = {key(leaf): float(place) for place, leaf in enumerate(self.leaves)}
-        found = [np.nan if missing else places.get(key(value), -1.0) for value, missing in zip(column, column.isna(), strict=True)]
+        found = [
+            np.nan if missing else places.get(key(value), -1.0)
+            for value, missing in zip(column, column.isna(), strict=True)
+        ]
         codes = np.array(found, dtype=np.float64)
         unknown = int((codes == -1.0).sum())
         if unknown:
@@ -111,7 +120,9 @@ def coded(frame: pd.DataFrame, hierarchies: dict[str, Hierarchy], missing: str) 
     changed = {}
     for name, hierarchy in hierarchies.items():
         if name not in frame:
-            raise DataError(f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name))
+            raise DataError(
+                f"there is no column {quoted(name)} to have a hierarchy", ("hierarchies", name)
+            )
         codes = hierarchy.code(name, frame[name])
         if missing == "mean" and np.isnan(codes).any():
             problem = f"column {quoted(name)} has missing categories; set `missing: drop` to leave those records out"

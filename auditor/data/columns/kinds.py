@@ -23,13 +23,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from auditor.data.columns.checks import FEWEST_STEPS, LARGEST_VARIANCE, LEAST_VARIANCE, floats, kind_of
+from auditor.data.columns.checks import (
+    FEWEST_STEPS,
+    LARGEST_VARIANCE,
+    LEAST_VARIANCE,
+    floats,
+    kind_of,
+)
 from auditor.data.columns.dates import days_of
 from auditor.data.columns.resolution import Grid
 from auditor.process.deferred import pd
 from auditor.types import Array
 
-FORMATS = (None, "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y", "%d %B %Y")
+FORMATS = (
+    None,
+    "%d.%m.%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y",
+    "%d-%m-%Y",
+    "%m-%d-%Y",
+    "%d %b %Y",
+    "%d-%b-%Y",
+    "%d %B %Y",
+)
 """Date formats, None for ISO 8601; the owner must decide if two read a text differently."""
 MOST_NUMBERS, MOST_WORDS = 10, 50
 """Most distinct values of a category of numbers, and of one of text."""
@@ -46,12 +62,17 @@ MOST_EVEN = 0.9
 """Share of equal steps between records in a count: removed or sampled records leave gaps."""
 _WORD = re.compile(r"(?:^|[^a-z])(?:id|uid|uuid|guid|ssn|pk)(?:$|[^a-z])", re.IGNORECASE)
 _CAPITAL = re.compile(r"[a-z](?:ID|Id)(?:$|[^a-z])")
-_CODE = re.compile(r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:^|[^a-z])(?:zip|zip_?code|post_?code|postal_?code|plz|phone|telephone|fax|fips)(?:$|[^a-z])",
+    re.IGNORECASE,
+)
 """Names of codes: noise on a postcode is useless, as neighbouring numbers need not be neighbouring
 places.
 """
 
-_AMOUNT = re.compile(r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?")
+_AMOUNT = re.compile(
+    r"[-+(]?\s*[$€£¥]?\s*[-+]?\d{1,3}(?:[.,'’\s]?\d{3})*(?:[.,]\d+)?\s*[%$€£¥]?\)?"
+)
 """Text that reads as a number: such a column may be a salary, not an identifier."""
 
 Kind = Literal["number", "date", "category", "identifier", "free text", "unusable"]
@@ -100,7 +121,9 @@ class Column:
         return self.kind in USED
 
 
-def column_of(name: str, cells: pd.Series[Any], records: float | None = None, coded: bool = False) -> Column:
+def column_of(
+    name: str, cells: pd.Series[Any], records: float | None = None, coded: bool = False
+) -> Column:
     """Return the description of a column.
 
     Parameters
@@ -129,10 +152,18 @@ def column_of(name: str, cells: pd.Series[Any], records: float | None = None, co
     values = int(there.nunique())
     if values == 1:
         return Column(name, "unusable", "is the same in every record", blank, 1)
-    look = {"numbers": _number, "booleans": _boolean, "text": _text, "categories": _text, "dates": _date}.get(found)
+    look = {
+        "numbers": _number,
+        "booleans": _boolean,
+        "text": _text,
+        "categories": _text,
+        "dates": _date,
+    }.get(found)
     if look is None:
         return Column(name, "unusable", f"holds {found}", blank, values)
-    facts: dict[str, Any] = look(name, there, values, len(there) if records is None else records * (1.0 - blank))
+    facts: dict[str, Any] = look(
+        name, there, values, len(there) if records is None else records * (1.0 - blank)
+    )
     if facts["kind"] == "number" and (coded or (facts["step"] >= 1.0 and _CODE.search(name))):
         few = _is_few(values, MOST_WORDS, len(there))
         why = "holds codes written in digits, to which no noise can be added"
@@ -159,7 +190,10 @@ def _number(name: str, there: pd.Series[Any], values: int, records: float) -> di
     if not np.isfinite(x).all():
         return {"kind": "unusable", "why": "has infinite values"}
     if not _varies(x):
-        return {"kind": "unusable", "why": "varies by less, or by more, than double precision can compute with"}
+        return {
+            "kind": "unusable",
+            "why": "varies by less, or by more, than double precision can compute with",
+        }
     grid = Grid()
     grid.add(x)
     why = _counts(name, x, records) if values == len(x) else ""
@@ -174,15 +208,23 @@ def _number(name: str, there: pd.Series[Any], values: int, records: float) -> di
 def _varies(x: Array) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):
         variance = float(np.var(x))
-    return LEAST_VARIANCE <= variance <= LARGEST_VARIANCE and variance**0.5 >= FEWEST_STEPS * np.spacing(np.abs(x).max())
+    return (
+        LEAST_VARIANCE <= variance <= LARGEST_VARIANCE
+        and variance** 0.5 >= FEWEST_STEPS * np.spacing(np.abs(x).max())
+    )
 
 
 def _counts(name: str, x: Array, records: float) -> str:
     gaps = np.diff(x)
     usual = float(np.median(gaps)) if len(gaps) else 0.0
-    if len(x) > 3 and usual != 0.0 and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN:
+    if (
+        len(x) > 3
+        and usual != 0.0
+        and np.mean(np.abs(gaps - usual) <= 1e-9 * abs(usual)) >= MOST_EVEN
+    ):
         return "goes up or down evenly from record to record, and numbers them"
-    apart = Grid()  # a count may start off a multiple of its step, and exceed the exact range of a double
+    # a count may start off a multiple of its step, and exceed the exact range of a double
+    apart = Grid()
     apart.add(x - x.min())
     if len(x) >= FEWEST_COUNTED and np.ptp(x) / apart.step + 1 <= 2.0 * records:
         return "is different in every record and sequential, and numbers them"
@@ -212,16 +254,25 @@ def _text(name: str, there: pd.Series[Any], values: int, records: float) -> dict
     if len(formats) == 1:
         return _date(name, there, values, records, formats[0])
     if formats:
-        return {"kind": "unusable", "why": f"holds dates that read as {' or '.join(map(str, formats))}, and nothing tells which"}
+        return {
+            "kind": "unusable",
+            "why": f"holds dates that read as {' or '.join(map(str, formats))}, and nothing tells which",
+        }
     if _is_few(values, MOST_WORDS, len(there)):
         return {"kind": "category", "why": "holds text with few different values"}
     if numbers:
         return {"kind": "unusable", "why": "holds numbers written as text"}
     amounts = text.str.fullmatch(_AMOUNT)
     if amounts.all():
-        return {"kind": "unusable", "why": "holds numbers with marks that are not read, as of money or per cent: write them without"}
+        return {
+            "kind": "unusable",
+            "why": "holds numbers with marks that are not read, as of money or per cent: write them without",
+        }
     if amounts.mean() > MOST_BLANK:
-        return {"kind": "unusable", "why": "holds numbers and some text: leave that blank if it stands for none"}
+        return {
+            "kind": "unusable",
+            "why": "holds numbers and some text: leave that blank if it stands for none",
+        }
     if values == len(there):
         return {"kind": "identifier", "why": "is text that is different in every record"}
     return {"kind": "free text", "why": "is text with many different values"}
@@ -237,14 +288,26 @@ def _formats(different: pd.Series[Any]) -> list[str | None]:
     return list(found)
 
 
-def _date(name: str, there: pd.Series[Any], values: int, records: float, form: str | None = None) -> dict[str, Any]:
+def _date(
+    name: str, there: pd.Series[Any], values: int, records: float, form: str | None = None
+) -> dict[str, Any]:
     days = days_of(there, form).to_numpy(dtype=np.float64)
     if np.isnan(days).any():
         return {"kind": "unusable", "why": "holds dates beyond what can be counted in days"}
     if not _varies(days):
         return {"kind": "unusable", "why": "is the same day in every record"}
     if len(days) > 2 and ((np.diff(days) > 0).all() or (np.diff(days) < 0).all()):
-        return {"kind": "identifier", "why": "holds dates that are different in every record and in order: it says which came after which"}
+        return {
+            "kind": "identifier",
+            "why": "holds dates that are different in every record and in order: it says which came after which",
+        }
     grid = Grid()
     grid.add(days)
-    return {"kind": "date", "why": "holds dates", "numeric": True, "step": grid.step, "heap": _heap(there, values), "form": form}
+    return {
+        "kind": "date",
+        "why": "holds dates",
+        "numeric": True,
+        "step": grid.step,
+        "heap": _heap(there, values),
+        "form": form,
+    }

@@ -41,7 +41,8 @@ def quantiles(read: Read, rows: int, probabilities: Array) -> Array:
     >>> bool((quantiles(lambda: np.split(x, 10), 1000, p) == np.quantile(x, p)).all())
     True
     """
-    virtual = probabilities * (rows - 1)  # numpy's linear method: between the two neighbouring ranks
+    # numpy's linear method: between the two neighbouring ranks
+    virtual = probabilities * (rows - 1)
     low = np.floor(virtual).astype(np.int64)
     high = np.minimum(low + 1, rows - 1)
     ranks = np.unique(np.concatenate([low, high]))
@@ -64,13 +65,20 @@ def order_statistics(read: Read, rows: int, ranks: NDArray[np.int64]) -> Array:
         inside = int(np.diff(below)[wanted].sum())
         if inside <= MOST_HELD:
             break
-        more = _strided((part[wanted[_cell_of(part, splitters)]] for part in read()), -(-inside // MOST_HELD))
+        more = _strided(
+            (part[wanted[_cell_of(part, splitters)]] for part in read()), -(-inside // MOST_HELD)
+        )
         splitters = np.unique(np.concatenate([splitters, *more]))
-    values = np.sort(np.concatenate([part[wanted[_cell_of(part, splitters)]] for part in read()])) if inside else np.empty(0)
+    values = (
+        np.sort(np.concatenate([part[wanted[_cell_of(part, splitters)]] for part in read()]))
+        if inside
+        else np.empty(0)
+    )
     found = np.empty(ranks.size)
     exact = cell % 2 == 1
     found[exact] = splitters[cell[exact] // 2]
-    before = np.concatenate([[0], np.cumsum(np.where(wanted, np.diff(below), 0))])  # held values in earlier cells
+    # held values in earlier cells
+    before = np.concatenate([[0], np.cumsum(np.where(wanted, np.diff(below), 0))])
     found[~exact] = values[before[cell[~exact]] + ranks[~exact] - below[cell[~exact]]]
     return found
 

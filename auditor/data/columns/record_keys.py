@@ -59,7 +59,15 @@ class RecordKeys:
         A public order of the records.
         """
         numbers = None if self.whole is None else [int(cell) for cell in self.whole]
-        return np.asarray(pd.Series(self.cells if numbers is None else numbers, dtype=object).rank().to_numpy(), dtype=np.intp) - 1
+        return (
+            np.asarray(
+                pd.Series(self.cells if numbers is None else numbers, dtype=object)
+                .rank()
+                .to_numpy(),
+                dtype=np.intp,
+            )
+            - 1
+        )
 
     def some(self, rows: NDArray[Any]) -> RecordKeys:
         """Return the keys of some records."""
@@ -68,14 +76,18 @@ class RecordKeys:
     @cached_property
     def digest(self) -> str:
         """A SHA-256 over name and keys."""
-        return hashlib.sha256(repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")).hexdigest()
+        return hashlib.sha256(
+            repr((self.name, self.cells.tolist())).encode(errors="surrogatepass")
+        ).hexdigest()
 
     def places_in(self, original: RecordKeys) -> NDArray[np.intp]:
         """Return each record's place in the original, shape (n,); −1 if absent."""
         mine, theirs = self.whole, original.whole
         if mine is None or theirs is None:
             mine, theirs = self.cells, original.cells
-        return np.asarray(pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=np.intp)
+        return np.asarray(
+            pd.Index(theirs, dtype=object).get_indexer(pd.Index(mine, dtype=object)), dtype=np.intp
+        )
 
 
 def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
@@ -86,11 +98,29 @@ def record_keys(name: str, column: pd.Series[Any]) -> RecordKeys:
     DataError
         Keys are blank, repeat, or are neither whole numbers nor text. No message holds a value.
     """
-    column_name, texts = f"key column {quoted(name)}", _objects([_text(cell) for cell in column.tolist()])
-    _refuse(np.array([text == "" for text in texts]), f"{column_name} has", "blank cell", "every record needs a key of its own")
-    _refuse(np.array([text is None for text in texts]), f"{column_name} has", "cell", "neither whole numbers nor text, which keys must be")
+    column_name, texts = (
+        f"key column {quoted(name)}",
+        _objects([_text(cell) for cell in column.tolist()]),
+    )
+    _refuse(
+        np.array([text == "" for text in texts]),
+        f"{column_name} has",
+        "blank cell",
+        "every record needs a key of its own",
+    )
+    _refuse(
+        np.array([text is None for text in texts]),
+        f"{column_name} has",
+        "cell",
+        "neither whole numbers nor text, which keys must be",
+    )
     repeated = pd.Series(texts).duplicated().to_numpy()
-    _refuse(repeated, f"{column_name} repeats: it has", "record", "with the key of an earlier one; every record needs a key of its own")
+    _refuse(
+        repeated,
+        f"{column_name} repeats: it has",
+        "record",
+        "with the key of an earlier one; every record needs a key of its own",
+    )
     return RecordKeys(name, texts)
 
 
@@ -112,7 +142,9 @@ def _text(cell: Any) -> str | None:
 def _refuse(wrong: NDArray[np.bool_], has: str, noun: str, why: str) -> None:
     if wrong.any():
         number, first = int(wrong.sum()), int(np.argmax(wrong)) + 1
-        where = f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {first:,}"
+        where = (
+            f"{counted(number, noun)}, {'in' if number == 1 else 'the first in'} data row {first:,}"
+        )
         raise DataError(f"{has} {where}: {why}", ("key",))
 
 

@@ -59,8 +59,14 @@ class Grid:
         for places in range(self.places, MOST_PLACES + 1) if not self.continuous else ():
             u = x * 10.0**places
             size, whole = np.abs(u), np.rint(u)
-            if size.max(initial=0.0) <= LARGEST and (np.abs(u - whole) <= SLACK + 4.0 * np.finfo(np.float64).eps * size).all():
-                self.unit = math.gcd(self.unit * 10 ** (places - self.places), int(np.gcd.reduce(whole.astype(np.int64))))
+            if (
+                size.max(initial=0.0) <= LARGEST
+                and (np.abs(u - whole) <= SLACK + 4.0 * np.finfo(np.float64).eps * size).all()
+            ):
+                self.unit = math.gcd(
+                    self.unit * 10 ** (places - self.places),
+                    int(np.gcd.reduce(whole.astype(np.int64))),
+                )
                 self.places = places
                 return
         self.continuous = True
@@ -88,8 +94,15 @@ def resolution(blocks: Callable[[], Iterable[Array]], rows: int, width: int) -> 
         held.append(x[-before % every :: every])
         before += len(x)
     steps, sample = np.array([grid.step for grid in grids]), np.concatenate(held)
-    return Resolution(steps, np.array([_commonest(column, step) for column, step in zip(sample.T, steps, strict=True)]))
+    return Resolution(
+        steps,
+        np.array([_commonest(column, step) for column, step in zip(sample.T, steps, strict=True)]),
+    )
 
 
 def _commonest(column: Array, step: float) -> float:
-    return math.nan if math.isnan(step) else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))
+    return (
+        math.nan
+        if math.isnan(step)
+        else float(np.unique(np.rint(column / step), return_counts=True)[1].max() / len(column))
+    )

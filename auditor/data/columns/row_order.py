@@ -24,11 +24,16 @@ def in_order_of(frame: pd.DataFrame, order: str) -> pd.DataFrame:
     """
     missing = int(frame[order].isna().sum())
     if missing:
-        raise DataError(f"{counted(missing, 'record')} miss column {quoted(order)}, and have no place in the order", ("order",))
+        raise DataError(
+            f"{counted(missing, 'record')} miss column {quoted(order)}, and have no place in the order",
+            ("order",),
+        )
     try:
         return frame.sort_values(order, kind="stable", ignore_index=True)
     except TypeError:
-        raise DataError(f"column {quoted(order)} holds values of several kinds, which have no order", ("order",)) from None
+        raise DataError(
+            f"column {quoted(order)} holds values of several kinds, which have no order", ("order",)
+        ) from None
 
 
 def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
@@ -47,7 +52,8 @@ def follows_the_one_before(runs: Sequence[pd.Series[Any]]) -> tuple[float, int]:
     (0.7, 5)
     """
     ranks = pd.concat(runs, ignore_index=True).rank()
-    ends = np.cumsum([len(run) for run in runs])[:-1] - 1  # the last of one run and the first of the next are no neighbours
+    # the last of one run and the first of the next are no neighbours
+    ends = np.cumsum([len(run) for run in runs])[:-1] - 1
     now, after = ranks.to_numpy()[:-1], ranks.to_numpy()[1:]
     pairs = ~(np.isnan(now) | np.isnan(after))
     pairs[ends[ends >= 0]] = False

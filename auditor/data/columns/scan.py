@@ -69,9 +69,20 @@ class Part:
         """Return the scan of both parts' rows."""
         rows = self.rows + other.rows
         apart = other.mean - self.mean
-        products = self.products + other.products + np.outer(apart, apart) * (self.rows * (other.rows / rows))
+        products = (
+            self.products
+            + other.products
+            + np.outer(apart, apart) * (self.rows * (other.rows / rows))
+        )
         low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Part(rows, self.mean + apart * (other.rows / rows), products, low, high, self.digests + other.digests)
+        return Part(
+            rows,
+            self.mean + apart * (other.rows / rows),
+            products,
+            low,
+            high,
+            self.digests + other.digests,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +121,15 @@ class Scan:
         """Return the scan of a table from its stripes, in order."""
         whole = joined(parts)
         digest = hashlib.sha256(b"".join(whole.digests)).hexdigest()
-        return cls(whole.rows, shift, whole.mean, whole.products / whole.rows, whole.low, whole.high, digest)
+        return cls(
+            whole.rows,
+            shift,
+            whole.mean,
+            whole.products / whole.rows,
+            whole.low,
+            whole.high,
+            digest,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +163,8 @@ def joined(parts: Iterable[Part]) -> Part:
     """Return the parts as one, joined in order."""
     rest = iter(parts)
     whole = next(rest)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # overflow is refused by name afterwards
+    # overflow is refused by name afterwards
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for part in rest:
             whole = whole + part
     return whole
@@ -158,12 +178,16 @@ def first_shift(read: Read, rows: int, width: int) -> Array:
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
-def scan_stripes(read: Read, rows: int, width: int, shift: Array, wanted: Sequence[int] | None = None) -> list[Part]:
+def scan_stripes(
+    read: Read, rows: int, width: int, shift: Array, wanted: Sequence[int] | None = None
+) -> list[Part]:
     """Return the scans of some stripes, by number; of all by default."""
     blocks, cuts = row_blocks(rows, width), stripes(rows, width)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return [joined(Part.of(read(*blocks[k]), shift) for k in range(*cuts[number]))
-                for number in (range(len(cuts)) if wanted is None else wanted)]  # fmt: skip
+        return [
+            joined(Part.of(read(*blocks[k]), shift) for k in range(*cuts[number]))
+            for number in (range(len(cuts)) if wanted is None else wanted)
+        ]
 
 
 def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
@@ -178,6 +202,7 @@ def scan(open_: Callable[[], Read], rows: int, width: int) -> Scan:
     """
     with one_thread():  # sums in linear algebra depend on its number of threads
         shift, numbers = first_shift(open_(), rows, width), range(len(stripes(rows, width)))
-        each = in_threads if len(numbers) > 1 else map  # a small table is finished before a thread starts
+        # a small table is finished before a thread starts
+        each = in_threads if len(numbers) > 1 else map
         found = each(lambda number: scan_stripes(open_(), rows, width, shift, [number]), numbers)
         return Scan.join((part for parts in found for part in parts), shift)

@@ -22,11 +22,16 @@ MOST_THREADS = 4
 
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Yield the result for each item, in order, with few started in advance."""
-    from concurrent.futures import ThreadPoolExecutor  # with logging some milliseconds, wasted on tables of one stripe
+    # with logging some milliseconds, wasted on tables of one stripe
+    from concurrent.futures import ThreadPoolExecutor
 
-    threads = min(MOST_THREADS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    threads = min(
+        MOST_THREADS,
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+    )
     waiting: deque[Future[R]] = deque()
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")  # `close_up` finds threads by this name
+    # `close_up` finds threads by this name
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="auditor-pieces")
     try:
         for item in items:
             waiting.append(pool.submit(work, item))

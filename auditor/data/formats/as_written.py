@@ -30,7 +30,9 @@ def frames_as_written(files: Sequence[Path], columns: list[str]) -> Iterator[pd.
     """
     for path in files:
         with reading.reader_errors(path):
-            yield from (_text if is_text(path) else _typed if is_parquet(path) else _held)(path, columns)
+            yield from (_text if is_text(path) else _typed if is_parquet(path) else _held)(
+                path, columns
+            )
 
 
 def column_as_written(pieces: Iterable[Piece], column: str) -> list[Any]:
@@ -49,7 +51,12 @@ def coded_columns(file: str) -> frozenset[str]:
     with reading.reader_errors(path):
         names = reading.csv_head(path).names
         first = islice(reading.csv_records(path), headers.LOOKED_AT // len(names))
-        return frozenset(name for record in first for name, cell in zip(names, record, strict=False) if _CODE.fullmatch(cell))
+        return frozenset(
+            name
+            for record in first
+            for name, cell in zip(names, record, strict=False)
+            if _CODE.fullmatch(cell)
+        )
 
 
 def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
@@ -67,7 +74,8 @@ def _text(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
 
 def _typed(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as file:
-        wanted = None if any("." in name for name in columns) else columns  # the reader reads a dot as a nested field
+        # the reader reads a dot as a nested field
+        wanted = None if any("." in name for name in columns) else columns
         for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
             chosen = batch.select(columns)
             chosen.validate(full=True)  # as in `auditor.data.formats.parts`: text that is not UTF-8

@@ -54,7 +54,10 @@ def _arrow(path: Path, notes: list[str]) -> pa.Table:
     """Read Feather or Arrow by batch, as compressed ones state no size."""
     try:
         with pa.ipc.open_file(str(path)) as file:
-            return pa.Table.from_batches(bounded(path, map(file.get_batch, range(file.num_record_batches)), _size), file.schema)
+            return pa.Table.from_batches(
+                bounded(path, map(file.get_batch, range(file.num_record_batches)), _size),
+                file.schema,
+            )
     except pa.ArrowInvalid:  # the first version of Feather
         from pyarrow import feather  # imports pandas
 
@@ -74,9 +77,15 @@ def _spss(path: Path, notes: list[str]) -> pd.DataFrame:
 
 
 def _sas(path: Path, notes: list[str]) -> pd.DataFrame:
-    chunks: Any = pd.read_sas(path, encoding="infer" if path.suffix.lower() == ".sas7bdat" else "latin-1", chunksize=BATCH_ROWS)
+    chunks: Any = pd.read_sas(
+        path,
+        encoding="infer" if path.suffix.lower() == ".sas7bdat" else "latin-1",
+        chunksize=BATCH_ROWS,
+    )
     with chunks:
-        frame: pd.DataFrame = pd.concat(bounded(path, chunks, lambda chunk: 8 * chunk.size), ignore_index=True)
+        frame: pd.DataFrame = pd.concat(
+            bounded(path, chunks, lambda chunk: 8 * chunk.size), ignore_index=True
+        )
     return _whole(frame)
 
 
@@ -106,7 +115,9 @@ def _check_extent(path: Path, sheet: Any) -> None:
     for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
         widest = max(widest, len(row))
         if number * widest > MOST_CELLS:
-            raise DataError(f"{path.name}: the sheet has more than {MOST_CELLS:,} cells, blank ones included; save it as CSV or Parquet")
+            raise DataError(
+                f"{path.name}: the sheet has more than {MOST_CELLS:,} cells, blank ones included; save it as CSV or Parquet"
+            )
 
 
 HELD: dict[str, Kind] = {
@@ -125,7 +136,10 @@ TEXT = (".csv", ".tsv", ".tab")
 PACKED = (".gz", ".zst", ".zip")
 """Suffixes of a compressed text file."""
 SUFFIXES = (*TEXT, *PACKED, ".parquet", *HELD)
-SAID = "a .csv, .tsv or .tab file (or one of these as .gz, .zst or .zip), a .parquet file, or one of " + ", ".join(HELD)
+SAID = (
+    "a .csv, .tsv or .tab file (or one of these as .gz, .zst or .zip), a .parquet file, or one of "
+    + ", ".join(HELD)
+)
 
 
 def is_text(path: str | Path) -> bool:
@@ -170,9 +184,13 @@ def held(path: Path) -> Held:
         remedy = f"{kind.name} files are read by {kind.library}, which is not installed: pip install 'auditor[files]'"
         raise DataError(f"{path.name}: {remedy}") from None
     except OSError as error:
-        raise DataError(f"{path.name}: cannot be read: {error.strerror or 'the file is damaged'}") from None
+        raise DataError(
+            f"{path.name}: cannot be read: {error.strerror or 'the file is damaged'}"
+        ) from None
     except Exception:  # each library has its own errors
-        raise DataError(f"{path.name}: cannot be read as {kind.name}; the file is damaged or is something else") from None
+        raise DataError(
+            f"{path.name}: cannot be read as {kind.name}; the file is damaged or is something else"
+        ) from None
     return Held(frame.set_axis([str(name) for name in frame.columns], axis=1), tuple(notes))
 
 
@@ -198,8 +216,14 @@ def labelled(path: Path) -> pd.DataFrame:
         found = {name: frame[name].astype(object).replace(known) for name, known in labels.items()}
     elif kind == "Stata":
         with suppress(ValueError):
-            found = {str(name): column.astype(object) for name, column in pd.read_stata(path).items() if column.dtype == "category"}
-    return frame.assign(**{name: column.map(_label, na_action="ignore") for name, column in found.items()})
+            found = {
+                str(name): column.astype(object)
+                for name, column in pd.read_stata(path).items()
+                if column.dtype == "category"
+            }
+    return frame.assign(
+        **{name: column.map(_label, na_action="ignore") for name, column in found.items()}
+    )
 
 
 def _label(cell: Any) -> str:
@@ -207,14 +231,18 @@ def _label(cell: Any) -> str:
 
 
 def _whole(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame.convert_dtypes(infer_objects=False, convert_string=False, convert_boolean=False, convert_floating=False)
+    return frame.convert_dtypes(
+        infer_objects=False, convert_string=False, convert_boolean=False, convert_floating=False
+    )
 
 
 def _check_open(path: Path, kind: Kind) -> None:
     """Refuse an encrypted workbook, a compound document like old workbooks."""
     with path.open("rb") as file:
         if kind.name == "Excel" and file.read(4) == b"\xd0\xcf\x11\xe0":
-            raise DataError(f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password")
+            raise DataError(
+                f"{path.name}: is encrypted, or an .xls workbook; save it as .xlsx without a password"
+            )
 
 
 def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
@@ -224,12 +252,21 @@ def index_columns(schema: pa.Schema, notes: list[str]) -> list[str]:
     """
     try:
         noted = (schema.pandas_metadata or {})["index_columns"]
-        found = [name for name in schema.names if name in noted and name.startswith("__index_level_")]
-    except (ValueError, LookupError, TypeError, AttributeError):  # the metadata are damaged or foreign
+        found = [
+            name for name in schema.names if name in noted and name.startswith("__index_level_")
+        ]
+    # the metadata are damaged or foreign
+    except (ValueError, LookupError, TypeError, AttributeError):
         return []
     if found:
-        what = "a column without a name is" if len(found) == 1 else f"{len(found)} columns without a name are"
-        notes.append(f"{what} the index of a data frame, by the file's own metadata, and not read as data")
+        what = (
+            "a column without a name is"
+            if len(found) == 1
+            else f"{len(found)} columns without a name are"
+        )
+        notes.append(
+            f"{what} the index of a data frame, by the file's own metadata, and not read as data"
+        )
     return found
 
 

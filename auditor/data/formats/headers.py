@@ -57,7 +57,9 @@ def holds_records(name: str) -> bool:
     [True, True, True, False, False]
     """
     lines = name.splitlines()
-    return len(lines) > 1 and (len(lines) > 3 or any(sign in name for sign in ",;|\t") or any(map(is_value, lines)))
+    return len(lines) > 1 and (
+        len(lines) > 3 or any(sign in name for sign in ",;|\t") or any(map(is_value, lines))
+    )
 
 
 def check_names(file: str, names: Sequence[str]) -> None:
@@ -75,17 +77,23 @@ def check_names(file: str, names: Sequence[str]) -> None:
         return
     swallowed = [place for place, name in enumerate(names, 1) if holds_records(name)]
     if swallowed:
-        raise DataError(f"{file}: {_columns(swallowed)} a name of several lines, as if records were in it; is a quote missing?")
+        raise DataError(
+            f"{file}: {_columns(swallowed)} a name of several lines, as if records were in it; is a quote missing?"
+        )
     values = [place for place, name in enumerate(names, 1) if is_value(name)]
     if len(values) == len(names) and values:
-        raise DataError(f"{file}: the first line holds numbers where the column names should be; add a header")
+        raise DataError(
+            f"{file}: the first line holds numbers where the column names should be; add a header"
+        )
     if values:
         problem = f"{file}: {_columns(values)} a number or a date for a name; add a header if the file has none"
         raise DataError(f"{problem}, or give such columns names that begin with a letter")
     times = Counter(name for name in names if name)
     twice = [place for place, name in enumerate(names, 1) if times[name] > 1]
     if twice:
-        raise DataError(f"{file}: {_columns(twice)} a name that another column has as well; give every column a name of its own")
+        raise DataError(
+            f"{file}: {_columns(twice)} a name that another column has as well; give every column a name of its own"
+        )
 
 
 def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[str]]) -> None:
@@ -109,16 +117,24 @@ def check_records(file: str, names: Sequence[str], records: Iterable[Sequence[st
     if _count(names):  # small whole numbers are among any cells
         return
     for record in islice(records, max(10, LOOKED_AT // max(1, len(names)))):
-        seen |= {place for place, (name, cell) in enumerate(zip(names, record, strict=False), 1) if name.strip() and name == cell}
+        seen |= {
+            place
+            for place, (name, cell) in enumerate(zip(names, record, strict=False), 1)
+            if name.strip() and name == cell
+        }
     if seen:
-        problem = f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
+        problem = (
+            f"{file}: {_columns(sorted(seen))} a name that stands among the cells below it, too"
+        )
         raise DataError(f"{problem}; is the header missing, or written twice?")
 
 
 def _count(names: Sequence[str]) -> bool:
     """Whether names run from 0 to N − 1 or 1 to N, except missing ones."""
     given = [name for name in names if name]
-    return bool(given) and given in ([str(place + start) for place in range(len(given))] for start in (0, 1))
+    return bool(given) and given in (
+        [str(place + start) for place in range(len(given))] for start in (0, 1)
+    )
 
 
 def _columns(places: Sequence[int]) -> str:

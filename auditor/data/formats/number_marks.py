@@ -94,7 +94,9 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
     if pd.api.types.infer_dtype(column, skipna=True) != "string":
         return column
     first = str(next(iter(column.dropna()), 0))  # a quick test: text is mostly no number
-    if pd.isna(pd.to_numeric(first, errors="coerce")) and not re.fullmatch(f"{_written(marks)}|{_UNTOLD}", first.strip()):
+    if pd.isna(pd.to_numeric(first, errors="coerce")) and not re.fullmatch(
+        f"{_written(marks)}|{_UNTOLD}", first.strip()
+    ):
         return column
     if marks.decimal == ".":  # for example numbers beyond 64 bits
         numbers = pd.to_numeric(column, errors="coerce")
@@ -103,7 +105,9 @@ def as_numbers(file: str, column: pd.Series[Any], marks: Marks) -> pd.Series[Any
     there = column.dropna().astype(str).str.strip()
     if bool(there.str.fullmatch(_written(marks)).all()):
         plain = there.str.replace(marks.group, "", regex=False) if marks.group else there
-        return pd.to_numeric(plain.str.replace(marks.decimal or NEITHER, ".", regex=False)).reindex(column.index)
+        return pd.to_numeric(plain.str.replace(marks.decimal or NEITHER, ".", regex=False)).reindex(
+            column.index
+        )
     if not marks.group and bool(there.str.fullmatch(_UNTOLD).all()):
         raise DataError(
             f"{file}: column {quoted(column.name)} has a comma or a point before three digits, which may be decimals or thousands, and no "

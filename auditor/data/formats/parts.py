@@ -82,13 +82,20 @@ class Piece:
 def _batches(piece: Piece, columns: Sequence[str]) -> Iterator[pa.Table]:
     left, known = piece.rows, _metadata(Path(piece.path))
     with pq.ParquetFile(
-        piece.path, metadata=known, page_checksum_verification=True, pre_buffer=False, buffer_size=BUFFER_BYTES
-    ) as file:  # fmt: skip
+        piece.path,
+        metadata=known,
+        page_checksum_verification=True,
+        pre_buffer=False,
+        buffer_size=BUFFER_BYTES,
+    ) as file:
         # The reader reads a dot as a nested field, so a dotted name is selected afterwards.
         wanted = None if any("." in name for name in columns) else list(columns)
-        for batch in file.iter_batches(BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False):
+        for batch in file.iter_batches(
+            BATCH_ROWS, row_groups=[piece.place], columns=wanted, use_threads=False
+        ):
             chosen = pa.Table.from_batches([batch]).select(list(columns))
-            chosen.validate(full=True)  # text that is not UTF-8, which would otherwise fail cell by cell, much later
+            # text that is not UTF-8, which would otherwise fail cell by cell, much later
+            chosen.validate(full=True)
             yield chosen.slice(0, left)
             left -= batch.num_rows
             if left <= 0:
@@ -131,7 +138,8 @@ def whole_columns(pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, ND
 def _array(column: pa.ChunkedArray) -> NDArray[Any]:
     if column.null_count or not column.num_chunks:
         return np.asarray(column.to_numpy())
-    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])  # `to_numpy` imports pandas, a fifth of a second
+    # `to_numpy` imports pandas, a fifth of a second
+    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
 
 
 def _whole(pieces: Sequence[Piece], names: Sequence[str]) -> pa.Table:
@@ -217,7 +225,9 @@ def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
     if start > head.stop:
         _check_first(path, body, names, line)
     try:
-        return reading.csv_frame(head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows)
+        return reading.csv_frame(
+            head.line + body, path, names, columns, None if piece.rows < 0 else piece.rows
+        )
     except pd.errors.ParserError as error:
         before = line - head.line.count(b"\n")  # the header replaces the lines before the piece
         raise DataError(f"{path.name}: {reading.shape_of(str(error), before)}") from None
@@ -225,10 +235,14 @@ def _csv_frame(piece: Piece, columns: Sequence[str]) -> pd.DataFrame:
 
 def _check_first(path: Path, body: bytes, names: Sequence[str], line: int) -> None:
     """Check the first record's cell count, which pandas applies to all."""
-    records = csv.reader(io.StringIO(body[: 2**16].decode("utf-8", "replace")), delimiter=spelling(path).delimiter)
+    records = csv.reader(
+        io.StringIO(body[: 2**16].decode("utf-8", "replace")), delimiter=spelling(path).delimiter
+    )
     first = next((record for record in records if "".join(record).strip()), [])
     if len(first) > len(names):
-        raise DataError(f"{path.name}: line {line + 1} has {len(first)} cells under {len(names)} column names")
+        raise DataError(
+            f"{path.name}: line {line + 1} has {len(first)} cells under {len(names)} column names"
+        )
 
 
 def parts(folder: Path) -> list[Path]:
@@ -240,17 +254,25 @@ def parts(folder: Path) -> list[Path]:
         There are none, or of several kinds, or other entries.
     """
     with reading.reader_errors(folder):
-        inside = sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")) and path.is_file())
+        inside = sorted(
+            path
+            for path in folder.iterdir()
+            if not path.name.startswith((".", "_")) and path.is_file()
+        )
     found = [path for path in inside if path.suffix.lower() in SUFFIXES]
     kinds = {path.suffix.lower() for path in found}
     if not found:
         raise DataError(f"source {quoted(folder.name)} is a folder that holds no table")
     others = [path.name for path in inside if path.suffix.lower() not in SUFFIXES]
     if others:
-        raise DataError(f"source {quoted(folder.name)} is a folder that holds more than parts of one table: {listed(others)}")
+        raise DataError(
+            f"source {quoted(folder.name)} is a folder that holds more than parts of one table: {listed(others)}"
+        )
     if len(kinds) > 1:
         every = " and ".join(sorted(kinds))
-        raise DataError(f"source {quoted(folder.name)} is a folder that holds {every} files; parts of one table are of one kind")
+        raise DataError(
+            f"source {quoted(folder.name)} is a folder that holds {every} files; parts of one table are of one kind"
+        )
     return found
 
 
@@ -279,7 +301,9 @@ def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64
 def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
     """Whether Parquet metadata declare columns as integers or floats."""
     return all(piece.is_parquet for piece in pieces) and all(
-        _plain(_schema(path).field(name).type) for path in dict.fromkeys(piece.path for piece in pieces) for name in columns
+        _plain(_schema(path).field(name).type)
+        for path in dict.fromkeys(piece.path for piece in pieces)
+        for name in columns
     )
 
 

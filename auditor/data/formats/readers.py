@@ -52,7 +52,9 @@ def notes_of(path: Path) -> list[str]:
 def _header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     with reader_errors(path):
         _not_empty(path)
-        names, notes = (_text_header if is_text(path) else _parquet_header if is_parquet(path) else _held_header)(path, empty)
+        names, notes = (
+            _text_header if is_text(path) else _parquet_header if is_parquet(path) else _held_header
+        )(path, empty)
     headers.check_names(path.name, names)
     return names, notes
 
@@ -65,14 +67,17 @@ def reader_errors(path: Path) -> Iterator[None]:
     """
     try:
         yield
-    except GeneratorExit:  # the generator was closed, perhaps at exit, when the libraries below can no longer be imported
+    # the generator was closed, perhaps at exit, when the libraries below can no longer be imported
+    except GeneratorExit:
         raise
     except UnicodeDecodeError:
         raise DataError(f"{path.name}: is not UTF-8 text; save it with that encoding") from None
     except pd.errors.ParserError as error:
         raise DataError(f"{path.name}: {shape_of(str(error))}") from None
     except (pa.ArrowException, csv.Error, ValueError, OverflowError):
-        raise DataError(f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else") from None
+        raise DataError(
+            f"{path.name}: cannot be read as {name_of(path)}; the file is damaged or is something else"
+        ) from None
     except OSError as error:
         why = error.strerror or "the file is damaged"
         raise DataError(f"{path.name}: cannot be read: {why}") from None
@@ -95,7 +100,8 @@ def _not_empty(path: Path) -> None:
         raise DataError(f"{path.name}: the file is empty")
 
 
-# -- CSV ---------------------------------------------------------------------------------------------------------------
+# -- CSV
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -142,10 +148,20 @@ def csv_head(path: Path) -> Head:
         if first is None:
             raise DataError(f"{path.name}: the file is empty")
         above = "".join(passed[:-1])
-        cells = next(csv.reader(chain([first.removeprefix(BYTE_ORDER_MARK)], lines), delimiter=spelling(path).delimiter))
+        cells = next(
+            csv.reader(
+                chain([first.removeprefix(BYTE_ORDER_MARK)], lines),
+                delimiter=spelling(path).delimiter,
+            )
+        )
     whole = "".join(passed)
     line = whole.removeprefix(above).removeprefix(BYTE_ORDER_MARK)
-    return Head([with_formula(cell) for cell in cells], line.encode(), len(whole.encode()), whole.count("\n"))
+    return Head(
+        [with_formula(cell) for cell in cells],
+        line.encode(),
+        len(whole.encode()),
+        whole.count("\n"),
+    )
 
 
 def _text_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
@@ -164,7 +180,9 @@ def csv_header(path: Path, empty: bool = False) -> list[str]:
     if first is None:
         raise DataError(f"{path.name}: has a header but no records")
     if len(first) > len(names):
-        raise DataError(f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names")
+        raise DataError(
+            f"{path.name}: data row 1 has {len(first)} cells under {len(names)} column names"
+        )
     return names
 
 
@@ -182,7 +200,9 @@ def csv_records(path: Path) -> Iterator[list[str]]:
                     yield record or [""]
 
 
-def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None) -> pd.DataFrame:
+def csv_frame(
+    text: bytes, path: Path, names: Sequence[str], columns: Sequence[str], rows: int | None
+) -> pd.DataFrame:
     """Return some columns of CSV text: a piece after the file's header.
 
     Records as in `csv_records`.
@@ -190,23 +210,34 @@ def csv_frame(text: bytes, path: Path, names: Sequence[str], columns: Sequence[s
     _, delimiter, marks = spelling(path)
     # All columns are read: with `usecols` pandas does not detect a record with too many cells.
     frame: pd.DataFrame = pd.read_csv(
-        io.BytesIO(text), encoding="utf-8", index_col=False, low_memory=False, nrows=rows, skip_blank_lines=len(names) > 1,
-        sep=delimiter, decimal=marks.decimal or NEITHER, **_exact_floats(),
-    )  # fmt: skip
+        io.BytesIO(text),
+        encoding="utf-8",
+        index_col=False,
+        low_memory=False,
+        nrows=rows,
+        skip_blank_lines=len(names) > 1,
+        sep=delimiter,
+        decimal=marks.decimal or NEITHER,
+        **_exact_floats(),
+    )
     if len(frame.columns) != len(names):
         raise DataError(f"{path.name}: the first line cannot be read as column names")
     frame.columns = pd.Index(names)
     return pd.DataFrame({name: as_numbers(path.name, frame[name], marks) for name in columns})
 
 
-# -- Parquet -----------------------------------------------------------------------------------------------------------
+# -- Parquet
+# -----------------------------------------------------------------------------------------------------------
 
 
 def _parquet_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     notes: list[str] = []
     with pq.ParquetFile(path, page_checksum_verification=True) as file:
         index = index_columns(file.schema_arrow, notes)
-        names, records = [name for name in file.schema_arrow.names if name not in index], file.metadata.num_rows
+        names, records = (
+            [name for name in file.schema_arrow.names if name not in index],
+            file.metadata.num_rows,
+        )
     _not_bare(path, names, records, empty)
     # pandas' column name for an unnamed index, if its metadata were lost.
     return ["" if re.fullmatch(r"__index_level_\d+__", name) else name for name in names], notes
@@ -219,7 +250,8 @@ def _not_bare(path: Path, names: Sequence[str], records: int, empty: bool) -> No
         raise DataError(f"{path.name}: has {counted(len(names), 'column')} but no records")
 
 
-# -- others, in memory -------------------------------------------------------------------------------------------------
+# -- others, in memory
+# -------------------------------------------------------------------------------------------------
 
 
 def _held_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
@@ -228,7 +260,9 @@ def _held_header(path: Path, empty: bool) -> tuple[list[str], Sequence[str]]:
     _not_bare(path, names, len(frame), empty)
     headers.check_names(path.name, names)
     few = frame.head(headers.LOOKED_AT // len(names))
-    headers.check_records(path.name, names, islice(few.astype(str).itertuples(index=False), len(few)))
+    headers.check_records(
+        path.name, names, islice(few.astype(str).itertuples(index=False), len(few))
+    )
     return names, notes
 
 

@@ -1,8 +1,9 @@
 """Release folder: one command at a time, and files that appear all together or not at all.
 
-Copies are written under hidden names that end in the command's edition, a random mark. When all are whole, the manifest that names them
-and the edition replaces the old manifest. Then the copies get their own names. A command that was stopped before its manifest has
-released nothing: the next command removes its files. One that was stopped later is finished by the next command.
+Copies are written under hidden names that end in the command's edition, a random mark. When all are
+whole, the manifest that names them and the edition replaces the old manifest. Then the copies get
+their own names. A command that was stopped before its manifest has released nothing: the next
+command removes its files. One that was stopped later is finished by the next command.
 """
 
 from __future__ import annotations
@@ -100,13 +101,18 @@ def check_free(folder: Path, paths: Sequence[Path]) -> None:
     """
     there = [path.name for path in paths if path.exists()]
     if there:
-        raise AuditorError(f"{folder}: holds {there[0]}, which {MANIFEST} does not name; move it to another folder, or remove it")
+        raise AuditorError(
+            f"{folder}: holds {there[0]}, which {MANIFEST} does not name; move it to another folder, or remove it"
+        )
 
 
 def write_release(
-    folder: Path, paths: Sequence[Path], parts: Iterable[Sequence[pd.DataFrame]], manifest: Callable[[], Mapping[str, Any]],
+    folder: Path,
+    paths: Sequence[Path],
+    parts: Iterable[Sequence[pd.DataFrame]],
+    manifest: Callable[[], Mapping[str, Any]],
     replaced: Iterable[str] = (),
-) -> Path:  # fmt: skip
+) -> Path:
     """Write copies block by block, then the manifest; return the path of the manifest.
 
     Parameters

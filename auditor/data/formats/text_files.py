@@ -111,10 +111,19 @@ def _unpacked(path: Path) -> bytes:
     try:
         with _unpacking(path) as file:
             return b"".join(bounded(path, iter(lambda: file.read(CHUNK), b""), len))
-    except (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, pa.ArrowException, OSError) as error:
+    except (
+        EOFError,
+        zlib.error,
+        zipfile.BadZipFile,
+        NotImplementedError,
+        pa.ArrowException,
+        OSError,
+    ) as error:
         if isinstance(error, OSError) and error.errno:
             raise
-        raise DataError(f"{path.name}: cannot be unpacked; the file is damaged or is something else") from None
+        raise DataError(
+            f"{path.name}: cannot be unpacked; the file is damaged or is something else"
+        ) from None
 
 
 @contextmanager
@@ -133,9 +142,15 @@ def _unpacking(path: Path) -> Iterator[Any]:
 
 
 def _only_part(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    parts = [part for part in archive.infolist() if not part.is_dir() and not part.filename.startswith("__MACOSX/")]
+    parts = [
+        part
+        for part in archive.infolist()
+        if not part.is_dir() and not part.filename.startswith("__MACOSX/")
+    ]
     if len(parts) != 1:
-        raise DataError(f"{path.name}: holds {len(parts)} files, and a table is one; unpack the archive and name the file")
+        raise DataError(
+            f"{path.name}: holds {len(parts)} files, and a table is one; unpack the archive and name the file"
+        )
     if parts[0].flag_bits & 1:
         raise DataError(f"{path.name}: is encrypted; unpack it first")
     return parts[0]
@@ -181,7 +196,8 @@ def _delimiter(path: Path, start: str) -> str:
     if widths["\t"][0] > 1 and any(suffix.lower() in (".tsv", ".tab") for suffix in path.suffixes):
         return "\t"
     names, _ = widths.pop(",")
-    if names > 1:  # other marks are as frequent in the record as in the header, in addition to commas
+    # other marks are as frequent in the record as in the header, in addition to commas
+    if names > 1:
         others = [mark for mark, (n, m) in widths.items() if n > 1 and n == m]
     else:
         others = [mark for mark, (n, m) in widths.items() if n > 1 and m != 1]
@@ -189,7 +205,9 @@ def _delimiter(path: Path, start: str) -> str:
         return others[0]
     if others:
         marks = " or ".join(DELIMITERS[mark] for mark in ([","] if names > 1 else []) + others)
-        raise DataError(f"{path.name}: cells may be separated by {marks}; put names and cells that hold either in quotation marks")
+        raise DataError(
+            f"{path.name}: cells may be separated by {marks}; put names and cells that hold either in quotation marks"
+        )
     return ","
 
 

@@ -36,7 +36,9 @@ class TableFiles:
         for the owner to finish or remove.
     """
 
-    def __init__(self, paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[Path], edition: str = "", commit: Callable[[], None] | None = None
+    ) -> None:
         self._paths, self._edition, self._commit = list(paths), edition, commit
         self._temporary: list[Path] = []
         self._files: list[Any] = []
@@ -44,9 +46,13 @@ class TableFiles:
     def __enter__(self) -> TableFiles:
         try:
             for path in self._paths:
-                descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-{self._edition}")
+                descriptor, name = tempfile.mkstemp(
+                    dir=path.parent, prefix=f".{path.name}-{self._edition}"
+                )
                 self._temporary.append(Path(name))
-                self._files.append(_Parquet(descriptor) if path.suffix == ".parquet" else _Csv(descriptor))
+                self._files.append(
+                    _Parquet(descriptor) if path.suffix == ".parquet" else _Csv(descriptor)
+                )
         except BaseException:
             self._discard()
             raise
@@ -56,7 +62,12 @@ class TableFiles:
         """Write the next records of one table."""
         self._files[place].append(frame)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         try:
             if kind is None:
                 for file in self._files:
@@ -85,7 +96,9 @@ class _Csv:
 
     def append(self, frame: pd.DataFrame) -> None:
         names = [without_formula(str(name)) for name in frame.columns]
-        frame.to_csv(self._handle, index=False, header=names if self._header else False, lineterminator="\n")
+        frame.to_csv(
+            self._handle, index=False, header=names if self._header else False, lineterminator="\n"
+        )
         self._header = False
 
     def finish(self) -> None:

@@ -56,7 +56,14 @@ class Values(Source):
         """Draw ``rows`` records."""
         cumulative = np.cumsum(self.weights())
         draws = rng.random(DEFAULT_ROWS if rows is None else rows) * cumulative[-1]
-        return pd.DataFrame({self.column: np.searchsorted(cumulative, draws, side="right").clip(max=cumulative.size - 1) + 1})
+        return pd.DataFrame(
+            {
+                self.column: np.searchsorted(cumulative, draws, side="right").clip(
+                    max=cumulative.size - 1
+                )
+                + 1
+            }
+        )
 
 
 @register
@@ -91,7 +98,8 @@ class OccupationLike(Values):
 
     def weights(self) -> Array:
         """Return the probability of each class."""
-        ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)  # a fixed shuffle, for equal classes in every run
+        # a fixed shuffle, for equal classes in every run
+        ranks = np.random.Generator(np.random.PCG64(2009)).permutation(27)
         weights = 1.0 / (ranks + 4.0)
         return np.asarray(weights / weights.sum())
 

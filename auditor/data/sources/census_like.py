@@ -46,7 +46,8 @@ class Moments(NamedTuple):
 
 AGE = Moments(50.06, 303.03)  # li2012, table 3
 INCOME = Moments(16.57, 219.92)  # li2012, table 3
-NODES = 15  # of quadrature; six digits, and the outermost (±6.4) is not yet 0 or 1 in double precision
+# of quadrature; six digits, and the outermost (±6.4) is not yet 0 or 1 in double precision
+NODES = 15
 YOUNGEST, OLDEST = 15.0, 93.0  # our choice, absent from the paper
 
 
@@ -67,7 +68,10 @@ class CensusLike(Source):
         """The correlation, which Table 3 omits."""
 
         correlation: float = Field(
-            default=0.17, gt=-1, lt=1, description="Correlation of age and income in the table drawn, exactly."
+            default=0.17,
+            gt=-1,
+            lt=1,
+            description="Correlation of age and income in the table drawn, exactly.",
         )
 
     def width(self) -> int:
@@ -84,7 +88,12 @@ class CensusLike(Source):
         """Return the moments, which are equal in every draw."""
         mean, std = np.array([AGE.mean, INCOME.mean]), np.sqrt([AGE.variance, INCOME.variance])
         rho = self.parameters.correlation
-        return Outline(("age", "income"), enough(rows), mean, np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std))
+        return Outline(
+            ("age", "income"),
+            enough(rows),
+            mean,
+            np.array([[1.0, rho], [rho, 1.0]]) * np.outer(std, std),
+        )
 
 
 def enough(rows: int | None) -> int:
@@ -97,11 +106,15 @@ def enough(rows: int | None) -> int:
     """
     n = DEFAULT_ROWS if rows is None else rows
     if n < 3:
-        raise DataError("source 'census-like' needs at least 3 rows: two records always correlate fully")
+        raise DataError(
+            "source 'census-like' needs at least 3 rows: two records always correlate fully"
+        )
     return n
 
 
-def draw(n: int, rho: float, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def draw(
+    n: int, rho: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return ages (beta) and incomes (gamma) with correlation rho, (n,).
 
     By a Gaussian copula.
@@ -118,8 +131,13 @@ def copula_parameter(rho: float) -> float:
     1 or −1 if ``rho`` is out of reach.
     """
     x, w = np.polynomial.hermite_e.hermegauss(NODES)  # numpy imports its polynomials on first use
-    p, He, k = scipy.special.ndtr(x), np.polynomial.hermite_e.hermevander(x, NODES - 1), np.arange(NODES)
-    # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k  (Mehler)
+    p, He, k = (
+        scipy.special.ndtr(x),
+        np.polynomial.hermite_e.hermevander(x, NODES - 1),
+        np.arange(NODES),
+    )
+    # a_k = E f(N) He_k(N) / √k!,  b_k likewise for g;  Cov(f(N_1), g(N_2)) = Σ_{k ≥ 1} a_k b_k r^k
+    # (Mehler)
     scaled = (w / w.sum())[:, None] * He / np.sqrt(scipy.special.factorial(k))
     a, b = age_quantile(p) @ scaled, income_quantile(p) @ scaled
     terms = (a * b)[1:] / np.sqrt(AGE.variance * INCOME.variance)

@@ -37,21 +37,39 @@ DRAW: dict[str, Callable[[int, np.random.Generator], Array]] = {
     "gamma": lambda n, rng: (rng.standard_gamma(4.0, n) - 4.0) / 2.0,
     "uniform": lambda n, rng: rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), n),
     "laplace": lambda n, rng: rng.laplace(scale=np.sqrt(0.5), size=n),
-    "bimodal": lambda n, rng: (rng.choice([-1.0, 1.0], n) + 0.3 * rng.standard_normal(n)) / np.sqrt(1.09),
+    "bimodal": lambda n, rng: (
+        (rng.choice([-1.0, 1.0], n) + 0.3 * rng.standard_normal(n)) / np.sqrt(1.09)
+    ),
 }
 
 ROOT_3, BIMODAL = float(np.sqrt(3.0)), float(np.sqrt(1.09))
 
 SHAPES: dict[str, RecordShape] = {
     "normal": NORMAL,
-    "exponential": RecordShape(lambda t: np.asarray(-np.expm1(-np.clip(t + 1.0, 0.0, None))), -1.0, 27.0),
-    "gamma": RecordShape(lambda t: np.asarray(scipy.special.gammainc(4.0, np.clip(2.0 * t + 4.0, 0.0, None))), -2.0, 18.0),
-    "uniform": RecordShape(lambda t: np.asarray(np.clip(0.5 + 0.5 * t / ROOT_3, 0.0, 1.0)), -ROOT_3, ROOT_3),
-    "laplace": RecordShape(lambda t: np.asarray(0.5 + 0.5 * np.sign(t) * -np.expm1(-np.sqrt(2.0) * np.abs(t))), -20.0, 20.0),
-    "bimodal": RecordShape(
-        lambda t: 0.5 * (normal_cdf((BIMODAL * t - 1.0) / 0.3) + normal_cdf((BIMODAL * t + 1.0) / 0.3)), -3.2, 3.2
+    "exponential": RecordShape(
+        lambda t: np.asarray(-np.expm1(-np.clip(t + 1.0, 0.0, None))), -1.0, 27.0
     ),
-}  # fmt: skip
+    "gamma": RecordShape(
+        lambda t: np.asarray(scipy.special.gammainc(4.0, np.clip(2.0 * t + 4.0, 0.0, None))),
+        -2.0,
+        18.0,
+    ),
+    "uniform": RecordShape(
+        lambda t: np.asarray(np.clip(0.5 + 0.5 * t / ROOT_3, 0.0, 1.0)), -ROOT_3, ROOT_3
+    ),
+    "laplace": RecordShape(
+        lambda t: np.asarray(0.5 + 0.5 * np.sign(t) * -np.expm1(-np.sqrt(2.0) * np.abs(t))),
+        -20.0,
+        20.0,
+    ),
+    "bimodal": RecordShape(
+        lambda t: (
+            0.5 * (normal_cdf((BIMODAL * t - 1.0) / 0.3) + normal_cdf((BIMODAL * t + 1.0) / 0.3))
+        ),
+        -3.2,
+        3.2,
+    ),
+}
 """The laws of the draws of ``DRAW``."""
 
 
@@ -72,16 +90,30 @@ class Components(Source):
     class Parameters(PluginParameters):
         """Shape, mean and deviation of each attribute."""
 
-        shapes: list[Shape] = Field(min_length=1, max_length=1000, description="law of each attribute, repeated over `attributes`")
-        attributes: Annotated[int, Field(ge=1, le=1000)] | None = Field(None, description="how many; as many as shapes by default")
-        mean: float = Field(0.0, description="mean of every attribute, in its own standard deviations")
-        ratio: Annotated[float, Field(ge=1, le=10)] = Field(1.5, description="each one's deviation over the one before; the first's is 1")
-        mixing: list[list[float]] | None = Field(None, description="N rows of N: the attributes are this matrix times the components")
+        shapes: list[Shape] = Field(
+            min_length=1,
+            max_length=1000,
+            description="law of each attribute, repeated over `attributes`",
+        )
+        attributes: Annotated[int, Field(ge=1, le=1000)] | None = Field(
+            None, description="how many; as many as shapes by default"
+        )
+        mean: float = Field(
+            0.0, description="mean of every attribute, in its own standard deviations"
+        )
+        ratio: Annotated[float, Field(ge=1, le=10)] = Field(
+            1.5, description="each one's deviation over the one before; the first's is 1"
+        )
+        mixing: list[list[float]] | None = Field(
+            None, description="N rows of N: the attributes are this matrix times the components"
+        )
 
         @model_validator(mode="after")
         def _square(self) -> Any:
             N = self.attributes or len(self.shapes)
-            if self.mixing is not None and (len(self.mixing) != N or any(len(row) != N for row in self.mixing)):
+            if self.mixing is not None and (
+                len(self.mixing) != N or any(len(row) != N for row in self.mixing)
+            ):
                 raise ValueError(f"mixing must be {N} rows of {N}")
             return self
 
@@ -99,7 +131,9 @@ class Components(Source):
             return RecordLaw()
         if given.mixing is not None:
             return None
-        return RecordLaw({f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())})
+        return RecordLaw(
+            {f"x{j + 1}": SHAPES[given.shapes[j % len(given.shapes)]] for j in range(self.width())}
+        )
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Draw ``rows`` records."""

@@ -48,9 +48,13 @@ class TwoLevels(PluginParameters):
     ``large`` is given, or follows from the mean variance.
     """
 
-    large: float | None = Field(default=None, gt=0, description="The large eigenvalues, in squared data units.")
+    large: float | None = Field(
+        default=None, gt=0, description="The large eigenvalues, in squared data units."
+    )
     mean_variance: float | None = Field(
-        default=None, gt=0, description="Instead of large: what the attributes' variances average to, in squared data units."
+        default=None,
+        gt=0,
+        description="Instead of large: what the attributes' variances average to, in squared data units.",
     )
     count: int = Field(ge=1, description="How many eigenvalues are large.")
     small: float = Field(ge=0, description="The other eigenvalues, in squared data units.")
@@ -59,11 +63,15 @@ class TwoLevels(PluginParameters):
     @model_validator(mode="after")
     def _room(self) -> Self:
         if self.count > self.attributes:
-            raise ValueError(f"count ({self.count}) must not be more than attributes ({self.attributes})")
+            raise ValueError(
+                f"count ({self.count}) must not be more than attributes ({self.attributes})"
+            )
         if (self.large is None) == (self.mean_variance is None):
             raise ValueError("give either large or mean-variance")
         if self.upper <= 0:
-            raise ValueError(f"mean-variance ({self.mean_variance:g}) must be more than the small eigenvalues alone make")
+            raise ValueError(
+                f"mean-variance ({self.mean_variance:g}) must be more than the small eigenvalues alone make"
+            )
         return self
 
     @property
@@ -75,7 +83,9 @@ class TwoLevels(PluginParameters):
         if self.large is not None:
             return self.large
         assert self.mean_variance is not None
-        return (self.mean_variance * self.attributes - self.small * (self.attributes - self.count)) / self.count
+        return (
+            self.mean_variance * self.attributes - self.small * (self.attributes - self.count)
+        ) / self.count
 
 
 def _shape(value: Any) -> str:
@@ -98,14 +108,22 @@ class Gaussian(Source):
     reference = "F. Mezzadri, How to generate random matrices from the classical compact groups, Notices AMS 54 (2007)"
     description = "Synthetic Gaussian records"
     licence = "generated, not subject to a licence"
-    trial = MappingProxyType({"spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3}, "mean": [0.0, 1.0, 2.0]})
+    trial = MappingProxyType(
+        {
+            "spectrum": {"large": 4.0, "count": 1, "small": 0.5, "attributes": 3},
+            "mean": [0.0, 1.0, 2.0],
+        }
+    )
 
     class Parameters(PluginParameters):
         """The law of the records; either ``covariance`` or ``spectrum``."""
 
         mean: Annotated[
-            Annotated[float, Tag("number")] | Annotated[list[float], Tag("list")], Discriminator(_shape)
-        ] = Field(default=0.0, description="Mean, one for all attributes or one for each, in data units.")
+            Annotated[float, Tag("number")] | Annotated[list[float], Tag("list")],
+            Discriminator(_shape),
+        ] = Field(
+            default=0.0, description="Mean, one for all attributes or one for each, in data units."
+        )
         covariance: list[list[float]] | None = Field(
             default=None,
             min_length=1,
@@ -115,7 +133,9 @@ class Gaussian(Source):
         spectrum: (
             Annotated[
                 Annotated[TwoLevels, Tag("levels")]
-                | Annotated[list[Eigenvalue], Tag("list"), Field(min_length=1, max_length=MOST_ATTRIBUTES)],
+                | Annotated[
+                    list[Eigenvalue], Tag("list"), Field(min_length=1, max_length=MOST_ATTRIBUTES)
+                ],
                 Discriminator(lambda value: "list" if isinstance(value, list) else "levels"),
             ]
             | None
@@ -125,7 +145,8 @@ class Gaussian(Source):
             "the eigenvectors are random. In squared data units; mean-variance may stand for large.",
         )
         exact: bool = Field(
-            default=False, description="Whether the table drawn has exactly this mean and covariance (divisor n)."
+            default=False,
+            description="Whether the table drawn has exactly this mean and covariance (divisor n).",
         )
 
         @model_validator(mode="after")
@@ -140,7 +161,9 @@ class Gaussian(Source):
                 raise ValueError("spectrum must have an eigenvalue above 0")
             width = len(self.covariance or eigenvalues(self.spectrum))
             if isinstance(self.mean, list) and len(self.mean) != width:
-                raise ValueError(f"mean has length {len(self.mean)}; there are {counted(width, 'attribute')}")
+                raise ValueError(
+                    f"mean has length {len(self.mean)}; there are {counted(width, 'attribute')}"
+                )
             return self
 
     def width(self) -> int:
@@ -158,7 +181,9 @@ class Gaussian(Source):
         """
         n = DEFAULT_ROWS if rows is None else rows
         lam, V, size = self._law(rng)
-        values = np.array(self.parameters.mean) + size * draw(n, lam, V, rng, exact=self.parameters.exact)
+        values = np.array(self.parameters.mean) + size * draw(
+            n, lam, V, rng, exact=self.parameters.exact
+        )
         return {f"x{i}": column for i, column in enumerate(values.T, 1)}
 
     def population(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -166,12 +191,15 @@ class Gaussian(Source):
         lam, V, size = self._law(rng)
         return np.asarray((V * lam) @ V.T * np.multiply.outer(size, size))
 
-    def _law(self, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | float]:
+    def _law(
+        self, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | float]:
         """Return eigenvalues and eigenvectors in scaled units, and the units."""
         given = self.parameters
         if given.covariance is None:
             lam = np.array(eigenvalues(given.spectrum), dtype=np.float64)
-            return lam, haar(len(lam), rng), 1.0  # before the records, so that it does not depend on their number
+            # before the records, so that it does not depend on their number
+            return lam, haar(len(lam), rng), 1.0
         K_X = np.array(given.covariance, dtype=np.float64)
         K_X, size = in_own_units(K_X) if widely_scaled(K_X) else (K_X, 1.0)
         return *spectral(K_X), size
@@ -180,7 +208,9 @@ class Gaussian(Source):
 def eigenvalues(spectrum: TwoLevels | list[float] | None) -> list[float]:
     """Return the full spectrum, of length N."""
     if isinstance(spectrum, TwoLevels):
-        return [spectrum.upper] * spectrum.count + [spectrum.small] * (spectrum.attributes - spectrum.count)
+        return [spectrum.upper] * spectrum.count + [spectrum.small] * (
+            spectrum.attributes - spectrum.count
+        )
     return list(spectrum or ())
 
 
@@ -198,7 +228,12 @@ def spectral(K_X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def draw(
-    n: int, lam: NDArray[np.float64], V: NDArray[np.float64], rng: np.random.Generator, *, exact: bool = False
+    n: int,
+    lam: NDArray[np.float64],
+    V: NDArray[np.float64],
+    rng: np.random.Generator,
+    *,
+    exact: bool = False,
 ) -> NDArray[np.float64]:
     """Return n draws from ``N(0, V diag(lam) Vᵀ)``, shape (n, N).
 
@@ -213,7 +248,9 @@ def draw(
     used = lam > 0
     rank = int(used.sum())
     if exact and n <= rank:
-        raise DataError(f"source 'gaussian': exact moments of rank {rank} need at least {rank + 1} rows; got {n}")
+        raise DataError(
+            f"source 'gaussian': exact moments of rank {rank} need at least {rank + 1} rows; got {n}"
+        )
     # X − mu_X = G V diag(√lam) Vᵀ,  G standard normal
     scores = rng.standard_normal((n, len(lam))) @ V[:, used]
     scores = whitened(scores) if exact else scores

@@ -36,18 +36,25 @@ class Inline(Source):
         holds_cells: ClassVar[bool] = True
 
         values: dict[str, list[float | None]] = Field(
-            min_length=1, description="Each attribute's values, one per record; null where one is missing."
+            min_length=1,
+            description="Each attribute's values, one per record; null where one is missing.",
         )
 
         @field_validator("values")
         @classmethod
-        def _rectangular(cls, values: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+        def _rectangular(
+            cls, values: dict[str, list[float | None]]
+        ) -> dict[str, list[float | None]]:
             first, length = next((name, len(cells)) for name, cells in values.items())
             for name, cells in values.items():
                 if len(cells) != length:
-                    raise ValueError(f"{quoted(name)} has {len(cells)} values where {quoted(first)} has {length}")
+                    raise ValueError(
+                        f"{quoted(name)} has {len(cells)} values where {quoted(first)} has {length}"
+                    )
             if len(values) * length > MOST_CELLS:
-                raise ValueError(f"at most {MOST_CELLS:,} cells; put a larger table in a .csv or .parquet file")
+                raise ValueError(
+                    f"at most {MOST_CELLS:,} cells; put a larger table in a .csv or .parquet file"
+                )
             return values
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:

@@ -35,14 +35,20 @@ class Intervals(Source):
         """The intervals."""
 
         intervals: list[list[float]] = Field(
-            default=[[0.0, 1.0], [5.0, 6.0]], min_length=1, description="[low, high] of each, ascending and apart, in data units"
+            default=[[0.0, 1.0], [5.0, 6.0]],
+            min_length=1,
+            description="[low, high] of each, ascending and apart, in data units",
         )
 
         @field_validator("intervals")
         @classmethod
         def _ascending(cls, intervals: list[list[float]]) -> list[list[float]]:
             flat = [end for interval in intervals for end in interval]
-            if any(len(interval) != 2 for interval in intervals) or sorted(flat) != flat or len(set(flat)) != len(flat):
+            if (
+                any(len(interval) != 2 for interval in intervals)
+                or sorted(flat) != flat
+                or len(set(flat)) != len(flat)
+            ):
                 raise ValueError("must be [low, high] pairs, ascending and apart")
             return intervals
 
@@ -58,7 +64,13 @@ class Intervals(Source):
         mean = float(share @ ends.mean(axis=1))
         std = float(np.sqrt(share @ (length**2 / 12.0 + (ends.mean(axis=1) - mean) ** 2)))
         at, reached = (ends.ravel() - mean) / std, np.repeat(np.cumsum([0.0, *share]), 2)[1:-1]
-        return RecordLaw({"x": RecordShape(lambda t: np.asarray(np.interp(t, at, reached)), float(at[0]), float(at[-1]))})
+        return RecordLaw(
+            {
+                "x": RecordShape(
+                    lambda t: np.asarray(np.interp(t, at, reached)), float(at[0]), float(at[-1])
+                )
+            }
+        )
 
     def numbers(self, rows: int | None, rng: np.random.Generator) -> dict[str, Array]:
         """Return ``rows`` records."""

@@ -28,7 +28,8 @@ class Iris(Source):
 
     def frame(self, rows: int | None, rng: np.random.Generator) -> pd.DataFrame:
         """Return the first ``rows`` records, or all."""
-        from sklearn.datasets import load_iris  # here, since the import needs a second and all sources are imported
+        # here, since the import needs a second and all sources are imported
+        from sklearn.datasets import load_iris
 
         bunch = load_iris()
         frame = pd.DataFrame(bunch.data, columns=list(LENGTHS))

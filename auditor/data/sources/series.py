@@ -38,9 +38,13 @@ class Autoregressive(Source):
     class Parameters(PluginParameters):
         """The law of the series."""
 
-        autocorrelation: float = Field(0.95, gt=-1, lt=1, description="Correlation of a record with the next, a.")
+        autocorrelation: float = Field(
+            0.95, gt=-1, lt=1, description="Correlation of a record with the next, a."
+        )
         attributes: int = Field(3, ge=1, le=1000, description="Number of attributes N.")
-        correlation: float = Field(0.5, ge=0, lt=1, description="Correlation of two attributes of one record.")
+        correlation: float = Field(
+            0.5, ge=0, lt=1, description="Correlation of two attributes of one record."
+        )
 
     def width(self) -> int:
         """Return the number of attributes."""
@@ -51,7 +55,10 @@ class Autoregressive(Source):
         given, n = self.parameters, DEFAULT_ROWS if rows is None else rows
         common, own = rng.standard_normal((n, 1)), rng.standard_normal((n, given.attributes))
         e = np.sqrt(given.correlation) * common + np.sqrt(1.0 - given.correlation) * own
-        return {f"x{i}": column for i, column in enumerate(autoregression(e, given.autocorrelation).T, 1)}
+        return {
+            f"x{i}": column
+            for i, column in enumerate(autoregression(e, given.autocorrelation).T, 1)
+        }
 
 
 def autoregression(e: Array, a: float) -> Array:
@@ -79,7 +86,9 @@ class MarkovChain(Source):
     class Parameters(PluginParameters):
         """The law of the chain."""
 
-        stay: float = Field(0.95, ge=0, le=1, description="Chance that a record has the value of the one before it.")
+        stay: float = Field(
+            0.95, ge=0, le=1, description="Chance that a record has the value of the one before it."
+        )
         values: int = Field(10, ge=2, le=1000, description="Number of values in the domain, s.")
 
     def width(self) -> int:
@@ -94,6 +103,7 @@ class MarkovChain(Source):
         """Draw ``rows`` records of ``state``."""
         s, n = self.parameters.values, DEFAULT_ROWS if rows is None else rows
         moves = rng.random(n) >= self.parameters.stay
-        steps = np.where(moves, rng.integers(1, s, n), 0)  # to another value: 1 to s − 1 further, in a circle
+        # to another value: 1 to s − 1 further, in a circle
+        steps = np.where(moves, rng.integers(1, s, n), 0)
         steps[:1] = rng.integers(0, s, 1)
         return pd.DataFrame({"state": np.cumsum(steps) % s + 1})

@@ -45,8 +45,11 @@ class Coder:
         if self.edges is not None:
             values = floats(column.to_frame())[:, 0]
             return bin_codes(np.where(np.isnan(values), self.fill, values), self.edges)
-        found, different = pd.factorize(column)  # few distinct values are looked up, not every record
-        place = pd.Index(self.attribute.labels, tupleize_cols=False).get_indexer(pd.Index(different.astype(object)))
+        # few distinct values are looked up, not every record
+        found, different = pd.factorize(column)
+        place = pd.Index(self.attribute.labels, tupleize_cols=False).get_indexer(
+            pd.Index(different.astype(object))
+        )
         return np.asarray(np.append(place, -1)[found], dtype=np.intp)
 
 
@@ -102,10 +105,16 @@ class FileCodes(Pieced[np.unsignedinteger]):
 
     def decoded(self, piece: int) -> Iterator[Codes]:
         """Yield the codes of a piece."""
-        return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_codes, self.columns, self.coders, self.drop))
+        return checked_parts(
+            self.pieces[piece:],
+            self.counts[piece:],
+            partial(_codes, self.columns, self.coders, self.drop),
+        )
 
 
-def _codes(columns: Sequence[str], coders: Sequence[Coder], drop: bool, piece: Piece) -> Iterator[Codes]:
+def _codes(
+    columns: Sequence[str], coders: Sequence[Coder], drop: bool, piece: Piece
+) -> Iterator[Codes]:
     for frame in piece.frames(columns):
         whole = frame[frame.notna().all(axis=1)] if drop else frame
         parts = [coder.codes(whole[coder.attribute.name]) for coder in coders]

@@ -47,7 +47,14 @@ class Column:
         """Whether it holds numbers that vary."""
         return self.kinds == {"numbers"} and self.low < self.high
 
-    def look(self, name: str, column: pd.Series[Any], kept: pd.Series[Any], domain: Sequence[Any] | None, collect: bool) -> None:
+    def look(
+        self,
+        name: str,
+        column: pd.Series[Any],
+        kept: pd.Series[Any],
+        domain: Sequence[Any] | None,
+        collect: bool,
+    ) -> None:
         """Add some records: all, and the kept ones."""
         kind = kind_of(column)
         if collect:
@@ -57,14 +64,22 @@ class Column:
         if kind == "numbers":
             numbers = floats(kept.to_frame())
             there = numbers[~np.isnan(numbers)]
-            self.low, self.high = min(self.low, there.min(initial=np.inf)), max(self.high, there.max(initial=-np.inf))
+            self.low, self.high = (
+                min(self.low, there.min(initial=np.inf)),
+                max(self.high, there.max(initial=-np.inf)),
+            )
         if collect and domain is None:
             self.every.append(_different(column))
             self.values.append(_different(kept.dropna()))
             self._shorten(name)
         elif collect:
             different = kept.dropna().drop_duplicates()
-            known = pd.Index(list(domain or ()), tupleize_cols=False).get_indexer(pd.Index(different.astype(object))) >= 0
+            known = (
+                pd.Index(list(domain or ()), tupleize_cols=False).get_indexer(
+                    pd.Index(different.astype(object))
+                )
+                >= 0
+            )
             if not known.all():
                 self.outside += int((~kept.dropna().isin(different[known])).sum())
 
@@ -79,7 +94,10 @@ class Column:
         self._shorten(name)
 
     def _shorten(self, name: str) -> None:
-        self.values, self.every = [_joined(self.values)] if self.values else [], [_joined(self.every)] if self.every else []
+        self.values, self.every = (
+            [_joined(self.values)] if self.values else [],
+            [_joined(self.every)] if self.every else [],
+        )
         if self.values and len(self.values[0]) > MOST_VALUES:
             raise DataError(
                 f"column {quoted(name)} has more than {MOST_VALUES:,} values, the most a domain may have: put them in bins, or leave it out"
@@ -96,11 +114,18 @@ class Column:
         if self.missing:
             raise DataError(f"column {quoted(name)} has missing values")
         if self.outside:
-            raise DataError(f"column {quoted(name)} has {counted(self.outside, 'record')} outside the declared domain")
+            raise DataError(
+                f"column {quoted(name)} has {counted(self.outside, 'record')} outside the declared domain"
+            )
         if declared is not None:
             return of_column(pd.Series(list(declared), dtype=object), name, declared)[0]
         seen = self.values[0]
-        return of_column(seen if isinstance(seen.dtype, pd.CategoricalDtype) else seen.astype(self.every[0].dtype), name)[0]
+        return of_column(
+            seen
+            if isinstance(seen.dtype, pd.CategoricalDtype)
+            else seen.astype(self.every[0].dtype),
+            name,
+        )[0]
 
 
 def _different(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -113,7 +138,9 @@ def _joined(parts: Sequence[pd.Series[Any]]) -> pd.Series[Any]:
         return parts[0]
     if all(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
         labels = list(dict.fromkeys(label for part in parts for label in part.cat.categories))
-        return _different(pd.concat([part.cat.set_categories(labels) for part in parts], ignore_index=True))
+        return _different(
+            pd.concat([part.cat.set_categories(labels) for part in parts], ignore_index=True)
+        )
     filled = [part for part in parts if len(part)] or list(parts[:1])
     return _different(pd.concat(filled, ignore_index=True)) if len(filled) > 1 else filled[0]
 
@@ -133,7 +160,11 @@ class Findings:
 
 
 def survey(
-    pieces: Sequence[Piece], names: Sequence[str], rows: int | None, drop: bool, domains: Mapping[str, Sequence[Any] | None]
+    pieces: Sequence[Piece],
+    names: Sequence[str],
+    rows: int | None,
+    drop: bool,
+    domains: Mapping[str, Sequence[Any] | None],
 ) -> Findings:
     """Survey the first records of files.
 
@@ -153,7 +184,8 @@ def survey(
     look = partial(_surveyed, names=names, rows=rows, drop=drop, domains=domains)
     for piece, found in zip(pieces, in_threads(look, pieces), strict=False):
         left = None if rows is None else rows - whole.found
-        if left is not None and left < found.found:  # a piece of uncounted records may exceed the request
+        # a piece of uncounted records may exceed the request
+        if left is not None and left < found.found:
             found = look(replace(piece, rows=left))
         whole.pieces += found.pieces
         whole.counts += found.counts
@@ -165,7 +197,11 @@ def survey(
 
 
 def _surveyed(
-    piece: Piece, names: Sequence[str], rows: int | None, drop: bool, domains: Mapping[str, Sequence[Any] | None]
+    piece: Piece,
+    names: Sequence[str],
+    rows: int | None,
+    drop: bool,
+    domains: Mapping[str, Sequence[Any] | None],
 ) -> Findings:
     columns = {name: Column() for name in names}
     count = kept = 0

@@ -147,10 +147,16 @@ class FileRows(Pieced[np.float64]):
 
     def decoded(self, piece: int) -> Iterator[Array]:
         """Yield the records of a piece, including missing values."""
-        return checked_parts(self.pieces[piece:], self.counts[piece:], partial(_numbers, self.columns, self.drop, self.beside))
+        return checked_parts(
+            self.pieces[piece:],
+            self.counts[piece:],
+            partial(_numbers, self.columns, self.drop, self.beside),
+        )
 
 
-def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]) -> Iterator[NDArray[K]]:
+def checked_parts(
+    pieces: Sequence[Piece], counts: Sequence[int], parts: Callable[[Piece], Iterator[NDArray[K]]]
+) -> Iterator[NDArray[K]]:
     """Yield the records of pieces, and check the number in each piece."""
     for piece, expected in zip(pieces, counts, strict=True):
         found = 0
@@ -162,7 +168,9 @@ def checked_parts(pieces: Sequence[Piece], counts: Sequence[int], parts: Callabl
     raise DataError(f"{Path(pieces[-1].path).name}: was changed while it was read")
 
 
-def _numbers(columns: tuple[str, ...], drop: bool, beside: tuple[str, ...], piece: Piece) -> Iterator[Array]:
+def _numbers(
+    columns: tuple[str, ...], drop: bool, beside: tuple[str, ...], piece: Piece
+) -> Iterator[Array]:
     if drop and beside:
         for frame in piece.frames([*columns, *beside]):
             yield floats(frame.loc[frame.notna().all(axis=1), list(columns)])
@@ -176,7 +184,9 @@ def complete(values: Array) -> Array:
     return values[~gaps.any(axis=1)] if gaps.any() else values
 
 
-def fill_values(rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missing: NDArray[np.int64]) -> Array:
+def fill_values(
+    rows: FileRows | Array, bounds: Sequence[tuple[int, int]], missing: NDArray[np.int64]
+) -> Array:
     """Return the means of the present values, shape (N,), summed by block.
 
     Parameters

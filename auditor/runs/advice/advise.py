@@ -20,7 +20,8 @@ from auditor.runs.advice.trials import Trials
 from auditor.schemes.replacement.base import UniformScheme
 
 TIED = 1e-9
-"""Losses that differ by less are equal, and the scheme that was named first is taken: by default the lossless one."""
+"""Losses that differ by less are equal, and the scheme that was named first is taken: by default
+the lossless one."""
 
 
 Listener = Callable[[str], None]
@@ -38,27 +39,43 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
     Raises
     ------
     AuditorError
-        The request or the data cannot be used, or no level meets the target: then the message names the largest that is met.
+        The request or the data cannot be used, or no level meets the target: then the message names
+        the largest that is met.
     """
     request.check()
     registry.discover(*registry.AUDITING)
     schemes = schemes_of(request)
     categories = isinstance(schemes[0], UniformScheme)
-    table = chosen(request.data, request.columns, request.rows, request.seed, request.target,
-        categories=categories, bounds=request.bounds)
+    table = chosen(
+        request.data,
+        request.columns,
+        request.rows,
+        request.seed,
+        request.target,
+        categories=categories,
+        bounds=request.bounds,
+    )
     candidates = candidates_of(request, schemes, table)
     measures = [{"guarantees": {"delta": request.delta}}] if request.bounds else []
     asked = Asked(
-        table.measured, request.unknown, table.table.rows, request.seed, categories, utility_of(request, table), parameters_of(request),
+        table.measured,
+        request.unknown,
+        table.table.rows,
+        request.seed,
+        categories,
+        utility_of(request, table),
+        parameters_of(request),
         measures,
-    )  # fmt: skip
+    )
     trials = Trials(asked, request.utility, request.epsilon)
     listener(_plan(request, candidates, asked))
     best: tuple[Tried, Candidate, int] | None = None
     for candidate in candidates:
         listener(f"looking for levels of {candidate.name}")
         place = trials.lowest(candidate, math.inf if best is None else best[0].loss)
-        if place is not None and (best is None or trials.whole(candidate, place).loss < best[0].loss - TIED):
+        if place is not None and (
+            best is None or trials.whole(candidate, place).loss < best[0].loss - TIED
+        ):
             best = (trials.whole(candidate, place), candidate, place)
     if best is None:
         raise AuditorError(trials.refusal(candidates[0]))
@@ -69,14 +86,20 @@ def advise(request: Request, listener: Listener = lambda words: None) -> Advice:
 def _plan(request: Request, candidates: Sequence[Candidate], asked: Asked) -> str:
     first = candidates[0]
     start = first.start(request.unknown, request.epsilon)
-    paper = "" if start is None else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
+    paper = (
+        ""
+        if start is None
+        else f": attacks with a closed form ask for {first.name} at {first.levels(start)[0]:g} or safer"
+    )
     return (
         f"on paper first{paper}; then every attack that applies is measured on single copies, and then on whole releases "
         f"({asked.rows:,} records, {asked.draws} draws of the noise each)"
     )
 
 
-def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int) -> Advice:
+def _advice(
+    request: Request, chosen: Chosen, asked: Asked, trials: Trials, best: Candidate, place: int
+) -> Advice:
     """Return the recommendation, and the next weaker release that audits can tell apart from it: levels between are up to the draw."""
     while place > 0 and trials.whole(best, place - 1).met:
         place -= 1
@@ -93,7 +116,12 @@ def _advice(request: Request, chosen: Chosen, asked: Asked, trials: Trials, best
         utility=request.utility,
         use=USES["share" if asked.categories else request.utility],
         grid=_grid(best),
-        frontier=tuple(sorted(trials.tried.values(), key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper))),
+        frontier=tuple(
+            sorted(
+                trials.tried.values(),
+                key=lambda one: (one.scheme != best.name, one.scheme, one.on_paper),
+            )
+        ),
         chosen=taken,
         weaker=None if step is None else trials.whole(best, place - step),
         step="" if step is None else best.between(place - step, place),
@@ -128,15 +156,28 @@ def command(request: Request, chosen: Chosen, best: Candidate, taken: Tried) -> 
     if isinstance(best, AddedNoise) and request.bounds:
         sized = _sized(best, taken)
         units = best.scheme.law(taken.levels, best.table).units
-        parameters |= {} if units is None else {"unit": dict(zip(request.bounds, units.tolist(), strict=True))}
+        parameters |= (
+            {}
+            if units is None
+            else {"unit": dict(zip(request.bounds, units.tolist(), strict=True))}
+        )
         columns = None
     else:
         sized = f"--levels {','.join(f'{level:g}' for level in taken.levels)}"
     options = [f"--columns {quote(','.join(columns))}"] if columns else []
-    options += [f"--bounds {quote(f'{name}={low!r}:{high!r}')}" for name, (low, high) in request.bounds.items()]
+    options += [
+        f"--bounds {quote(f'{name}={low!r}:{high!r}')}"
+        for name, (low, high) in request.bounds.items()
+    ]
     options += [f"--param {quote(f'{name}={value}')}" for name, value in parameters.items()]
     options += [f"--missing {chosen.data['missing']}"] if "missing" in chosen.data else []
-    return " ".join([f"auditor perturb {quote(request.data)} --scheme {taken.scheme} {sized}", *options, "--output copies"])
+    return " ".join(
+        [
+            f"auditor perturb {quote(request.data)} --scheme {taken.scheme} {sized}",
+            *options,
+            "--output copies",
+        ]
+    )
 
 
 def _sized(best: AddedNoise, taken: Tried) -> str:

@@ -20,13 +20,16 @@ from auditor.runs.run_scenario import run_scenario
 from auditor.scenario.read import read_scenario
 
 MOST_SUBSETS = 10
-"""Copies up to which every coalition is audited; of more single copies, the two and the ten least perturbed, and all."""
+"""Copies up to which every coalition is audited; of more single copies, the two and the ten least
+perturbed, and all."""
 FEWEST_DRAWS, MOST_DRAWS = 10, 25
-"""Draws of the noise that an audit measures: their own spread is an error bar, which ten know to a quarter and 25 to a seventh."""
+"""Draws of the noise that an audit measures: their own spread is an error bar, which ten know to a
+quarter and 25 to a seventh."""
 DRAWN = 50_000
 """Records in all draws together: few records spread much, and are drawn quickly."""
 CHANCE = 0.995
-"""That an audit of one new release finds what advice says of it. Twenty audits in a row then agree with 95 of 100 pieces of advice."""
+"""That an audit of one new release finds what advice says of it. Twenty audits in a row then agree
+with 95 of 100 pieces of advice."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,15 @@ class Asked:
             **({"utility": dict(self.utility)} if len(levels) > 1 or self.utility else {}),
             **({"measures": list(self.measures)} if self.measures else {}),
             "replicates": self.draws,
-            "expect": [{"exposure": {"scheme": scheme, **self._whole, "unknown": {"at-least": self.target}}}],
+            "expect": [
+                {
+                    "exposure": {
+                        "scheme": scheme,
+                        **self._whole,
+                        "unknown": {"at-least": self.target},
+                    }
+                }
+            ],
         }
 
     def audit(self, scheme: str, levels: Sequence[float]) -> AuditResult:
@@ -96,23 +107,33 @@ class Asked:
         result = run_scenario(checked)
         broken = next((record for record in result.measurements if record.status == "failed"), None)
         if broken is not None:
-            raise AuditorError(f"{scheme}: a part of the audit failed, and nothing can be advised on the rest: {broken.reason}")
+            raise AuditorError(
+                f"{scheme}: a part of the audit failed, and nothing can be advised on the rest: {broken.reason}"
+            )
         return result
 
     def verdict(self, result: AuditResult, target: float | None = None) -> Verdict:
         """Return what the expectation `exposure` will say of one new release, whatever its draw; undecided where that is up to the draw.
 
-        With ``s`` the spread of one release, a target is met where the mean of many draws lies ``ds`` above it, and missed where it lies as
-        far below: by ten draws d is 6.4 to hold, and over a hundred cells 10.2 to fail (`astray`, Holm). Releases that audits tell apart
-        for sure are therefore 17 s apart, unless a closed form misses the target, for which no draw is needed. Errors of n records spread
-        by ``s ≤ t·√(2/n)`` at a target t: for one half by 1 % in 5,000 records and 4 % in 300, so that few records need wide steps.
+        With ``s`` the spread of one release, a target is met where the mean of many draws lies
+        ``ds`` above it, and missed where it lies as far below: by ten draws d is 6.4 to hold, and
+        over a hundred cells 10.2 to fail (`astray`, Holm). Releases that audits tell apart for sure
+        are therefore 17 s apart, unless a closed form misses the target, for which no draw is
+        needed. Errors of n records spread by ``s ≤ t·√(2/n)`` at a target t: for one half by 1 % in
+        5,000 records and 4 % in 300, so that few records need wide steps.
         """
         target = target or self.target
         cells = self._single(result, target)
-        expected: tuple[tuple[Verdict, float, float], ...] = (("holds", -1.0, LEVEL), ("fails", 1.0, LEVEL / len(cells)))
+        expected: tuple[tuple[Verdict, float, float], ...] = (
+            ("holds", -1.0, LEVEL),
+            ("fails", 1.0, LEVEL / len(cells)),
+        )
         for verdict, sign, level in expected:
             z = quantile(1.0 - level)
-            unlucky = [[one._replace(value=(one.value or 0.0) + sign * astray(one, self.draws, z))] for one in cells]
+            unlucky = [
+                [one._replace(value=(one.value or 0.0) + sign * astray(one, self.draws, z))]
+                for one in cells
+            ]
             if judge_bounds(unlucky, target, None, target, "share unknown").status == verdict:
                 return verdict
         return "undecided"
@@ -120,7 +141,9 @@ class Asked:
     def exposed(self, result: AuditResult) -> Exposed:
         """Return the cell that may end lowest in one release."""
         every = self._single(result, self.target)
-        return min(map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition)))
+        return min(
+            map(_exposed, every), key=lambda one: (one.unknown - one.half, len(one.coalition))
+        )
 
     @property
     def _whole(self) -> dict[str, str]:
@@ -138,15 +161,25 @@ def pooling_gain(result: AuditResult, exposed: Exposed) -> float:
     """Return what pooling takes off what the best single copy leaves, as measured; 0 where it adds nothing."""
     same = ("normalized_error", exposed.attack, exposed.attribute, "ok")
     told = ((cell, cell[0]) for cell in cells(result.measurements).values())
-    left = {one.coalition: pooled(cell)[0] for cell, one in told if (one.metric, one.attack, one.attribute, one.status) == same}
-    return max(0.0, 1.0 - left[exposed.coalition] / min(share for coalition, share in left.items() if len(coalition) == 1))
+    left = {
+        one.coalition: pooled(cell)[0]
+        for cell, one in told
+        if (one.metric, one.attack, one.attribute, one.status) == same
+    }
+    return max(
+        0.0,
+        1.0
+        - left[exposed.coalition]
+        / min(share for coalition, share in left.items() if len(coalition) == 1),
+    )
 
 
 def of_one_release(drawn: Sequence[Measurement], target: float) -> Measurement:
     """Return the mean of a cell over draws of the noise, with the error bar of one release at the target, ``√R · se · target/mean``.
 
-    A mean of squares spreads in proportion to its size: an attack that goes astray, and errs by 1,600 ± 3,600 times the variance, is no
-    sign that it may err by less than a half, and is cut off as the expectation does. Below the target that widens the error bar by itself.
+    A mean of squares spreads in proportion to its size: an attack that goes astray, and errs by
+    1,600 ± 3,600 times the variance, is no sign that it may err by less than a half, and is cut off
+    as the expectation does. Below the target that widens the error bar by itself.
     """
     mean, error = pooled(cut_off(drawn, target))
     size = target / max(mean, target) if drawn[0].metric in ERRORS else 1.0
@@ -168,9 +201,10 @@ def astray(one: Measurement, draws: int, z: float) -> float:
 
     Notes
     -----
-    The audit finds ``m' − z s'`` above the target t. Its error bar comes from nine redraws, which know it to ``s/√(2ν)`` with ν = 8. So
-    ``(m − t)/s`` must be ``d = σ·T(z/σ)``, a quantile of noncentral t with ``σ² = 1 + 1/R + z²/2ν``, and ``d − z`` of that is for the
-    draw. A closed form knows ``s``: then ν and the degrees are infinite. Errors are taken for normal.
+    The audit finds ``m' − z s'`` above the target t. Its error bar comes from nine redraws, which
+    know it to ``s/√(2ν)`` with ν = 8. So ``(m − t)/s`` must be ``d = σ·T(z/σ)``, a quantile of
+    noncentral t with ``σ² = 1 + 1/R + z²/2ν``, and ``d − z`` of that is for the draw. A closed form
+    knows ``s``: then ν and the degrees are infinite. Errors are taken for normal.
     """
     known = one.error_bar == "closed-form"
     sigma = math.sqrt(1.0 + 1.0 / draws + (0.0 if known else z * z / (2 * (ROW_REDRAWS - 1))))
@@ -180,7 +214,9 @@ def astray(one: Measurement, draws: int, z: float) -> float:
 
 def _exposed(one: Measurement) -> Exposed:
     assert one.value is not None
-    return Exposed(one.value, Z_95 * (one.std_error or 0.0), str(one.attack), one.attribute, one.coalition)
+    return Exposed(
+        one.value, Z_95 * (one.std_error or 0.0), str(one.attack), one.attribute, one.coalition
+    )
 
 
 def coalitions(copies: int) -> list[Any]:
@@ -191,4 +227,8 @@ def coalitions(copies: int) -> list[Any]:
     >>> coalitions(3), coalitions(12)
     (['subsets'], ['singles', {'first': 2}, {'first': 10}, 'all'])
     """
-    return ["subsets"] if copies <= MOST_SUBSETS else ["singles", {"first": 2}, {"first": MOST_SUBSETS}, "all"]
+    return (
+        ["subsets"]
+        if copies <= MOST_SUBSETS
+        else ["singles", {"first": 2}, {"first": MOST_SUBSETS}, "all"]
+    )

@@ -7,11 +7,12 @@
 | ``K_X − G(v) K_X`` | error that the best linear attack leaves from all copies pooled | li2012 (7) |
 | ``p`` | retention probability of the least perturbed copy | xiao2009, section 1 |
 
-Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is sufficient for the record: whatever
-adversary holds all of them knows what one copy at level ``v`` tells, and no more. Under corner-wave noise that copy is the least noisy
-one itself (li2012, Theorem 4), as under any process with independent increments; under fresh noise ``1/v = Σ 1/L_i``. So one curve of
-exposure against ``v`` serves every scheme of one shape and distribution. Of retention Theorem 1 of xiao2009 says the same for
-``uniform-multilevel``; fresh draws have no such copy.
+Under jointly Gaussian noise ``Sigma ⊗ K_0`` the least-variance combination of the copies is
+sufficient for the record: whatever adversary holds all of them knows what one copy at level ``v``
+tells, and no more. Under corner-wave noise that copy is the least noisy one itself (li2012, Theorem
+4), as under any process with independent increments; under fresh noise ``1/v = Σ 1/L_i``. So one
+curve of exposure against ``v`` serves every scheme of one shape and distribution. Of retention
+Theorem 1 of xiao2009 says the same for ``uniform-multilevel``; fresh draws have no such copy.
 """
 
 from __future__ import annotations
@@ -89,17 +90,29 @@ class Candidate(ABC):
     def epsilon(self, levels: tuple[float, ...]) -> Epsilon | None:
         """Return ε of all copies together; None where no bounds are stated."""
         stated = self.guarantees(levels, range(1, len(levels) + 1))
-        return None if stated is None else Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
+        return (
+            None
+            if stated is None
+            else Epsilon(stated["epsilon_at_delta"].value, stated["epsilon"].value)
+        )
 
     def start(self, target: float, most: float | None = None) -> int | None:
         """Return the first place where paper alone leaves the target, at the largest ε allowed; None where it does nowhere."""
-        enough = (place for place in range(self.places) if self.unknown(self.levels(place)) >= target - 1e-12)
-        return next((place for place in enough if within(self.epsilon(self.levels(place)), most)), None)
+        enough = (
+            place
+            for place in range(self.places)
+            if self.unknown(self.levels(place)) >= target - 1e-12
+        )
+        return next(
+            (place for place in enough if within(self.epsilon(self.levels(place)), most)), None
+        )
 
     @cached_property
     def ratios(self) -> tuple[float, ...]:
         """How much more the copies are perturbed than the least perturbed one: from 1 to the spread, in equal ratios."""
-        return tuple(self.spread ** (place / max(1, self.copies - 1)) for place in range(self.copies))
+        return tuple(
+            self.spread ** (place / max(1, self.copies - 1)) for place in range(self.copies)
+        )
 
 
 def within(epsilon: Epsilon | None, most: float | None) -> bool:
@@ -125,7 +138,11 @@ class AddedNoise(Candidate):
     def guarantees(self, levels: tuple[float, ...], copies: Sequence[int]) -> Guarantee | None:
         """Return what the law of their noise guarantees of a change within the stated bounds."""
         spans = self.table.spans
-        return None if spans is None else Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
+        return (
+            None
+            if spans is None
+            else Guarantees(self.scheme.law(levels, self.table), spans, self.delta).of(copies)
+        )
 
     @cached_property
     def _pencil(self) -> Pencil:
@@ -155,7 +172,12 @@ class AddedNoise(Candidate):
 
     def unknown(self, levels: tuple[float, ...]) -> float:
         """Return the least of ``[K_X − G(v) K_X]_jj / K_jj`` (li2012 (7))."""
-        return float((np.diag(self._pencil.error(np.asarray(self.pooled_level(levels)))) / np.diag(self.table.covariance)).min())
+        return float(
+            (
+                np.diag(self._pencil.error(np.asarray(self.pooled_level(levels))))
+                / np.diag(self.table.covariance)
+            ).min()
+        )
 
     def losses(self, levels: tuple[float, ...]) -> tuple[float, ...]:
         """Return each copy's loss, by the law of the noise in it; nothing where losses are measured."""
@@ -179,16 +201,18 @@ def mean_loss(K_X: Array, K_Z: Array) -> float:
 def regression_loss(K_X: Array, K_Z: Array) -> float:
     """Return what a regression of each attribute on the others loses of its R² when fitted to a copy, averaged over attributes.
 
-    The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with ``K_Y = K_X + K_Z``, used on the original; the best there are ``b*``:
-    ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape loses nothing. In expectation; *not counted*: that n records
-    are few.
+    The copy's coefficients ``b = K_Y,oo⁻¹ K_Y,oj`` with ``K_Y = K_X + K_Z``, used on the original;
+    the best there are ``b*``: ``(b − b*)ᵀ K_X,oo (b − b*) / K_X,jj``. Noise of the data's own shape
+    loses nothing. In expectation; *not counted*: that n records are few.
     """
     return float(np.mean([_lost_in(j, K_X, K_X + K_Z) for j in range(len(K_X))]))
 
 
 def _lost_in(j: int, K_X: Array, K_Y: Array) -> float:
     others = np.arange(len(K_X)) != j
-    best, learnt = (regression(K[j, others][None], K[np.ix_(others, others)])[0] for K in (K_X, K_Y))
+    best, learnt = (
+        regression(K[j, others][None], K[np.ix_(others, others)])[0] for K in (K_X, K_Y)
+    )
     off = learnt - best
     return float(off @ K_X[np.ix_(others, others)] @ off / K_X[j, j])
 
@@ -200,7 +224,9 @@ class Retention(Candidate):
     scheme: UniformScheme
     prior: Array
     pi: Array | None = None
-    grid: tuple[float, ...] = field(default=tuple(step / 100 for step in range(99, 0, -1)), kw_only=True)
+    grid: tuple[float, ...] = field(
+        default=tuple(step / 100 for step in range(99, 0, -1)), kw_only=True
+    )
 
     def levels(self, place: int) -> tuple[float, ...]:
         """Return retention probabilities, each the first over a ratio."""

@@ -18,9 +18,11 @@ from auditor.numerics.random_streams import stream
 from auditor.text.column_names import counted, quoted
 
 MOST_ROWS = 5_000
-"""Records that are measured unless more are asked for; the recommended scenario audits all of them."""
+"""Records that are measured unless more are asked for; the recommended scenario audits all of
+them."""
 FEWEST_ROWS = 20
-"""Fewer records tell nothing for sure, and of fewer than ten nothing may be written (docs/privacy.md)."""
+"""Fewer records tell nothing for sure, and of fewer than ten nothing may be written
+(docs/privacy.md)."""
 
 MOST_TOLD = 8
 """Columns that an error describes one by one."""
@@ -51,9 +53,15 @@ class Chosen(NamedTuple):
 
 
 def chosen(
-    source: str, columns: Sequence[str] | None, rows: int | None, seed: int, target: str | None = None, *, categories: bool = False,
+    source: str,
+    columns: Sequence[str] | None,
+    rows: int | None,
+    seed: int,
+    target: str | None = None,
+    *,
+    categories: bool = False,
     bounds: Bounds | None = None,
-) -> Chosen:  # fmt: skip
+) -> Chosen:
     """Choose what of the data is perturbed, and how much of it is measured.
 
     Raises
@@ -64,19 +72,28 @@ def chosen(
     notes: list[str] = []
     columns = list(bounds) if bounds and columns is None else columns
     if categories and (columns is None or len(columns) != 1):
-        raise AuditorError("categories are advised on one column at a time, as several are perturbed as one; name it with --columns")
+        raise AuditorError(
+            "categories are advised on one column at a time, as several are perturbed as one; name it with --columns"
+        )
     if columns is None and is_file(source):
         columns, notes = _usable(source, target)
-    data: dict[str, Any] = {"source": source, **({} if columns is None else {"columns": list(columns)})}
+    data: dict[str, Any] = {
+        "source": source,
+        **({} if columns is None else {"columns": list(columns)}),
+    }
     if is_file(source) and columns is not None:
         blank = int(read_columns(source, columns).isna().any(axis=1).sum())
         data |= {"missing": "drop"} if blank else {}
-        notes += [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
+        notes += (
+            [f"{counted(blank, 'record')} with blanks left out (missing: drop)"] if blank else []
+        )
     data |= {"categorical": list(columns or ())} if categories else {}
     data |= {"bounds": {name: list(ends) for name, ends in bounds.items()}} if bounds else {}
     table = _loaded(data, seed)
     if table.rows < FEWEST_ROWS:
-        raise AuditorError(f"advice is measured, and needs at least {FEWEST_ROWS} records without blanks; there are {table.rows:,}")
+        raise AuditorError(
+            f"advice is measured, and needs at least {FEWEST_ROWS} records without blanks; there are {table.rows:,}"
+        )
     if table.rows <= (rows or MOST_ROWS):
         return Chosen(data, data, table, table.rows, tuple(notes))
     measured, every = data | {"rows": rows or MOST_ROWS}, table.rows
@@ -89,20 +106,31 @@ def chosen(
 def _loaded(data: dict[str, Any], seed: int) -> Table:
     bounds = {name: (low, high) for name, (low, high) in data.get("bounds", {}).items()}
     table = load_table(
-        data["source"], columns=data.get("columns"), rows=data.get("rows"), missing=data.get("missing", "refuse"),
-        rng=stream(seed, "data"), categories=Categories({}, dict.fromkeys(data.get("categorical", ()))),
-    )  # fmt: skip
+        data["source"],
+        columns=data.get("columns"),
+        rows=data.get("rows"),
+        missing=data.get("missing", "refuse"),
+        rng=stream(seed, "data"),
+        categories=Categories({}, dict.fromkeys(data.get("categorical", ()))),
+    )
     check_bounds(table, bounds)
     return replace(table, bounds=bounds)
 
 
 def _usable(source: str, target: str | None) -> tuple[list[str], list[str]]:
     """Return the columns of a file that noise can be added to, and a note on each of the others."""
-    why = {column.name: "is what is to be predicted" if column.name == target else _unfit(column) for column in describe(source).columns}
+    why = {
+        column.name: "is what is to be predicted" if column.name == target else _unfit(column)
+        for column in describe(source).columns
+    }
     fit = [name for name, reason in why.items() if not reason]
-    notes = [f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason]
+    notes = [
+        f"column {quoted(name)} left out: it {reason}" for name, reason in why.items() if reason
+    ]
     if not fit:
-        raise AuditorError("; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]]))
+        raise AuditorError(
+            "; ".join(["no column can be perturbed by adding noise", *notes[:MOST_TOLD]])
+        )
     return fit, notes
 
 
@@ -110,5 +138,9 @@ def _unfit(column: Column) -> str:
     """Return why noise is not added to a column unless it is asked for by name; empty where it is."""
     if column.kind == "number":
         return ""
-    hint = "; advice on it alone: --columns with its name, --scheme uniform-multilevel" if column.kind == "category" else ""
+    hint = (
+        "; advice on it alone: --columns with its name, --scheme uniform-multilevel"
+        if column.kind == "category"
+        else ""
+    )
     return f"{column.why}{hint}"

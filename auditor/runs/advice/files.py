@@ -25,10 +25,13 @@ def write_advice(advice: Advice, folder: Path) -> list[Path]:
         The folder cannot be written.
     """
     text = yaml.safe_dump(advice.scenario, sort_keys=False, allow_unicode=True, width=100)
-    command = advice.command.encode("unicode_escape").decode("ascii")  # a comment ends with its line, whatever a column is called
+    # a comment ends with its line, whatever a column is called
+    command = advice.command.encode("unicode_escape").decode("ascii")
     paths = [folder / "advice.yaml", folder / "advice.html"]
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(paths[0], (HEAD.format(command=command) + text).encode())
-        write_atomically(paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace"))
+        write_atomically(
+            paths[1], rendered_advice("html", advice).encode("utf-8", "backslashreplace")
+        )
     return paths

@@ -10,7 +10,8 @@ from auditor.data.bounds import Bounds
 from auditor.errors import AuditorError
 
 MOST_COPIES = 50
-"""Of more the audit takes hours; further copies of a lossless release, each noisier than the first, tell nobody more."""
+"""Of more the audit takes hours; further copies of a lossless release, each noisier than the first,
+tell nobody more."""
 LARGEST_SPREAD = 1e6
 USES = {
     "mean": "how much the standard error of a mean grows",
@@ -40,13 +41,15 @@ class Request:
     rows : int, optional
         Records to measure.
     spread : float
-        How many times more the last copy is perturbed than the first; the others lie between in equal ratios.
+        How many times more the last copy is perturbed than the first; the others lie between in
+        equal ratios.
     seed : int
         Of the noise that audits draw, and of nothing that is released.
     parameters : mapping
         Of every scheme that is compared.
     bounds : mapping
-        By how much one record may change, column → (low, high): noise is sized by that, and releases are told with their ε.
+        By how much one record may change, column → (low, high): noise is sized by that, and
+        releases are told with their ε.
     delta : float
         δ of the (ε, δ) of noise that has no pure ε, in (0, 1).
     epsilon : float, optional
@@ -78,17 +81,33 @@ class Request:
         """
         if not 0.0 < self.unknown < 1.0:
             why = "; whatever is released tells something" if self.unknown >= 1.0 else ""
-            raise AuditorError(f"--unknown must be a share above 0 and below 1, as 0.5 for half; got {self.unknown:g}{why}")
+            raise AuditorError(
+                f"--unknown must be a share above 0 and below 1, as 0.5 for half; got {self.unknown:g}{why}"
+            )
         if not 1 <= self.copies <= MOST_COPIES:
-            why = "; of a lossless scheme further copies, noisier than the first, tell nobody more" if self.copies > MOST_COPIES else ""
-            raise AuditorError(f"--copies must be from 1 to {MOST_COPIES}; got {self.copies:,}{why}")
+            why = (
+                "; of a lossless scheme further copies, noisier than the first, tell nobody more"
+                if self.copies > MOST_COPIES
+                else ""
+            )
+            raise AuditorError(
+                f"--copies must be from 1 to {MOST_COPIES}; got {self.copies:,}{why}"
+            )
         if not 1.0 <= self.spread <= LARGEST_SPREAD:
-            raise AuditorError(f"--spread must be a ratio from 1 to {LARGEST_SPREAD:,.0f}; got {self.spread:g}")
+            raise AuditorError(
+                f"--spread must be a ratio from 1 to {LARGEST_SPREAD:,.0f}; got {self.spread:g}"
+            )
         if self.bounds and "noise" in self.parameters:
-            raise AuditorError("--bounds sizes the noise, so that ε hangs on no table; leave --param noise out")
+            raise AuditorError(
+                "--bounds sizes the noise, so that ε hangs on no table; leave --param noise out"
+            )
         if self.epsilon is not None and not (self.bounds and self.epsilon > 0.0):
-            raise AuditorError("--epsilon must be a number above 0, and needs --bounds of every column, as age=0:120")
+            raise AuditorError(
+                "--epsilon must be a number above 0, and needs --bounds of every column, as age=0:120"
+            )
         if not 0.0 < self.delta < 1.0:
             raise AuditorError(f"--delta must be a chance above 0 and below 1; got {self.delta:g}")
         if (self.utility == "classifier") != (self.target is not None):
-            raise AuditorError("--utility classifier needs --target, the column to predict; nothing else takes one")
+            raise AuditorError(
+                "--utility classifier needs --target, the column to predict; nothing else takes one"
+            )

@@ -16,7 +16,9 @@ def noise_grid(low: int = -3, high: int = 3) -> tuple[float, ...]:
     >>> noise_grid(0, 1)[:15]
     (1.0, 1.1, 1.21, 1.33, 1.47, 1.62, 1.78, 1.96, 2.15, 2.37, 2.61, 2.87, 3.16, 3.48, 3.83)
     """
-    return tuple(float(f"{10 ** (step / STEPS):.3g}") for step in range(low * STEPS, high * STEPS + 1))
+    return tuple(
+        float(f"{10 ** (step / STEPS):.3g}") for step in range(low * STEPS, high * STEPS + 1)
+    )
 
 
 def weakest(meets: Callable[[int], bool], start: int, steps: int) -> int | None:
@@ -25,8 +27,9 @@ def weakest(meets: Callable[[int], bool], start: int, steps: int) -> int | None:
     Parameters
     ----------
     meets : callable
-        Whether the target is met at a place; asked at few of them, each once. From some place on it must hold, and before that not:
-        *not checked*, and where error bars make it waver at the border a place is returned that meets after one that does not.
+        Whether the target is met at a place; asked at few of them, each once. From some place on it
+        must hold, and before that not: *not checked*, and where error bars make it waver at the
+        border a place is returned that meets after one that does not.
     start : int
         No place before it meets the target.
     steps : int

@@ -15,7 +15,8 @@ from auditor.runs.advice.candidates import Candidate, within
 from auditor.runs.advice.search import STEPS, weakest
 
 AROUND = STEPS // 3
-"""Places on either side of the recommended one that are measured besides, to show what more or less noise would do."""
+"""Places on either side of the recommended one that are measured besides, to show what more or less
+noise would do."""
 MODEL = "decision-tree"
 
 
@@ -32,7 +33,8 @@ class Trials:
     def lowest(self, candidate: Candidate, best: float) -> int | None:
         """Return the first place of a scheme's grid where its whole release meets the target; None where none does.
 
-        Nor is one looked for where the closed form alone asks for levels that lose more of the use than ``best``.
+        Nor is one looked for where the closed form alone asks for levels that lose more of the use
+        than ``best``.
         """
         place = candidate.start(self.asked.target, self.most_epsilon)
         if place is None:
@@ -71,7 +73,14 @@ class Trials:
                 if at in near or (one.curve, one.alone(at)) in self.audits:
                     self.single(one, at)
 
-    def _noted(self, candidate: Candidate, levels: tuple[float, ...], audit: AuditResult | None, *, in_full: bool = False) -> Tried:
+    def _noted(
+        self,
+        candidate: Candidate,
+        levels: tuple[float, ...],
+        audit: AuditResult | None,
+        *,
+        in_full: bool = False,
+    ) -> Tried:
         """Note what is known of a release; an audit in full takes the place of one copy's, and that of what paper says."""
         pooled, alone = candidate.unknown(levels), candidate.unknown(levels[:1])
         losses, pooling = candidate.losses(levels), max(0.0, 1.0 - pooled / alone)
@@ -81,11 +90,18 @@ class Trials:
         if not within(epsilon, self.most_epsilon):
             verdict = "fails"
         if audit is not None and exposed is not None and in_full:
-            losses = _measured_losses(audit, len(levels)) if self.utility == "classifier" else losses
+            losses = (
+                _measured_losses(audit, len(levels)) if self.utility == "classifier" else losses
+            )
             pooling = pooling if candidate.curve else pooling_gain(audit, exposed)
-        made = Tried(candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses, epsilon)
+        made = Tried(
+            candidate.name, levels, pooled, exposed, verdict, in_full, pooling, losses, epsilon
+        )
         known = self.tried.get((candidate.name, levels))
-        if known is None or (known.exposed is None, in_full) >= (made.exposed is None, known.in_full):
+        if known is None or (known.exposed is None, in_full) >= (
+            made.exposed is None,
+            known.in_full,
+        ):
             self.tried[candidate.name, levels] = made
         return made
 
@@ -94,7 +110,14 @@ class Trials:
         shown = self.whole(candidate, candidate.places - 1)
         assert shown.exposed is not None
         audit = self.audits[shown.scheme, shown.levels]
-        most = next((share / 100 for share in range(99, 0, -1) if self.asked.verdict(audit, share / 100) == "holds"), 0.0)
+        most = next(
+            (
+                share / 100
+                for share in range(99, 0, -1)
+                if self.asked.verdict(audit, share / 100) == "holds"
+            ),
+            0.0,
+        )
         instead = f"; the largest that is met is --unknown {most:g}" if most > 0 else ""
         release = f"{candidate.name} with its least perturbed copy at {shown.levels[0]:g}"
         return (
@@ -106,5 +129,8 @@ class Trials:
 def _measured_losses(result: AuditResult, copies: int) -> tuple[float, ...]:
     """Return what a model that is trained on each copy loses, averaged over the draws of the noise."""
     name = f"utility_loss_{MODEL.replace('-', '_')}"
-    values = [[r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)] for copy in range(1, copies + 1)]
+    values = [
+        [r.value for r in result.measurements if r.metric == name and r.coalition == (copy,)]
+        for copy in range(1, copies + 1)
+    ]
     return tuple(float(np.mean([value for value in one if value is not None])) for one in values)

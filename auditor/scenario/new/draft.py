@@ -43,15 +43,29 @@ def draft(source: str, found: Description) -> str:
     """
     chosen = select(found)
     records = min(found.rows, MOST_ROWS) if found.varied_by * 2 <= MOST_ROWS else found.rows
-    parts = [_head(source, found), _data(source, found, chosen, records), _schemes(chosen), _ADVERSARIES]
+    parts = [
+        _head(source, found),
+        _data(source, found, chosen, records),
+        _schemes(chosen),
+        _ADVERSARIES,
+    ]
     if any(math.isfinite(column.step) for column in (*chosen.numbers, *chosen.dates)):
-        parts.append(_line("measures: [exact]", "share of values recovered exactly, at the step that they are recorded in"))
+        parts.append(
+            _line(
+                "measures: [exact]",
+                "share of values recovered exactly, at the step that they are recorded in",
+            )
+        )
     return "\n".join([*parts, "", _expectations(chosen, records)])
 
 
 def source_named(data: str) -> str:
     """Return a source name, with a slash after an unregistered folder."""
-    folder = not is_file(data) and not registry.has("source", data) and any(path.is_dir() for path in located(data))
+    folder = (
+        not is_file(data)
+        and not registry.has("source", data)
+        and any(path.is_dir() for path in located(data))
+    )
     return f"{data}/" if folder else data
 
 
@@ -72,11 +86,18 @@ def text(value: str) -> str:
     >>> text("age"), text("no"), text("1e3"), text("a: b")
     ('age', '"no"', '"1e3"', '"a: b"')
     """
-    if re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value) and value.lower() not in OLD_TRUTHS:
+    if (
+        re.fullmatch(r"[A-Za-z0-9_./-]+( [A-Za-z0-9_./-]+)*", value)
+        and value.lower() not in OLD_TRUTHS
+    ):
         with suppress(ScenarioError):
             if scalar(value) == value:
                 return value
-    return visible(yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix("\n"))
+    return visible(
+        yaml.safe_dump(value, default_style='"', allow_unicode=True, width=math.inf).removesuffix(
+            "\n"
+        )
+    )
 
 
 def _head(source: str, found: Description) -> str:
@@ -86,26 +107,56 @@ def _head(source: str, found: Description) -> str:
         "# Check it with `auditor check FILE`, which says how long it takes, and run it with `auditor run FILE`.",
     ]
     if not found.whole:
-        lines.append(f"# Looked at were {found.seen:,} of about {found.rows:,} records, from parts spread evenly over the whole.")
+        lines.append(
+            f"# Looked at were {found.seen:,} of about {found.rows:,} records, from parts spread evenly over the whole."
+        )
     if found.unnamed:
-        lines.append(f"# {counted(found.unnamed, 'column')} without a name, as the index of a data frame has none, cannot be asked for.")
+        lines.append(
+            f"# {counted(found.unnamed, 'column')} without a name, as the index of a data frame has none, cannot be asked for."
+        )
     title = f"title: {text(f'An audit of {name}')}"
-    return "\n".join([*lines, "schema: 1", title, _line("seed: 1", "the same scenario, data and seed give the same numbers"), ""])
+    return "\n".join(
+        [
+            *lines,
+            "schema: 1",
+            title,
+            _line("seed: 1", "the same scenario, data and seed give the same numbers"),
+            "",
+        ]
+    )
 
 
 def _data(source: str, found: Description, chosen: Selection, records: int) -> str:
     lines = ["data:", f"  source: {text(source)}"]
-    main = chosen.numbers or chosen.dates or chosen.categories  # without `columns:`, all numeric columns would be taken
-    lines += [_line("  columns:", "taken as categories below" if main is chosen.categories else "noise is added to them"), *_items(main)]
+    # without `columns:`, all numeric columns would be taken
+    main = chosen.numbers or chosen.dates or chosen.categories
+    lines += [
+        _line(
+            "  columns:",
+            "taken as categories below" if main is chosen.categories else "noise is added to them",
+        ),
+        *_items(main),
+    ]
     if chosen.dates:
         lines.append(_line("  dates:", "read as days since 1970, to which noise is added"))
         forms = ["null" if column.form is None else text(column.form) for column in chosen.dates]
-        lines += [_line(f"    {text(column.name)}: {form}", _about(column)) for column, form in zip(chosen.dates, forms, strict=True)]
+        lines += [
+            _line(f"    {text(column.name)}: {form}", _about(column))
+            for column, form in zip(chosen.dates, forms, strict=True)
+        ]
     if chosen.categories:
-        lines += [_line("  categorical:", "each record's are kept by chance, or else drawn anew"), *_items(chosen.categories)]
+        lines += [
+            _line("  categorical:", "each record's are kept by chance, or else drawn anew"),
+            *_items(chosen.categories),
+        ]
     lines += _blanks(found, chosen)
     if records < found.rows:
-        lines.append(_line(f"  rows: {records}", f"the first of about {found.rows:,}, for a first look; leave it out to audit all"))
+        lines.append(
+            _line(
+                f"  rows: {records}",
+                f"the first of about {found.rows:,}, for a first look; leave it out to audit all",
+            )
+        )
     return "\n".join([*lines, *_order(found), *_left_out(chosen), ""])
 
 
@@ -136,32 +187,56 @@ def _blanks(found: Description, chosen: Selection) -> list[str]:
     if chosen.missing == "refuse":
         return []
     if chosen.missing == "mean":
-        return [_line("  missing: mean", "blanks are filled in; to leave records with any out would cost too many of them")]
+        return [
+            _line(
+                "  missing: mean",
+                "blanks are filled in; to leave records with any out would cost too many of them",
+            )
+        ]
     there = "" if found.whole else ", should there be any"
-    return [_line("  missing: drop", f"records with a blank are left out{there}; `mean` would fill numbers in")]
+    return [
+        _line(
+            "  missing: drop",
+            f"records with a blank are left out{there}; `mean` would fill numbers in",
+        )
+    ]
 
 
 def _order(found: Description) -> list[str]:
     if not found.dependent:
-        return ["  # No column depends on the preceding record, so the order of the records discloses nothing."]
+        return [
+            "  # No column depends on the preceding record, so the order of the records discloses nothing."
+        ]
     largest = max(map(abs, found.dependent.values()))
     notes = [
         f"  # The record order discloses {listed(found.dependent, 3)}: rank correlation with the preceding record up to {largest:.1f}.",
         "  # Serial attacks use it. Unless the order is needed, shuffle the records before making copies.",
     ]
-    return notes if found.order is None else [_line(f"  order: {text(found.order)}", "left out, and records are put in its order"), *notes]
+    return (
+        notes
+        if found.order is None
+        else [
+            _line(f"  order: {text(found.order)}", "left out, and records are put in its order"),
+            *notes,
+        ]
+    )
 
 
 def _left_out(chosen: Selection) -> list[str]:
-    lines = [f"  #   {quoted(column.name)} {why}" for column, why in chosen.left_out[:MOST_LEFT_OUT]]
+    lines = [
+        f"  #   {quoted(column.name)} {why}" for column, why in chosen.left_out[:MOST_LEFT_OUT]
+    ]
     more = len(chosen.left_out) - MOST_LEFT_OUT
     lines += [f"  #   and {counted(more, 'column')} more"] if more > 0 else []
     return ["  # Left out:", *lines] if lines else []
 
 
 def _schemes(chosen: Selection) -> str:
-    lines = ["# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
-             "# {name: published, copies: [copy-1.csv, copy-2.csv]}", "schemes:"]  # fmt: skip
+    lines = [
+        "# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
+        "# {name: published, copies: [copy-1.csv, copy-2.csv]}",
+        "schemes:",
+    ]
     if chosen.numbers or chosen.dates:
         lines += [
             "  # For numbers a level is the variance of the noise, as a multiple of the data's: more is noisier.",
@@ -190,10 +265,14 @@ def _expectations(chosen: Selection, records: int) -> str:
     lines, safe = [], []
     if chosen.numbers or chosen.dates:
         safe.append("corner-wave")
-        lines.append("  - exposure: {scheme: corner-wave, unknown: {at-least: 0.5}}   # half of each column, to all attacks")
+        lines.append(
+            "  - exposure: {scheme: corner-wave, unknown: {at-least: 0.5}}   # half of each column, to all attacks"
+        )
     if chosen.categories:
         safe.append("uniform-multilevel")
-        lines.append('  - exposure: {scheme: uniform-multilevel, attribute: "*", unknown: {at-least: 0.5}}   # and of categories')
+        lines.append(
+            '  - exposure: {scheme: uniform-multilevel, attribute: "*", unknown: {at-least: 0.5}}   # and of categories'
+        )
     margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
     lines += [
         f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",

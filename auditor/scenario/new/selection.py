@@ -55,24 +55,40 @@ def select(found: Description) -> Selection:
     """
     used, missing = [column for column in found.columns if column.used], _missing(found)
     why = {column.name: column.why for column in found.columns if not column.used}
-    categories, most = _together([column for column in used if column.kind == "category"], found.rows, missing == "mean")
+    categories, most = _together(
+        [column for column in used if column.kind == "category"], found.rows, missing == "mean"
+    )
     for column in used:
         if column.kind == "category" and column not in categories and not column.numeric:
             blank = column.blank and missing == "mean"
-            why[column.name] = "is a category with blanks, for which no mean can stand" if blank else _TOO_MANY.format(most)
+            why[column.name] = (
+                "is a category with blanks, for which no mean can stand"
+                if blank
+                else _TOO_MANY.format(most)
+            )
     numbers = [column for column in used if column not in categories and column.name not in why]
     why |= {column.name: _TOO_WIDE for column in numbers[MOST_NUMBERS:]}
     left_out = tuple((column, why[column.name]) for column in found.columns if column.name in why)
     if not (numbers or categories):
         reasons = "; ".join(f"{quoted(column.name)} {reason}" for column, reason in left_out[:3])
         more = f"; and {counted(len(left_out) - 3, 'column')} more" if len(left_out) > 3 else ""
-        raise DataError(f"no column holds numbers, dates or categories that an audit could use: {reasons}{more}")
+        raise DataError(
+            f"no column holds numbers, dates or categories that an audit could use: {reasons}{more}"
+        )
     dates = tuple(column for column in numbers[:MOST_NUMBERS] if column.kind == "date")
-    return Selection(tuple(column for column in numbers[:MOST_NUMBERS] if column not in dates), dates, tuple(categories), left_out, missing)
+    return Selection(
+        tuple(column for column in numbers[:MOST_NUMBERS] if column not in dates),
+        dates,
+        tuple(categories),
+        left_out,
+        missing,
+    )
 
 
 _TOO_MANY = "is a category, and with it there would be more than {:,} combinations; audit it in a scenario of its own"
-_TOO_WIDE = f"comes after the first {MOST_NUMBERS} columns of numbers; add it, as it may tell of these"
+_TOO_WIDE = (
+    f"comes after the first {MOST_NUMBERS} columns of numbers; add it, as it may tell of these"
+)
 
 
 def _missing(found: Description) -> str:
@@ -83,7 +99,9 @@ def _missing(found: Description) -> str:
     return "drop" if blank <= MOST_DROPPED else "mean"
 
 
-def _together(categories: Sequence[Column], rows: int, without_blanks: bool) -> tuple[list[Column], int]:
+def _together(
+    categories: Sequence[Column], rows: int, without_blanks: bool
+) -> tuple[list[Column], int]:
     taken: list[Column] = []
     combinations, most = 1, min(MOST_COMBINATIONS, max(2, rows // FEWEST_EACH))
     for column in categories:

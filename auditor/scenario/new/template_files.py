@@ -14,7 +14,11 @@ BESIDE = {"published": ("published-copies/copy-1.csv", "published-copies/copy-2.
 
 def template_names() -> list[str]:
     """Return the names of all templates except the default."""
-    return sorted(item.name.removesuffix(".yaml") for item in _folder().iterdir() if item.name.endswith(".yaml"))
+    return sorted(
+        item.name.removesuffix(".yaml")
+        for item in _folder().iterdir()
+        if item.name.endswith(".yaml")
+    )
 
 
 def template(name: str | None = None) -> bytes:
@@ -34,7 +38,9 @@ def template(name: str | None = None) -> bytes:
 
 def beside(name: str | None) -> dict[str, bytes]:
     """Return a template's additional files by relative path."""
-    return {path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())}
+    return {
+        path: shipped_folder().joinpath(path).read_bytes() for path in BESIDE.get(name or "", ())
+    }
 
 
 def _folder() -> Traversable:

@@ -98,7 +98,9 @@ def load(text: str, file: str | None = None) -> Document:
     ({'seed': 1000.0, 'schemes': ['corner-wave']}, (2, 11))
     """
     text = text.removeprefix("\ufeff")
-    _check_size(len(text.encode(errors="surrogatepass")) if len(text) <= MAX_BYTES else len(text), file)
+    _check_size(
+        len(text.encode(errors="surrogatepass")) if len(text) <= MAX_BYTES else len(text), file
+    )
     _check_characters(text, file)
     root = compose(text, file)
     return Document(root.value, file, root)
@@ -171,7 +173,9 @@ def _read(path: FilePath) -> bytes:
 
 def _check_size(size: int, file: str | None) -> None:
     if size > MAX_BYTES:
-        raise ScenarioError([Problem("", f"the document is larger than {MAX_BYTES} bytes", file, 1, 1)])
+        raise ScenarioError(
+            [Problem("", f"the document is larger than {MAX_BYTES} bytes", file, 1, 1)]
+        )
 
 
 def _check_characters(text: str, file: str | None) -> None:

@@ -26,7 +26,8 @@ MAX_NODES = 100_000
 # Long text counts as several nodes, so that aliases of it are limited as well.
 CHARACTERS_PER_NODE = 64
 # With this many errors, the file is probably not a scenario.
-MAX_PROBLEMS = 99  # one more line states the stop; messages have at most 100 lines (auditor.errors.MOST_LINES)
+# one more line states the stop; messages have at most 100 lines (auditor.errors.MOST_LINES)
+MAX_PROBLEMS = 99
 # Characters of the document in a message.
 MAX_EXCERPT = 100
 
@@ -121,7 +122,9 @@ def _events(text: str, file: str | None) -> Iterator[yaml.Event]:
         raise ScenarioError([Problem("", _syntax_message(error, text), file, *at)]) from None
     except (yaml.YAMLError, ValueError, OverflowError):
         # PyYAML passes escapes and directives unchecked to chr(), int() or a codec
-        raise ScenarioError([Problem("", "not valid YAML: a malformed escape or directive", file, *at)]) from None
+        raise ScenarioError(
+            [Problem("", "not valid YAML: a malformed escape or directive", file, *at)]
+        ) from None
 
 
 def _backend(text: str) -> type[yaml.SafeLoader | yaml.CSafeLoader]:
@@ -205,7 +208,9 @@ class _Composer:
             self.report(at, "is empty")
         if plain and event.value == "<<" and self._expects_key():
             self.report(at, "has a merge key (<<), which YAML 1.2 has not; write the keys out")
-        node = Node(at, self._scalar_value(event, at), weight=1 + len(event.value) // CHARACTERS_PER_NODE)
+        node = Node(
+            at, self._scalar_value(event, at), weight=1 + len(event.value) // CHARACTERS_PER_NODE
+        )
         self._count(node)
         self._remember(event.anchor, node)
         return node
@@ -257,13 +262,23 @@ class _Composer:
     def _check_key(self, parent: _Open, key: Node) -> None:
         if not isinstance(key.value, str):
             advice = "; write it in quotes" if key.height == 0 else ""
-            self.report(key.at, f"has {kind_of(key.value)} as a key; keys are text{advice}", parent.path)
+            self.report(
+                key.at, f"has {kind_of(key.value)} as a key; keys are text{advice}", parent.path
+            )
         elif key.value in parent.node.entries:
             line, column = parent.node.entries[key.value].key
-            self.report(key.at, f"is given twice; first at line {line}, column {column}", (*parent.path, key.value))
+            self.report(
+                key.at,
+                f"is given twice; first at line {line}, column {column}",
+                (*parent.path, key.value),
+            )
 
     def _expects_key(self) -> bool:
-        return bool(self._open) and isinstance(self._open[-1].node.value, dict) and self._open[-1].key is None
+        return (
+            bool(self._open)
+            and isinstance(self._open[-1].node.value, dict)
+            and self._open[-1].key is None
+        )
 
     def _path(self) -> Path:
         """Return the next node's path, or for a key, the mapping's path."""
@@ -283,11 +298,15 @@ class _Composer:
     def _count(self, node: Node) -> None:
         self._weight += node.weight
         if self._weight > MAX_NODES:
-            self._give_up(node.at, f"holds over {MAX_NODES} values once its aliases are written out", ())
+            self._give_up(
+                node.at, f"holds over {MAX_NODES} values once its aliases are written out", ()
+            )
 
     def _check_depth(self, at: Position, height: int) -> None:
         if len(self._open) + height > MAX_DEPTH:
-            self._give_up(at, f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another", ())
+            self._give_up(
+                at, f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another", ()
+            )
 
     def _report_tag(self, tag: str, at: Position) -> None:
         written = "!!" + tag.removeprefix(CORE_PREFIX) if tag.startswith(CORE_PREFIX) else tag

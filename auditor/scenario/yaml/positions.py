@@ -39,14 +39,20 @@ class Places:
         """Return an error with its position; ``key`` selects the key's."""
         for place, origin in self.swept:
             if path[: len(place)] == place:
-                return self._at(origin, f"makes an invalid scenario: {Problem(format_path(path), message)}", key=False)
+                return self._at(
+                    origin,
+                    f"makes an invalid scenario: {Problem(format_path(path), message)}",
+                    key=False,
+                )
         return self._at(path, message, key)
 
     def _at(self, path: Path, message: str, key: bool) -> Problem:
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
         written = _as_written(self.document.value, path)
-        line, column = self.document.key_position(written) if key else self.document.position(written)
+        line, column = (
+            self.document.key_position(written) if key else self.document.position(written)
+        )
         return Problem(format_path(path), message, self.document.file, line, column)
 
     def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
@@ -57,7 +63,12 @@ class Places:
 
 def _as_written(value: Any, path: Path) -> Path:
     """Return a path in a file that may have single items for lists."""
-    lone = isinstance(value, dict) and len(path) > 1 and path[1] == 0 and not isinstance(value.get(str(path[0])), list)
+    lone = (
+        isinstance(value, dict)
+        and len(path) > 1
+        and path[1] == 0
+        and not isinstance(value.get(str(path[0])), list)
+    )
     return (path[0], *path[2:]) if lone else path
 
 
@@ -87,7 +98,9 @@ def named(value: Any, path: Path) -> list[Path]:
 def _step(place: Path, here: Any, element: str | int) -> list[tuple[Path, Any]]:
     if element == EVERY and not isinstance(here, dict):
         if not isinstance(here, list):
-            raise AuditorError(f"{format_path(place) or 'the document'} is not a list, so [*] names nothing in it")
+            raise AuditorError(
+                f"{format_path(place) or 'the document'} is not a list, so [*] names nothing in it"
+            )
         return [((*place, number), item) for number, item in enumerate(here)]
     if isinstance(here, list) and isinstance(element, str):
         found = find_item(here, element)
@@ -103,7 +116,9 @@ def _child(here: Any, element: str | int) -> Any:
     return None
 
 
-def put(value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
+def put(
+    value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]
+) -> tuple[Any, list[Path]]:
     """Return a document with changes applied, and the numbered paths.
 
     Raises

@@ -25,7 +25,12 @@ from auditor.registry import PluginParameters
 from auditor.schemes.base.grid import snap
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root
-from auditor.schemes.base.noise_shapes import AlongTheData, NoiseShape, correlation_dissimilarity, noise_shape
+from auditor.schemes.base.noise_shapes import (
+    AlongTheData,
+    NoiseShape,
+    correlation_dissimilarity,
+    noise_shape,
+)
 from auditor.schemes.base.scheme import Key, Sampler, Scheme, TableMoments
 from auditor.schemes.base.serial import SerialRows
 from auditor.text.column_names import counted
@@ -103,7 +108,11 @@ class AdditiveScheme(Scheme):
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         follows_data = self.parameters.noise == "data" and not table.of_first_batch
         return KroneckerNoise(
-            self.level_covariance(levels), self.shape(table), follows_data, self.distribution, serial=self.serial(table)
+            self.level_covariance(levels),
+            self.shape(table),
+            follows_data,
+            self.distribution,
+            serial=self.serial(table),
         )
 
     def serial(self, table: TableMoments) -> Autoregression | None:
@@ -114,18 +123,31 @@ class AdditiveScheme(Scheme):
         """Return ``K_0``, the covariance of level-1 noise, shape (N, N)."""
         noise = self.parameters.noise
         of_population = isinstance(noise, AlongTheData) and noise.of == "population"
-        return noise_shape(noise, table.population_covariance if of_population else table.covariance, self.base, table.spans)
+        return noise_shape(
+            noise,
+            table.population_covariance if of_population else table.covariance,
+            self.base,
+            table.spans,
+        )
 
     def facts(self, levels: Sequence[float], table: TableMoments) -> dict[str, float]:
         """Return the correlation dissimilarity (huang2005, Definition 8.1)."""
         if table.covariance.shape[0] < 2:
             return {}
-        return {"dissimilarity": correlation_dissimilarity(correlation(table.covariance), correlation(self.shape(table.scale)))}
+        return {
+            "dissimilarity": correlation_dissimilarity(
+                correlation(table.covariance), correlation(self.shape(table.scale))
+            )
+        }
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Return the sampler of copies ``existing + 1 … M``."""
         steps = self.checked_plan(levels, key, existing)
-        return AdditiveSampler(steps, self.shape(table), levels, key, self.distribution, self.serial(table))
+        return AdditiveSampler(
+            steps, self.shape(table), levels, key, self.distribution, self.serial(table)
+        )
 
     def checked_plan(self, levels: Sequence[float], key: Key, existing: int) -> list[Step]:
         """Return the checked steps; for a grid if the key has one.
@@ -154,21 +176,36 @@ def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
     ValueError
         Naming the step and the missing input.
     """
-    if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):  # memory would be released as found
+    # memory would be released as found
+    if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
         raise ValueError("`plan` must draw every new copy once")
     drawn: set[int] = set()
     for step in steps:
-        early = [parent for parent, _ in step.parents if parent not in drawn and not 0 <= parent <= existing]
+        early = [
+            parent
+            for parent, _ in step.parents
+            if parent not in drawn and not 0 <= parent <= existing
+        ]
         if early:  # memory as found, again
-            raise ValueError(f"`plan` draws copy {step.copy} from copy {early[0]}, which is not drawn by then")
+            raise ValueError(
+                f"`plan` draws copy {step.copy} from copy {early[0]}, which is not drawn by then"
+            )
         drawn.add(step.copy)
         gone = [innovation for innovation, _ in step.fresh if not existing < innovation <= copies]
         if gone:
-            why = "which is out already and whose noise is not kept" if 0 < gone[0] <= existing else "which is not among the new ones"
-            raise ValueError(f"`plan` draws copy {step.copy} with the innovation of copy {gone[0]}, {why}")
+            why = (
+                "which is out already and whose noise is not kept"
+                if 0 < gone[0] <= existing
+                else "which is not among the new ones"
+            )
+            raise ValueError(
+                f"`plan` draws copy {step.copy} with the innovation of copy {gone[0]}, {why}"
+            )
 
 
-def implied_level_covariance(steps: Sequence[Step], copies: int, before: Array | None = None) -> Array:
+def implied_level_covariance(
+    steps: Sequence[Step], copies: int, before: Array | None = None
+) -> Array:
     """Return the exact ``Sigma`` of a plan, shape (M, M).
 
     ``Z = A Z + B g`` with A the weights on earlier copies and B the scales. Substitution gives ``Z
@@ -203,11 +240,17 @@ class AdditiveSampler:
     """
 
     def __init__(
-        self, steps: Sequence[Step], shape: Array, levels: Sequence[float], key: Key, distribution: Distribution = "gaussian",
+        self,
+        steps: Sequence[Step],
+        shape: Array,
+        levels: Sequence[float],
+        key: Key,
+        distribution: Distribution = "gaussian",
         serial: Autoregression | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.in_order = serial is None
-        """Whether the first rows of a block can be had without the rest: every stream is drawn from row by row."""
+        """Whether the first rows of a block can be had without the rest: every stream is drawn from
+        row by row."""
         self._serial = serial
         self._steps = steps
         self._root = _Root(shape, distribution)
@@ -225,7 +268,9 @@ class AdditiveSampler:
         """
         names = {innovation for step in self._steps for innovation, _ in step.fresh}
         streams = {innovation: self._stream(index, innovation, x.shape) for innovation in names}
-        self._followed = self._going_on(x) if index == 0 and self._key.past and self._serial is not None else {}
+        self._followed = (
+            self._going_on(x) if index == 0 and self._key.past and self._serial is not None else {}
+        )
         rows = max(1, CHUNK_VALUES // x.shape[1])
         if self._scratch is None:
             self._scratch = np.empty((rows, x.shape[1]))
@@ -242,39 +287,59 @@ class AdditiveSampler:
         def joint(block: int) -> Array:
             if block == 0 and self._key.past:
                 return np.zeros((law.order, N))
-            return law.stationary(noise_stream(self._key, block, copy, level, "before").standard_normal((law.order, N)))
+            return law.stationary(
+                noise_stream(self._key, block, copy, level, "before").standard_normal(
+                    (law.order, N)
+                )
+            )
 
         # Only a whole block has a successor, so only a whole block is conditioned on the rows after
         # it.
-        return SerialRows.drawn(law, (rows, N), rng, joint(index), joint(index + 1) if rows == block_rows(N) else None)
+        return SerialRows.drawn(
+            law, (rows, N), rng, joint(index), joint(index + 1) if rows == block_rows(N) else None
+        )
 
     def _going_on(self, x: Array) -> dict[int, Array]:
         """Return, by copy, the mean of the step's noise given earlier records."""
         assert self._serial is not None
         (before, *copies), p, ahead = self._key.past, self._serial.order, np.zeros_like(x)
         if len(before) < p:
-            raise AuditorError(f"noise that follows on from {p} records needs as many before a batch; got {counted(len(before), 'record')}")
+            raise AuditorError(
+                f"noise that follows on from {p} records needs as many before a batch; got {counted(len(before), 'record')}"
+            )
         found = {}
         for step in self._steps:
-            parents = sum(weight * (before if parent == ORIGINAL else copies[parent - 1]) for parent, weight in step.parents)
+            parents = sum(
+                weight * (before if parent == ORIGINAL else copies[parent - 1])
+                for parent, weight in step.parents
+            )
             found[step.copy] = self._serial.continued((copies[step.copy - 1] - parents)[-p:], ahead)
         return found
 
-    def _chunk(self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Normals]) -> None:
+    def _chunk(
+        self, x: Array, out: Sequence[Array], rows: slice, streams: dict[int, Normals]
+    ) -> None:
         assert self._scratch is not None
         scratch = self._scratch[: rows.stop - rows.start]
         kept: dict[int, Array] = {}
         for step in self._steps:
             y = out[step.copy - 1][rows]
-            parents = [((x if parent == ORIGINAL else out[parent - 1])[rows], weight) for parent, weight in step.parents]
+            parents = [
+                ((x if parent == ORIGINAL else out[parent - 1])[rows], weight)
+                for parent, weight in step.parents
+            ]
             parents += [(self._followed[step.copy][rows], 1.0)] if self._followed else []
             if len(step.fresh) == 1 and step.fresh[0][0] not in self._shared:
                 innovation, scale = step.fresh[0]
                 self._root.draw(streams[innovation], scale, parents, y, scratch)
             else:
-                parents += [(self._shared_draw(streams, innovation, kept, scratch), scale) for innovation, scale in step.fresh]
+                parents += [
+                    (self._shared_draw(streams, innovation, kept, scratch), scale)
+                    for innovation, scale in step.fresh
+                ]
                 weighted_sum(parents, y)
-            if self._grid.size and step.fresh:  # rounds the process: later copies are drawn from the released values
+            # rounds the process: later copies are drawn from the released values
+            if self._grid.size and step.fresh:
                 snap(y, self._grid)
 
     def _shared_draw(
@@ -308,9 +373,13 @@ class _Root:
         self._diagonal = is_diagonal(K_0)
         self._uniform = self._diagonal and bool((self._scale == self._scale[0]).all())
         # Rows are multiplied as g·Rᵀ; the symmetric root is its own transpose.
-        self._product = SumOfProducts(psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0))
+        self._product = SumOfProducts(
+            psd_root(K_0).T.copy() if widely_scaled(K_0) else psd_root(K_0)
+        )
 
-    def draw(self, rng: Normals, scale: float, parents: Parents, out: Array, scratch: Array) -> None:
+    def draw(
+        self, rng: Normals, scale: float, parents: Parents, out: Array, scratch: Array
+    ) -> None:
         self._fill(rng, out)
         if not self._diagonal:
             weighted_sum(parents, scratch)

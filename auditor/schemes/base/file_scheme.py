@@ -31,7 +31,9 @@ class FileScheme(Scheme):
     def check_count(self, levels: Sequence[float]) -> None:
         """Refuse levels that are neither absent nor one per copy."""
         if levels and len(levels) != len(self.parameters.copies):
-            raise AuditorError(f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}")
+            raise AuditorError(
+                f"{len(self.parameters.copies)} copies need as many levels; got {len(levels)}"
+            )
 
     def check_join(self, asked: DataUse) -> str:
         """Refuse data that cannot be joined to the copies by row or by key.
@@ -40,7 +42,11 @@ class FileScheme(Scheme):
         """
         if self.parameters.key is None:
             check_joined_by_row(asked)
-        return "; `missing: drop` left records of the original out, and a copy must lack the same ones" if asked.missing == "drop" else ""
+        return (
+            "; `missing: drop` left records of the original out, and a copy must lack the same ones"
+            if asked.missing == "drop"
+            else ""
+        )
 
     @property
     def paths(self) -> list[Path]:
@@ -51,5 +57,7 @@ class FileScheme(Scheme):
     def audited_table(self) -> Table:
         """The audited records and columns."""
         if self.table is None:
-            raise AuditorError("published copies can be audited by a scenario only: there is nothing to perturb")
+            raise AuditorError(
+                "published copies can be audited by a scenario only: there is nothing to perturb"
+            )
         return self.table

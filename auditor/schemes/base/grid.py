@@ -32,7 +32,13 @@ FARTHEST, FARTHEST_OF_LONG_TAILS = 16.0, 64.0
 """
 
 
-def grid_of(deviations: Array, largest: Array, bits: int, units: Array | None = None, farthest: float = FARTHEST) -> Array:
+def grid_of(
+    deviations: Array,
+    largest: Array,
+    bits: int,
+    units: Array | None = None,
+    farthest: float = FARTHEST,
+) -> Array:
     """Return the grid ``g`` of each attribute, shape (N,).
 
     0 where an attribute has no noise; NaN where numbers of this many bits cannot hold noise and

@@ -32,7 +32,14 @@ from auditor.numerics.combination import best_unbiased_combination
 from auditor.numerics.linear_algebra import EPS, is_diagonal
 from auditor.schemes.base.largest_change import Length, combined_noise, largest_length
 from auditor.schemes.base.noise_density import LATTICE, NoiseDensity, geometric_rate
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, NoiseLaw, makes_useless, one_suffices, psd_root
+from auditor.schemes.base.noise_law import (
+    DenseNoise,
+    KroneckerNoise,
+    NoiseLaw,
+    makes_useless,
+    one_suffices,
+    psd_root,
+)
 from auditor.schemes.base.privacy_loss import (
     concentrated_epsilon,
     gaussian_epsilon,
@@ -48,7 +55,9 @@ from auditor.types import Array
 BY_VALUE = "an upper bound, from the figures of each value"
 NO_NOISE = "infinite: a combination of the copies is free of noise"
 UNBOUNDED = "infinite: the ratio of chances has no bound"
-APART = "infinite: some outputs tell two records apart for certain; the chance of one is at most {:.3g}"
+APART = (
+    "infinite: some outputs tell two records apart for certain; the chance of one is at most {:.3g}"
+)
 FAR = "infinite: beyond some 74, up to where μ is computed"
 UNSTATED = "infinite: none is stated of such noise whose values hang together"
 WHOLE = 1e-9
@@ -109,8 +118,16 @@ class Guarantees:
 
         Whole units where the noise lies on a lattice.
         """
-        units = self.law.units if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE else None
-        return self.spans if units is None else np.asarray(np.floor(self.spans / units + WHOLE) * units)
+        units = (
+            self.law.units
+            if isinstance(self.law, KroneckerNoise) and self.law.distribution in LATTICE
+            else None
+        )
+        return (
+            self.spans
+            if units is None
+            else np.asarray(np.floor(self.spans / units + WHOLE) * units)
+        )
 
     def counted(self, copies: Sequence[int]) -> list[float]:
         """Return the levels that count: the least of one process, else all."""
@@ -163,16 +180,28 @@ class Guarantees:
         Losses of values and copies add up: ε and ρ exactly, μ² as a bound.
         """
         assert isinstance(self.law, KroneckerNoise)
-        each = [loss(self.law.density_at(level, j), float(change)) for level in levels for j, change in enumerate(self.changes)]
-        pure, mu, rho = math.fsum(e for e, _, _ in each), math.hypot(*(m for _, m, _ in each)), math.fsum(r for _, _, r in each)
-        at_delta = min(pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta))
+        each = [
+            loss(self.law.density_at(level, j), float(change))
+            for level in levels
+            for j, change in enumerate(self.changes)
+        ]
+        pure, mu, rho = (
+            math.fsum(e for e, _, _ in each),
+            math.hypot(*(m for _, m, _ in each)),
+            math.fsum(r for _, _, r in each),
+        )
+        at_delta = min(
+            pure, gaussian_epsilon(mu, self.delta), concentrated_epsilon(rho, self.delta)
+        )
         if math.isinf(at_delta):
             return _nothing(FAR)
         return {
             "gaussian_dp": Figure(mu, FAR if math.isinf(mu) else BY_VALUE if len(each) > 1 else ""),
             "concentrated_dp": Figure(rho),
             "epsilon": Figure(pure, UNBOUNDED if math.isinf(pure) else ""),
-            "epsilon_at_delta": Figure(at_delta, BY_VALUE) if len(each) > 1 else self._one_at_delta(levels[0], pure, at_delta),
+            "epsilon_at_delta": Figure(at_delta, BY_VALUE)
+            if len(each) > 1
+            else self._one_at_delta(levels[0], pure, at_delta),
         }
 
     def _one_at_delta(self, level: float, pure: float, bound: float) -> Figure:
@@ -196,10 +225,13 @@ class Guarantees:
         root, apart = psd_root(self.law.shape), 1.0
         if np.linalg.cond(root) < 1.0 / EPS:
             moved = np.abs(np.linalg.inv(root)) @ self.spans / (2.0 * math.sqrt(3.0))
-            shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)  # share of each number's range
+            # share of each number's range
+            shares = np.outer(1.0 / np.sqrt(np.asarray(levels)), moved)
             apart = float(-np.expm1(np.log1p(-shares).sum())) if (shares < 1.0).all() else 1.0
         note = APART.format(apart)
-        return _nothing(note) | {"epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)}
+        return _nothing(note) | {
+            "epsilon_at_delta": Figure(0.0) if apart <= self.delta else Figure(math.inf, note)
+        }
 
 
 @lru_cache(maxsize=2**12)  # a level is in many coalitions
@@ -221,4 +253,7 @@ def loss(noise: NoiseDensity, change: float) -> tuple[float, float, float]:
 
 
 def _nothing(note: str) -> Guarantee:
-    return {metric: Figure(math.inf, note) for metric in ("gaussian_dp", "concentrated_dp", "epsilon", "epsilon_at_delta")}
+    return {
+        metric: Figure(math.inf, note)
+        for metric in ("gaussian_dp", "concentrated_dp", "epsilon", "epsilon_at_delta")
+    }

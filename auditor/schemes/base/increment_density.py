@@ -43,8 +43,12 @@ class IncrementDensity(NamedTuple):
         Half of the probability of t itself is included.
         """
         at = np.asarray(t, dtype=np.float64)
-        point = (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
-        middle = self.rest * np.where(at == 0.0, 0.5, at > 0.0) + (1.0 - self.rest) * self.moving.cdf(at)
+        point = (
+            (1.0 - self.rest) * self.moving.pdf(at) if self.moving.on_lattice else np.zeros_like(at)
+        )
+        middle = self.rest * np.where(at == 0.0, 0.5, at > 0.0) + (
+            1.0 - self.rest
+        ) * self.moving.cdf(at)
         return middle, point + self.rest * (at == 0.0)
 
     def near_zero(self, reach: float) -> float:
@@ -56,7 +60,9 @@ class IncrementDensity(NamedTuple):
         return self.rest + (1.0 - self.rest) * inside
 
 
-def increment_density(law: KroneckerNoise, low: float, high: float, attribute: int) -> IncrementDensity:
+def increment_density(
+    law: KroneckerNoise, low: float, high: float, attribute: int
+) -> IncrementDensity:
     """Return the law of one attribute's ``Z_high − Z_low``, 0 ≤ low < high.
 
     *Not checked*: that ``is_process`` holds for the law.

@@ -37,7 +37,9 @@ class Length:
 
     def over(self, deviation: float) -> Length:
         """Return the length under noise of ``deviation`` times the size."""
-        return Length(self.value / deviation if deviation > 0.0 else math.inf, self.corner, self.note)
+        return Length(
+            self.value / deviation if deviation > 0.0 else math.inf, self.corner, self.note
+        )
 
 
 def largest_length(C: Array, spans: Array) -> Length:
@@ -53,12 +55,17 @@ def largest_length(C: Array, spans: Array) -> Length:
     if (np.diag(C) <= 0.0).any() or values[0] <= 0.0:
         return Length(math.inf, spans)
     u = spans / size
-    Q = np.outer(u, u) * ((vectors / values) @ vectors.T)  # vᵀ Q v is the squared length of the corner with signs v
+    # vᵀ Q v is the squared length of the corner with signs v
+    Q = np.outer(u, u) * ((vectors / values) @ vectors.T)
     if N <= MOST_CORNERS:
         signs = _worst_corner(Q)
         return Length(math.sqrt(float(signs @ Q @ signs)), signs * spans)
     diagonal, off = np.diag(Q), Q - np.diag(np.diag(Q))
-    highest = (float(np.abs(Q).sum()), float(diagonal.sum() + N * np.linalg.eigvalsh(off)[-1]), N * float(np.linalg.eigvalsh(Q)[-1]))
+    highest = (
+        float(np.abs(Q).sum()),
+        float(diagonal.sum() + N * np.linalg.eigvalsh(off)[-1]),
+        N * float(np.linalg.eigvalsh(Q)[-1]),
+    )
     return Length(math.sqrt(min(highest)), _climbed(Q) * spans, BOX if off.any() else "")
 
 
@@ -72,7 +79,10 @@ def _worst_corner(Q: Array) -> Array:
     half = N // 2
     a, b = _signs(half), _signs(N - half)
     b = b[b[:, -1] > 0]
-    squares = [np.einsum("ki,ij,kj->k", s, block, s) for s, block in ((a, Q[:half, :half]), (b, Q[half:, half:]))]
+    squares = [
+        np.einsum("ki,ij,kj->k", s, block, s)
+        for s, block in ((a, Q[:half, :half]), (b, Q[half:, half:]))
+    ]
     lengths = squares[0][:, None] + 2.0 * a @ Q[:half, half:] @ b.T + squares[1]
     i, j = np.unravel_index(int(np.argmax(lengths)), lengths.shape)
     return np.concatenate([a[i], b[j]])
@@ -111,6 +121,7 @@ def combined_noise(R: Array, N: int) -> Array:
     _, s, Vt = np.linalg.svd(told / np.linalg.norm(told, axis=1)[:, None], full_matrices=False)
     Vt = Vt[s > len(R) * EPS * s[0]]
     rest = mean - (mean @ Vt.T) @ Vt
-    rest -= (rest @ Vt.T) @ Vt  # once more: the first subtraction leaves rounding of the size of the mean
+    # once more: the first subtraction leaves rounding of the size of the mean
+    rest -= (rest @ Vt.T) @ Vt
     rest[np.abs(rest) <= BITS * len(R) * EPS * np.abs(mean).max(axis=1, keepdims=True)] = 0.0
     return np.asarray(rest @ rest.T)

@@ -43,32 +43,43 @@ class TransformScheme(Scheme):
         """Refuse levels above 0 of a scheme without noise."""
         super().check_levels(levels)
         if not self.needs_levels and any(levels):
-            raise AuditorError(f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}")
+            raise AuditorError(
+                f"{self.name} adds no noise, so its copies are all at level 0; got {max(levels):g}"
+            )
 
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: a noise law cannot describe a transform."""
 
-    def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
+    def transformed(
+        self, levels: Sequence[float], table: TableMoments, key: Key
+    ) -> Transformed | None:
         """Return the matrices and the law before them; None unless square.
 
         For the audit only.
         """
         if self.output_width(table.mean.size) != table.mean.size:
             return None
-        return Transformed(tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table))
+        return Transformed(
+            tuple(self.transforms(len(levels), table, key)), self.law_before(levels, table)
+        )
 
     def law_before(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw:
         """Return the law of noise added before the matrix; zero by default."""
         return KroneckerNoise(np.zeros((len(levels),) * 2), np.eye(table.mean.size))
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> TransformSampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> TransformSampler:
         """Return the sampler of copies ``existing + 1 … M``."""
         return TransformSampler(self.transforms(len(levels), table, key))
 
     def transforms(self, copies: int, table: TableMoments, key: Key) -> list[Transform]:
         """Return each copy's transform, from the key and the copy's number alone."""
         seed = key.seed if key.matrices is None else key.matrices
-        return [self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy)) for copy in range(1, copies + 1)]
+        return [
+            self.draw(table, stream(seed, "transform", key.scheme, key.replicate, copy))
+            for copy in range(1, copies + 1)
+        ]
 
 
 class TransformSampler:

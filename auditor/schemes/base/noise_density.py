@@ -89,7 +89,9 @@ class NoiseDensity:
     def log_pdf(self, t: Array) -> Array:
         """Return the logarithm of ``pdf``; −∞ only where noise is impossible."""
         with np.errstate(divide="ignore"):
-            return _LOG_DENSITY[self.distribution](np.asarray(t, dtype=np.float64), self.std, self.unit)
+            return _LOG_DENSITY[self.distribution](
+                np.asarray(t, dtype=np.float64), self.std, self.unit
+            )
 
     def log_pdf_of_differences(self, y: Array, x: Array) -> Array:
         """Return ``log_pdf(y − x)``, broadcast; exact on a lattice."""
@@ -141,12 +143,17 @@ def excess_kurtosis(distribution: Distribution, v: float) -> float:
     ``v`` is the variance in squared lattice units.
     """
     return {
-        "gaussian": 0.0, "uniform": -6.0 / 5.0, "laplace": 3.0, "geometric": 3.0 + 1.0 / v, "skellam": 1.0 / v
-    }[distribution]  # fmt: skip
+        "gaussian": 0.0,
+        "uniform": -6.0 / 5.0,
+        "laplace": 3.0,
+        "geometric": 3.0 + 1.0 / v,
+        "skellam": 1.0 / v,
+    }[distribution]
 
 
 def _gaussian(t: Array, s: float, unit: float) -> Array:
-    z = np.minimum(np.abs(t), 40.0 * s) / s  # farther out the density is 0, and larger quotients may overflow
+    # farther out the density is 0, and larger quotients may overflow
+    z = np.minimum(np.abs(t), 40.0 * s) / s
     return np.asarray(np.exp(-0.5 * z * z) / (s * np.sqrt(2.0 * np.pi)))
 
 
@@ -217,14 +224,21 @@ def _log_skellam_probability(k: Array, v: float) -> Array:
     """``log e^{−v} I_k(v)`` for whole k ≥ 0, from a cached table for long k."""
     most = float(k.max(initial=0.0)) + 1.0
     if most <= min(MOST_TABLED, WORTH_A_TABLE * k.size):
-        return np.asarray(np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp)))
+        return np.asarray(
+            np.take(_skellam_table(v, 1 << int(most).bit_length()), k.astype(np.intp))
+        )
     return _log_bessel(k, v)
 
 
 def _log_bessel(k: Array, v: float) -> Array:
     """``log e^{−v} I_k(v)``; for large k Debye's expansion (DLMF 10.41.3)."""
     R = np.hypot(k, v)
-    far = k * k / (R + v) - k * np.arcsinh(k / v) - 0.5 * np.log(2.0 * np.pi * R) + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
+    far = (
+        k * k / (R + v)
+        - k * np.arcsinh(k / v)
+        - 0.5 * np.log(2.0 * np.pi * R)
+        + np.log1p((3.0 - 5.0 * (k / R) ** 2) / (24.0 * R))
+    )
     if v >= FAR:
         return np.asarray(far)
     with np.errstate(divide="ignore"):
@@ -260,8 +274,13 @@ def _skellam_tail(t: Array, s: float, unit: float) -> Array:
     v = (s / unit) ** 2
     at = np.where(on, k, np.floor(t / unit))
     if v > EXACT_TAIL:
-        return np.asarray(_saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * _skellam(at * unit, s, unit)))
-    return np.asarray(_each_once(lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at) + 0.5 * _skellam(t, s, unit))
+        return np.asarray(
+            _saddle_point_tail(at, v) - np.where(on, 0.0, 0.5 * _skellam(at * unit, s, unit))
+        )
+    return np.asarray(
+        _each_once(lambda k: np.asarray(scipy.special.chndtr(v, 2.0 * (k + 1.0), v)), at)
+        + 0.5 * _skellam(t, s, unit)
+    )
 
 
 def _saddle_point_tail(k: Array, v: float) -> Array:
@@ -273,22 +292,36 @@ def _saddle_point_tail(k: Array, v: float) -> Array:
     """
     w = _signed_root(k, v)
     far = np.maximum(w, 1e-3)  # closer to 0 both terms equal 1 up to a share of w/v
-    add = 0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
-    return np.asarray(scipy.special.ndtr(-w) + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add))
+    add = (
+        0.5 / (np.tanh(np.arcsinh(k / v) / 2.0) + (w < 1e-3)) / np.sqrt(np.hypot(k, v)) - 1.0 / far
+    )
+    return np.asarray(
+        scipy.special.ndtr(-w)
+        + np.where(w < 1e-3, 0.0, np.exp(-0.5 * w * w) / np.sqrt(2.0 * np.pi) * add)
+    )
 
 
 def _signed_root(k: Array, v: float) -> Array:
     """Return ``w = √(2(k·arsinh(k/v) + v − √(k² + v²)))`` for k ≥ 0."""
-    return np.asarray(np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None)))
+    return np.asarray(
+        np.sqrt(2.0 * np.clip(k * np.arcsinh(k / v) - k * k / (np.hypot(k, v) + v), 0.0, None))
+    )
 
 
 _DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": _gaussian, "uniform": _uniform, "laplace": _laplace, "geometric": _geometric, "skellam": _skellam
-}  # fmt: skip
+    "gaussian": _gaussian,
+    "uniform": _uniform,
+    "laplace": _laplace,
+    "geometric": _geometric,
+    "skellam": _skellam,
+}
 _LOG_DENSITY: dict[Distribution, Callable[[Array, float, float], Array]] = {
-    "gaussian": _log_gaussian, "uniform": lambda t, s, unit: np.log(_uniform(t, s, unit)), "laplace": _log_laplace,
-    "geometric": _log_geometric, "skellam": _log_skellam,
-}  # fmt: skip
+    "gaussian": _log_gaussian,
+    "uniform": lambda t, s, unit: np.log(_uniform(t, s, unit)),
+    "laplace": _log_laplace,
+    "geometric": _log_geometric,
+    "skellam": _log_skellam,
+}
 _TAIL: dict[Distribution, Callable[[Array, float, float], Array]] = {
     "gaussian": lambda t, s, unit: np.asarray(scipy.special.ndtr(t / -s)),
     "laplace": lambda t, s, unit: np.asarray(0.5 * np.exp(-t / (s / np.sqrt(2.0)))),

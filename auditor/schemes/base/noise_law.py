@@ -113,7 +113,9 @@ class KroneckerNoise:
         The result no longer follows the data's covariance.
         """
         units = None if self.units is None else self.units[columns]
-        return replace(self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units)
+        return replace(
+            self, shape=self.shape[np.ix_(columns, columns)], follows_data=False, units=units
+        )
 
     def density(self, copy: int, attribute: int) -> NoiseDensity:
         """Return the law of one attribute's noise in one copy.
@@ -131,9 +133,13 @@ class KroneckerNoise:
             The distribution is unstated.
         """
         if self.distribution == "unstated":
-            raise NotApplicable("needs the distribution of the noise, of which only the covariance is stated")
+            raise NotApplicable(
+                "needs the distribution of the noise, of which only the covariance is stated"
+            )
         unit = 1.0 if self.units is None else float(self.units[attribute])
-        return NoiseDensity(self.distribution, float(np.sqrt(level * self.shape[attribute, attribute])), unit)
+        return NoiseDensity(
+            self.distribution, float(np.sqrt(level * self.shape[attribute, attribute])), unit
+        )
 
     @cached_property
     def excess_kurtosis(self) -> Array | None:
@@ -145,10 +151,17 @@ class KroneckerNoise:
         distribution = self.distribution
         if distribution == "gaussian" or distribution == "unstated":
             return None
-        variances = np.clip(np.diag(self.shape), 0.0, None) / (1.0 if self.units is None else self.units**2)
+        variances = np.clip(np.diag(self.shape), 0.0, None) / (
+            1.0 if self.units is None else self.units**2
+        )
         levels = np.clip(np.diag(self.level_covariance), 0.0, None)
         low, high = _increments(levels) if self.one_process else (np.zeros_like(levels), levels)
-        return np.concatenate([_excess(distribution, a * variances, b * variances) for a, b in zip(low, high, strict=True)])
+        return np.concatenate(
+            [
+                _excess(distribution, a * variances, b * variances)
+                for a, b in zip(low, high, strict=True)
+            ]
+        )
 
     @property
     def tells_spread(self) -> bool:
@@ -268,9 +281,15 @@ def _increments(levels: Array) -> tuple[Array, Array]:
 
 
 def _excess(distribution: Distribution, low: Array, high: Array) -> Array:
-    scale = np.where(high > low, high - low, np.inf)  # division before squaring avoids overflow and underflow
+    # division before squaring avoids overflow and underflow
+    scale = np.where(high > low, high - low, np.inf)
     begun, ended = (
-        np.array([(v / s) ** 2 * excess_kurtosis(distribution, v) if v > 0 else 0.0 for v, s in zip(ends, scale, strict=True)])
+        np.array(
+            [
+                (v / s) ** 2 * excess_kurtosis(distribution, v) if v > 0 else 0.0
+                for v, s in zip(ends, scale, strict=True)
+            ]
+        )
         for ends in (low, high)
     )
     return np.asarray(ended - begun)
@@ -311,7 +330,11 @@ def one_suffices(useless: NDArray[np.bool_], copies: Sequence[int]) -> bool:
 def not_known_to_gain(coalitions: Sequence[Coalition], law: NoiseLaw | None) -> list[Coalition]:
     """Return the coalitions of several copies that no law shows to gain."""
     useless = None if law is None else makes_useless(law)
-    return [one for one in coalitions if len(one) > 1 and (useless is None or one_suffices(useless, one))]
+    return [
+        one
+        for one in coalitions
+        if len(one) > 1 and (useless is None or one_suffices(useless, one))
+    ]
 
 
 def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
@@ -330,7 +353,9 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     if law.distribution != "gaussian":
         return np.zeros((M, M), dtype=bool)
     width = 1 if isinstance(law, KroneckerNoise) else law.width
-    blocks = (law.level_covariance if isinstance(law, KroneckerNoise) else law.covariance).reshape(M, width, M, width)
+    blocks = (law.level_covariance if isinstance(law, KroneckerNoise) else law.covariance).reshape(
+        M, width, M, width
+    )
     own = np.einsum("abac->abc", blocks)
     variance = np.clip(np.einsum("abab->ab", blocks), 0.0, None)
     deviation = np.sqrt(variance)
@@ -339,7 +364,10 @@ def makes_useless(law: NoiseLaw) -> NDArray[np.bool_]:
     gaps = np.abs(blocks - own[:, :, None, :])
     apart = variance[:, None] - 2.0 * np.einsum("abcb->acb", blocks) + variance[None]
     rounding = BITS * EPS * np.maximum(deviation[None], deviation[:, None])
-    size = deviation[:, :, None, None] * (UNCORRELATED * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
+    size = (
+        deviation[:, :, None, None]
+        * (UNCORRELATED * np.sqrt(np.clip(apart, 0.0, None)) + rounding)[:, None]
+    )
     # Var(Z_j − Z_b) = Var(Z_j) − Var(Z_b) must not be negative, as it would be with max in place of
     # min.
     quieter = (deviation[:, None] <= deviation[None] * (1.0 + UNCORRELATED)).all(axis=2)

@@ -78,7 +78,13 @@ class VariancesShape(PluginParameters):
     variances: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1)]
 
 
-NoiseShape = Literal["white", "data", "bounds"] | VarianceShape | SpectrumShape | DissimilarShape | MatrixShape
+NoiseShape = (
+    Literal["white", "data", "bounds"]
+    | VarianceShape
+    | SpectrumShape
+    | DissimilarShape
+    | MatrixShape
+)
 
 
 def check_covariance(rows: Any) -> Array:
@@ -86,7 +92,9 @@ def check_covariance(rows: Any) -> Array:
     try:
         K = np.asarray(rows, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError("must be a square matrix of numbers, every row as long as the first") from None
+        raise ValueError(
+            "must be a square matrix of numbers, every row as long as the first"
+        ) from None
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"must be a square matrix; got shape {K.shape}")
     if not np.isfinite(K).all():
@@ -99,7 +107,9 @@ def check_covariance(rows: Any) -> Array:
     return np.asarray((K + K.T) / 2)
 
 
-def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None) -> Array:
+def noise_shape(
+    shape: NoiseShape, K_X: Array, base: Path | None = None, spans: Array | None = None
+) -> Array:
     """Return ``K_0``, the covariance across attributes of noise at level 1.
 
     Parameters
@@ -127,7 +137,9 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
     N = K_X.shape[0]
     if shape == "bounds":
         if spans is None:
-            raise AuditorError("noise: bounds needs `data: bounds:`, which state by how much one record may change")
+            raise AuditorError(
+                "noise: bounds needs `data: bounds:`, which state by how much one record may change"
+            )
         return np.diag(spans**2)
     if shape == "white":
         return np.asarray(np.eye(N) * (np.trace(K_X) / N))
@@ -137,12 +149,16 @@ def noise_shape(shape: NoiseShape, K_X: Array, base: Path | None = None, spans: 
         return np.eye(N) * shape.variance
     if isinstance(shape, SpectrumShape):
         if len(shape.spectrum) != N:
-            raise AuditorError(f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}")
+            raise AuditorError(
+                f"noise.spectrum must have one eigenvalue per attribute, {N}; got {len(shape.spectrum)}"
+            )
         vectors = np.linalg.eigh(K_X)[1][:, ::-1]
         return np.asarray((vectors * np.asarray(shape.spectrum)) @ vectors.T)
     if isinstance(shape, DissimilarShape):
         values, vectors = np.linalg.eigh(K_X)
-        return np.asarray((vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T)
+        return np.asarray(
+            (vectors * dissimilar_spectrum(values, shape.dissimilar, shape.variance)) @ vectors.T
+        )
     assert isinstance(shape, MatrixShape)
     return _matrix(shape.matrix, N, base)
 
@@ -166,7 +182,9 @@ def product_shape(shape: ProductShape, K_X: Array, spans: Array | None = None) -
     if not isinstance(shape, VariancesShape):
         return noise_shape(shape, K_X, spans=spans)
     if len(shape.variances) != len(K_X):
-        raise AuditorError(f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}")
+        raise AuditorError(
+            f"noise.variances must have one variance per attribute, {len(K_X)}; got {len(shape.variances)}"
+        )
     return np.diag(np.asarray(shape.variances, dtype=np.float64))
 
 
@@ -196,7 +214,11 @@ def dissimilar_spectrum(values: Array, dissimilar: float, variance: float) -> Ar
     (array([15.,  5.]), array([ 7.5, 12.5]))
     """
     share = np.clip(values, 0.0, None) / np.clip(values, 0.0, None).mean()
-    end, weight = (share, 1.0 - 2.0 * dissimilar) if dissimilar <= 0.5 else (share[::-1], 2.0 * dissimilar - 1.0)
+    end, weight = (
+        (share, 1.0 - 2.0 * dissimilar)
+        if dissimilar <= 0.5
+        else (share[::-1], 2.0 * dissimilar - 1.0)
+    )
     return np.asarray(variance * (weight * end + (1.0 - weight)))
 
 
@@ -254,5 +276,7 @@ def _matrix(source: str | list[list[float]], N: int, base: Path | None) -> Array
     except ValueError as error:
         raise AuditorError(f"noise.matrix {error}") from None
     if K.shape[0] != N:
-        raise AuditorError(f"noise.matrix must be {N} × {N}, one row per attribute; got {K.shape[0]} × {K.shape[0]}")
+        raise AuditorError(
+            f"noise.matrix must be {N} × {N}, one row per attribute; got {K.shape[0]} × {K.shape[0]}"
+        )
     return K

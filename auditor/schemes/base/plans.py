@@ -31,17 +31,24 @@ def fresh_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
 
 def upward_plan(levels: Sequence[float], existing: int = 0) -> list[Step]:
     """Return the bridge's steps from the lowest new level up."""
-    return bridge_plan(levels, existing, sorted(range(existing + 1, len(levels) + 1), key=lambda copy: (levels[copy - 1], copy)))
+    return bridge_plan(
+        levels,
+        existing,
+        sorted(range(existing + 1, len(levels) + 1), key=lambda copy: (levels[copy - 1], copy)),
+    )
 
 
-def bridge_plan(levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()) -> list[Step]:
+def bridge_plan(
+    levels: Sequence[float], existing: int = 0, order: Sequence[int] = ()
+) -> list[Step]:
     """Return one step per copy, from its two neighbouring levels only.
 
     In order of release, or in ``order``. The Brownian bridge, equal to li2012 (17)–(18); ``O(log
     M)`` comparisons per copy.
     """
     new = order or range(existing + 1, len(levels) + 1)
-    held = np.fromiter(levels, np.float64, existing)  # six times as fast as np.asarray, which inspects each number
+    # six times as fast as np.asarray, which inspects each number
+    held = np.fromiter(levels, np.float64, existing)
     # Only neighbours of new copies are searched for, so the cost does not grow with the number of
     # existing copies.
     ordered, drawn = [0.0, *_next_to(held, [levels[copy - 1] for copy in new])], {0.0: ORIGINAL}
@@ -69,7 +76,9 @@ def _next_to(held: Array, levels: Sequence[float]) -> list[float]:
     return [float(ordered[k]) for k in places]
 
 
-def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]) -> Step:
+def _bridge_step(
+    copy: int, s: float, place: int, ordered: Sequence[float], holder: Callable[[float], int]
+) -> Step:
     if place == len(ordered):
         return Step(copy, ((holder(ordered[-1]), 1.0),), ((copy, float(np.sqrt(s - ordered[-1]))),))
     if ordered[place] == s:
@@ -77,4 +86,6 @@ def _bridge_step(copy: int, s: float, place: int, ordered: Sequence[float], hold
     a, b = ordered[place - 1], ordered[place]
     t = (s - a) / (b - a)
     # (s−a)(b−s)/(b−a) as t·(b−s): no product of two tiny gaps that could underflow
-    return Step(copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),))
+    return Step(
+        copy, ((holder(a), 1.0 - t), (holder(b), t)), ((copy, float(np.sqrt(t * (b - s)))),)
+    )

@@ -45,7 +45,8 @@ def root(f: Callable[[float], float], low: float, high: float) -> float:
     ValueError
         Both ends have equal signs.
     """
-    from scipy.optimize import brentq  # a fifth of a second to import, and audits without bounds do not need it
+    # a fifth of a second to import, and audits without bounds do not need it
+    from scipy.optimize import brentq
 
     return float(brentq(f, low, high, xtol=1e-13, rtol=1e-14))
 
@@ -65,8 +66,12 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 0.0
     if math.isinf(mu):
         return 1.0
-    first, second = scipy.special.log_ndtr(mu / 2.0 - epsilon / mu), scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu)
-    return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))  # a difference of two near numbers would lose a small δ
+    first, second = (
+        scipy.special.log_ndtr(mu / 2.0 - epsilon / mu),
+        scipy.special.log_ndtr(-mu / 2.0 - epsilon / mu),
+    )
+    # a difference of two near numbers would lose a small δ
+    return float(-np.exp(first) * np.expm1(min(0.0, epsilon + second - first)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
@@ -115,7 +120,8 @@ def geometric_rho(pure: float, rate: float = 0.0) -> float:
     its zeros are imaginary (Pólya 1918; Eneström and Kakeya on a lattice). The logarithm of
     ``Π (1 + u/y_k²)`` is concave in ``u = (α − ½)²``, and ``D_α/α`` is its slope from ``u = ¼``.
     """
-    factor = -2.0 * rate * math.exp(-rate) / math.expm1(-2.0 * rate) if rate > 0.0 else 1.0  # sinh would overflow
+    # sinh would overflow
+    factor = -2.0 * rate * math.exp(-rate) / math.expm1(-2.0 * rate) if rate > 0.0 else 1.0
     return pure + math.expm1(-pure) * factor
 
 
@@ -155,7 +161,8 @@ def skellam_rho(d: int, v: float) -> float:
     orders to 100. ``agarwal2021``'s bound lies above.
     """
     p, q = _skellam(d, v)
-    return float(0.5 * ((np.exp(p) - np.exp(q)) * (p - q)).sum())  # mean of both directions, which are equal: no term is below 0
+    # mean of both directions, which are equal: no term is below 0
+    return float(0.5 * ((np.exp(p) - np.exp(q)) * (p - q)).sum())
 
 
 def skellam_delta(d: int, v: float, epsilon: float) -> float:

@@ -78,7 +78,9 @@ class TableMoments:
         if self.steps is not None:
             return self.steps()
         none = np.full(len(self.mean), np.nan)
-        return Recorded(tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean))
+        return Recorded(
+            tuple(f"x{column}" for column in range(1, len(none) + 1)), none, np.abs(self.mean)
+        )
 
     @cached_property
     def autocorrelations(self) -> tuple[Array, int]:
@@ -99,9 +101,13 @@ class TableMoments:
         """
         K = None if self.population is None else self.population()
         if K is None:
-            raise AuditorError("noise: `of: population` needs a source that states the law of its records, as `gaussian` does")
+            raise AuditorError(
+                "noise: `of: population` needs a source that states the law of its records, as `gaussian` does"
+            )
         if np.shape(K) != self.covariance.shape or not np.isfinite(K).all():
-            raise PluginError(f"`population` must return a finite covariance of shape {self.covariance.shape}")
+            raise PluginError(
+                f"`population` must return a finite covariance of shape {self.covariance.shape}"
+            )
         return K
 
     @cached_property
@@ -259,7 +265,11 @@ class Scheme(Plugin):
         AuditorError
             Naming the level and the expected range.
         """
-        check_each(levels, lambda level: bool(np.isfinite(level)) and level >= 0, "a finite noise multiple σ² ≥ 0")
+        check_each(
+            levels,
+            lambda level: bool(np.isfinite(level)) and level >= 0,
+            "a finite noise multiple σ² ≥ 0",
+        )
 
     def check_table(self, table: Table, asked: DataUse) -> None:
         """Refuse a table the scheme cannot release; accepts any by default.
@@ -336,11 +346,15 @@ class Scheme(Plugin):
         """Return seconds per release in addition to a draw per value, one core."""
         return 0.0
 
-    def transformed(self, levels: Sequence[float], table: TableMoments, key: Key) -> Transformed | None:
+    def transformed(
+        self, levels: Sequence[float], table: TableMoments, key: Key
+    ) -> Transformed | None:
         """Return the square matrices applied to original plus noise, or None."""
         return None
 
-    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], NoiseLaw] | None:
+    def drawn_apart(
+        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+    ) -> tuple[Array, list[Array], NoiseLaw] | None:
         """Return the draws separately from the values, where the law is unstated.
 
         For tests, on some rows: points of shape (r, N), copies equal to the points plus noise, and
@@ -353,7 +367,9 @@ class Scheme(Plugin):
         """Return figures of the release for the results, metric → value."""
         return {}
 
-    def promises(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, dict[str, float]]:
+    def promises(
+        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+    ) -> dict[Coalition, dict[str, float]]:
         """Return, by coalition, measured promises; empty by default.
 
         Promises can be computed from copies alone.
@@ -371,7 +387,9 @@ class Scheme(Plugin):
         """
         return {}
 
-    def sufficient(self, blocks: Iterable[Block], coalitions: Sequence[Coalition]) -> dict[Coalition, bool]:
+    def sufficient(
+        self, blocks: Iterable[Block], coalitions: Sequence[Coalition]
+    ) -> dict[Coalition, bool]:
         """Return, by coalition, whether one copy is sufficient for all others.
 
         Parameters as in ``promises``. Only deterministic schemes, which have no law, can decide it
@@ -380,7 +398,9 @@ class Scheme(Plugin):
         return {}
 
     @abstractmethod
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Return the sampler of copies ``existing + 1 … M``; ``levels`` of all M."""
 
 
@@ -394,7 +414,9 @@ def by_engine(choices: Mapping[str, E], scheme: Scheme | type[Scheme]) -> E:
     """
     if scheme.engine not in choices:
         meant = did_you_mean(str(scheme.engine), choices)
-        raise PluginError(f"scheme {scheme.name!r} names an engine that there is not: {scheme.engine!r}{meant}")
+        raise PluginError(
+            f"scheme {scheme.name!r} names an engine that there is not: {scheme.engine!r}{meant}"
+        )
     return choices[scheme.engine]
 
 
@@ -407,15 +429,27 @@ def schemes_held_against(engine: str) -> list[Any]:
     ['uniform', 'uniform-multilevel']
     """
     every = (registry.get("scheme", name) for name in registry.names("scheme"))
-    return [scheme for scheme in every if vars(scheme).get("held_against") and scheme.engine == engine]
+    return [
+        scheme for scheme in every if vars(scheme).get("held_against") and scheme.engine == engine
+    ]
 
 
 def table_moments(table: Table) -> TableMoments:
     """Return the exact mean and covariance (divisor n), also of a first batch."""
     mean, covariance = table.moments()
-    first = None if table.first_batch is None else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
+    first = (
+        None
+        if table.first_batch is None
+        else replace(table_moments(table.head(table.first_batch)), of_first_batch=True)
+    )
     lags = partial(data_autocorrelations, table, mean, covariance)
     return TableMoments(
-        mean, covariance, table.rows, spans(table.attributes, table.bounds), partial(recorded, table), lags, first,
+        mean,
+        covariance,
+        table.rows,
+        spans(table.attributes, table.bounds),
+        partial(recorded, table),
+        lags,
+        first,
         population=table.population,
-    )  # fmt: skip
+    )

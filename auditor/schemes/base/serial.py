@@ -36,7 +36,9 @@ FORGOTTEN = 1e-6
 """Correlation over a whole block that counts as zero."""
 
 
-def _stationary(serial: Literal["none", "data"] | list[float]) -> Literal["none", "data"] | list[float]:
+def _stationary(
+    serial: Literal["none", "data"] | list[float],
+) -> Literal["none", "data"] | list[float]:
     if not isinstance(serial, str):
         if not 1 <= len(serial) <= MOST_LAGS:
             raise ValueError(f"must have 1 to {MOST_LAGS} coefficients; got {len(serial)}")
@@ -48,7 +50,9 @@ Serial = Annotated[Literal["none", "data"] | list[float], AfterValidator(_statio
 SERIAL = "dependence of noise between consecutive records: none, like the data's (data), or stated coefficients of an autoregression"
 
 
-def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoments) -> Autoregression | None:
+def serial_law(
+    serial: Literal["none", "data"] | list[float], table: TableMoments
+) -> Autoregression | None:
     """Return the autoregression of the noise, or None if independent.
 
     Independent by default, and for data without an order.
@@ -58,13 +62,20 @@ def serial_law(serial: Literal["none", "data"] | list[float], table: TableMoment
     AuditorError
         The memory is longer than a block of records; a block depends only on the block before.
     """
-    coefficients = yule_walker(*table.autocorrelations) if serial == "data" else () if serial == "none" else tuple(serial)
+    coefficients = (
+        yule_walker(*table.autocorrelations)
+        if serial == "data"
+        else ()
+        if serial == "none"
+        else tuple(serial)
+    )
     if not any(coefficients):
         return None
     width = len(table.mean)
     found, rows = Autoregression(coefficients), block_rows(width)
     if found.memory**rows > FORGOTTEN:
-        longest = floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6  # rounded up it might be 1, and no stationary series has a root of 1
+        # rounded up it might be 1, and no stationary series has a root of 1
+        longest = floor(FORGOTTEN ** (1 / rows) * 1e6) / 1e6
         raise AuditorError(
             f"serial: noise that fades by a factor of {found.memory:.6g} a record still shows after {rows:,} records, as many as are drawn "
             f"at once of {width} attributes; state some of less memory, as [{longest:g}], or perturb fewer columns"
@@ -79,7 +90,9 @@ class SerialRows:
         self._rows, self._given = rows, 0
 
     @classmethod
-    def drawn(cls, law: Autoregression, shape: tuple[int, int], rng: Rng, before: Array, end: Array | None) -> SerialRows:
+    def drawn(
+        cls, law: Autoregression, shape: tuple[int, int], rng: Rng, before: Array, end: Array | None
+    ) -> SerialRows:
         """Draw a block after p rows ``before``, conditioned on p rows ``end``."""
         rows = law.continued(before, rng.standard_normal(shape))
         if end is not None:

@@ -52,7 +52,9 @@ class Transform:
     @cached_property
     def orthogonal(self) -> bool:
         """Whether the matrix is orthogonal, up to rounding."""
-        return bool(np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13))
+        return bool(
+            np.allclose(self.matrix @ self.matrix.T, np.eye(len(self.matrix)), rtol=0.0, atol=1e-13)
+        )
 
 
 def haar(N: int, rng: Rng, *count: int) -> Array:
@@ -81,7 +83,9 @@ class Transformed:
 
     def undo(self, copies: Sequence[Array]) -> list[Array]:
         """Return ``u_i`` of some rows of all copies, each of shape (b, N)."""
-        return [transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)]
+        return [
+            transform.inverse(copy) for transform, copy in zip(self.transforms, copies, strict=True)
+        ]
 
     @property
     def rigid(self) -> bool:
@@ -93,9 +97,13 @@ class Transformed:
 
         ``y`` is centred at ``M_i μ + t_i``.
         """
-        return Moments(moments.count, self._all @ moments.total, self._all @ moments.products @ self._all.T)
+        return Moments(
+            moments.count, self._all @ moments.total, self._all @ moments.products @ self._all.T
+        )
 
     @cached_property
     def _all(self) -> Array:
         N = self.transforms[0].shift.size
-        return np.asarray(scipy.linalg.block_diag(np.eye(N), *(transform.matrix for transform in self.transforms)))
+        return np.asarray(
+            scipy.linalg.block_diag(np.eye(N), *(transform.matrix for transform in self.transforms))
+        )

@@ -85,7 +85,9 @@ def earth_mover(P_E: Array, P: Array, values: Sequence[Hashable], distance: Grou
     return _hierarchical(gap, values, distance)
 
 
-def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]) -> Array:
+def _hierarchical(
+    gap: Array, values: Sequence[Hashable], ancestors: Mapping[Hashable, Sequence[Hashable]]
+) -> Array:
     """Return the earth mover's distance under a hierarchy (li2007).
 
     ``Σ over inner nodes (height/H)·min(surplus, deficit among children)``.
@@ -93,7 +95,9 @@ def _hierarchical(gap: Array, values: Sequence[Hashable], ancestors: Mapping[Has
     total = np.zeros(len(gap))
     for weight, under, children in _floors(tuple((value, *ancestors[value]) for value in values)):
         extra = gap @ under
-        total += weight * np.minimum(np.clip(extra, 0, None) @ children, np.clip(-extra, 0, None) @ children).sum(axis=1)
+        total += weight * np.minimum(
+            np.clip(extra, 0, None) @ children, np.clip(-extra, 0, None) @ children
+        ).sum(axis=1)
     return total
 
 
@@ -107,7 +111,9 @@ def _floors(chains: tuple[tuple[Hashable, ...], ...]) -> list[tuple[float, Array
     for height in range(1, H + 1):
         below = [*dict.fromkeys(chain[height - 1 :] for chain in chains)]
         parents = [*dict.fromkeys(node[1:] for node in below)]
-        under = np.array([[float(chain[height - 1 :] == node) for node in below] for chain in chains])
+        under = np.array(
+            [[float(chain[height - 1 :] == node) for node in below] for chain in chains]
+        )
         children = np.array([[float(node[1:] == parent) for parent in parents] for node in below])
         found.append((height / H, under, children))
     return found

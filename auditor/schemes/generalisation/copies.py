@@ -23,10 +23,15 @@ from auditor.types import Array, Block, ClassRecords, Coalition, Indices
 
 def blank(rows: int, width: int) -> ClassRecords:
     """Return memory for records of ``width`` attributes."""
-    return np.empty(rows, dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))])
+    return np.empty(
+        rows,
+        dtype=[("class", np.intp), ("low", np.float64, (width,)), ("high", np.float64, (width,))],
+    )
 
 
-def compose(values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array) -> ClassRecords:
+def compose(
+    values: Array, quasi: Sequence[int], numbers: Indices, low: Array, high: Array
+) -> ClassRecords:
     """Return a copy.
 
     Parameters
@@ -52,7 +57,9 @@ def to_columns(copy: ClassRecords, quasi: Sequence[int]) -> Array:
     Lower bounds, upper bounds, other attributes, suppression flag.
     """
     low, high = copy["low"], copy["high"]
-    return np.hstack([low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0])
+    return np.hstack(
+        [low[:, quasi], high[:, quasi], np.delete(low, quasi, axis=1), copy["class"][:, None] < 0]
+    )
 
 
 def from_columns(columns: Array, quasi: Sequence[int]) -> ClassRecords:
@@ -78,7 +85,10 @@ def released(copies: Sequence[ClassRecords], attribute: int) -> tuple[Array, NDA
 
     Shape (b,), with an indicator of records that some copy does not suppress.
     """
-    shown, values = classes(copies) >= 0, np.stack([copy["low"][:, attribute] for copy in copies], axis=1)
+    shown, values = (
+        classes(copies) >= 0,
+        np.stack([copy["low"][:, attribute] for copy in copies], axis=1),
+    )
     return values[np.arange(len(shown)), shown.argmax(axis=1)], np.asarray(shown.any(axis=1))
 
 
@@ -89,8 +99,14 @@ def ranges(copies: Sequence[ClassRecords]) -> tuple[Array, Array]:
     """
     shown = classes(copies) >= 0
     shown[:, 0] |= ~shown.any(axis=1)
-    low = [np.where(seen[:, None], copy["low"], -np.inf) for seen, copy in zip(shown.T, copies, strict=True)]
-    high = [np.where(seen[:, None], copy["high"], np.inf) for seen, copy in zip(shown.T, copies, strict=True)]
+    low = [
+        np.where(seen[:, None], copy["low"], -np.inf)
+        for seen, copy in zip(shown.T, copies, strict=True)
+    ]
+    high = [
+        np.where(seen[:, None], copy["high"], np.inf)
+        for seen, copy in zip(shown.T, copies, strict=True)
+    ]
     return np.max(low, axis=0), np.min(high, axis=0)
 
 
@@ -101,7 +117,8 @@ def tells(one: ClassRecords, other: ClassRecords) -> bool:
     first's ranges are the narrower ones.
     """
     mine, theirs = one["class"], other["class"]
-    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)  # place −1, the last, is for suppressed records
+    # place −1, the last, is for suppressed records
+    of_class = np.empty(mine.max(initial=0) + 2, dtype=np.intp)
     of_class[mine] = theirs
     shown = theirs >= 0
     return bool(

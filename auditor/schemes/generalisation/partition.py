@@ -22,7 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.classes import Ground, earth_mover, entropies, rarer_over_commonest, spans
+from auditor.schemes.generalisation.classes import (
+    Ground,
+    earth_mover,
+    entropies,
+    rarer_over_commonest,
+    spans,
+)
 from auditor.types import Array, Indices
 
 Rung = float | Array
@@ -89,7 +95,11 @@ class Rules:
             and earth_mover(P_E, P, range(P.size), self.ground)[0] <= self.t + 1e-12
             and (np.isinf(c) or c * rarer_over_commonest(counts, ell)[0] > 1.0 + 1e-12)
             and P_E[0, list(self.confidential)].max(initial=0.0) <= self.confidence + 1e-12
-            and (self.spread == 0.0 or spans(counts, np.asarray(self.values))[0] >= self.spread * np.ptp(self.values) * (1.0 - 1e-12))
+            and (
+                self.spread == 0.0
+                or spans(counts, np.asarray(self.values))[0]
+                >= self.spread * np.ptp(self.values) * (1.0 - 1e-12)
+            )
         )
 
 
@@ -114,7 +124,9 @@ class Partition(NamedTuple):
         return _members(self.numbers)
 
 
-def mondrian(Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None) -> list[Indices]:
+def mondrian(
+    Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] | None = None
+) -> list[Indices]:
     """Return the rows of each class of a strict Mondrian partition.
 
     Parameters
@@ -131,7 +143,14 @@ def mondrian(Q: Array, codes: Indices, rules: Rules, within: Sequence[Indices] |
     """
     P = np.bincount(codes) / len(codes)
     parts = [np.arange(len(Q))] if within is None else within
-    return _divided(Q, Q, np.ones(len(Q), dtype=np.intp), rules.k, lambda rows: rules.hold(codes[rows], P), parts)
+    return _divided(
+        Q,
+        Q,
+        np.ones(len(Q), dtype=np.intp),
+        rules.k,
+        lambda rows: rules.hold(codes[rows], P),
+        parts,
+    )
 
 
 def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partition:
@@ -155,16 +174,29 @@ def merged(finer: Partition, k: int, coarser: Partition | None = None) -> Partit
     Mondrian's cuts between classes of ``finer``, by k alone: every union of classes keeps the other
     promises (docs/method.md).
     """
-    _, first, member, sizes = np.unique(finer.numbers, return_index=True, return_inverse=True, return_counts=True)
+    _, first, member, sizes = np.unique(
+        finer.numbers, return_index=True, return_inverse=True, return_counts=True
+    )
     low, high = finer.low[first], finer.high[first]
-    parts = [np.arange(len(sizes))] if coarser is None else _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
-    made = bounds(low, high, _divided(low, high, sizes, k, lambda classes: sizes[classes].sum() >= k, parts))
+    parts = (
+        [np.arange(len(sizes))]
+        if coarser is None
+        else _members(np.unique(coarser.numbers[first], return_inverse=True)[1].ravel())
+    )
+    made = bounds(
+        low, high, _divided(low, high, sizes, k, lambda classes: sizes[classes].sum() >= k, parts)
+    )
     member = member.ravel()
     return Partition(made.numbers[member], made.low[member], made.high[member])
 
 
 def _divided(
-    low: Array, high: Array, sizes: Indices, k: int, allowed: Callable[[Indices], bool], parts: Sequence[Indices]
+    low: Array,
+    high: Array,
+    sizes: Indices,
+    k: int,
+    allowed: Callable[[Indices], bool],
+    parts: Sequence[Indices],
 ) -> list[Indices]:
     """Return the parts of records, or of whole classes, after all cuts.
 
@@ -189,7 +221,14 @@ def _divided(
         part = waiting.pop()
         halves = None
         if sizes[part].sum() >= 2 * k:
-            halves = next((h for h in _cuts(part, low[part], high[part], sizes[part], domain) if allowed(h[0]) and allowed(h[1])), None)
+            halves = next(
+                (
+                    h
+                    for h in _cuts(part, low[part], high[part], sizes[part], domain)
+                    if allowed(h[0]) and allowed(h[1])
+                ),
+                None,
+            )
         if halves is None:
             done.append(part)
         else:
@@ -197,7 +236,9 @@ def _divided(
     return done
 
 
-def _cuts(part: Indices, low: Array, high: Array, sizes: Indices, domain: Array) -> Iterator[tuple[Indices, Indices]]:
+def _cuts(
+    part: Indices, low: Array, high: Array, sizes: Indices, domain: Array
+) -> Iterator[tuple[Indices, Indices]]:
     span = (high.max(axis=0) - low.min(axis=0)) / domain
     for column in np.argsort(-span, kind="stable"):
         below = _at_median(low[:, column], high[:, column], sizes)
@@ -227,9 +268,17 @@ def _at_median(low: Array, high: Array, sizes: Indices) -> NDArray[np.bool_] | N
 
 def bounds(low: Array, high: Array, classes: Sequence[Indices]) -> Partition:
     """Return classes as a partition, from each member's range, shapes (m, q)."""
-    numbers, lowest, highest = np.empty(len(low), dtype=np.intp), np.empty_like(low), np.empty_like(high)
+    numbers, lowest, highest = (
+        np.empty(len(low), dtype=np.intp),
+        np.empty_like(low),
+        np.empty_like(high),
+    )
     for number, members in enumerate(classes):
-        numbers[members], lowest[members], highest[members] = number, low[members].min(axis=0), high[members].max(axis=0)
+        numbers[members], lowest[members], highest[members] = (
+            number,
+            low[members].min(axis=0),
+            high[members].max(axis=0),
+        )
     return Partition(numbers, lowest, highest)
 
 
@@ -253,10 +302,17 @@ def full_domain(
         Largest share of suppressed records.
     """
     P, start = np.bincount(codes) / len(codes), Q.min(axis=0)
-    for heights in sorted(itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)):
+    for heights in sorted(
+        itertools.product(*(range(len(steps)) for steps in rungs)), key=lambda h: (sum(h), h)
+    ):
         low, high = _binned(Q, start, [steps[h] for steps, h in zip(rungs, heights, strict=True)])
         numbers = np.unique(low, axis=0, return_inverse=True)[1].ravel()
-        bad = np.concatenate([np.empty(0, dtype=np.intp), *(rows for rows in _members(numbers) if not rules.hold(codes[rows], P))])
+        bad = np.concatenate(
+            [
+                np.empty(0, dtype=np.intp),
+                *(rows for rows in _members(numbers) if not rules.hold(codes[rows], P)),
+            ]
+        )
         if bad.size <= most_suppressed * len(Q):
             numbers[bad], low[bad], high[bad] = -1, start, Q.max(axis=0)
             return Partition(numbers, low, high)

@@ -25,12 +25,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from auditor.schemes.generalisation.classes import Ground, counted, earth_mover, entropies, rarer_over_commonest, spans
+from auditor.schemes.generalisation.classes import (
+    Ground,
+    counted,
+    earth_mover,
+    entropies,
+    rarer_over_commonest,
+    spans,
+)
 from auditor.schemes.generalisation.copies import classes, released
 from auditor.types import Array, Block, Coalition, Indices
 
 
-def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, confidential: Sequence[float] = ()) -> dict[str, float]:
+def promises(
+    members: Indices,
+    sensitive: Array,
+    whole: Array,
+    ground: Ground,
+    confidential: Sequence[float] = (),
+) -> dict[str, float]:
     """Return every metric.
 
     Parameters
@@ -75,7 +88,11 @@ def promises(members: Indices, sensitive: Array, whole: Array, ground: Ground, c
 
 
 def by_coalition(
-    blocks: Iterable[Block], coalitions: Sequence[Coalition], sensitive: int, ground: Ground, confidential: Sequence[float] = ()
+    blocks: Iterable[Block],
+    coalitions: Sequence[Coalition],
+    sensitive: int,
+    ground: Ground,
+    confidential: Sequence[float] = (),
 ) -> dict[Coalition, dict[str, float]]:
     """Return every metric of every coalition that has released records.
 
@@ -92,5 +109,7 @@ def by_coalition(
     for coalition, parts in zip(coalitions, seen, strict=True):
         members, value, there = (np.concatenate(each) for each in zip(*parts, strict=True))
         if there.any():
-            kept[coalition] = promises(members[there], value[there], np.concatenate(whole), ground, confidential)
+            kept[coalition] = promises(
+                members[there], value[there], np.concatenate(whole), ground, confidential
+            )
     return kept

@@ -52,7 +52,8 @@ class LatticeScheme(ProcessScheme):
         """Variance of each attribute's noise at level 1, and its unit."""
 
         unit: Unit | dict[str, Unit] | None = Field(
-            None, description="step that divides values and noise, for all columns or by column; by default each column's recording step"
+            None,
+            description="step that divides values and noise, for all columns or by column; by default each column's recording step",
         )
 
     def units(self, table: TableMoments) -> Array:
@@ -70,13 +71,17 @@ class LatticeScheme(ProcessScheme):
         self._check_exact(levels, table)
         return super().law(levels, table)
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Return the sampler of copies ``existing + 1 … M``."""
         self._check_exact(levels[existing:], table)
         return super().sampler(levels, table, key, existing)
 
     def _check_exact(self, levels: Sequence[float], table: TableMoments) -> None:
-        check_exact(self.units(table), max(levels, default=0.0) * np.diag(self.shape(table)), table.recorded)
+        check_exact(
+            self.units(table), max(levels, default=0.0) * np.diag(self.shape(table)), table.recorded
+        )
 
 
 class MultilevelLattice(LatticeScheme, MultilevelProcess):
@@ -90,7 +95,9 @@ class MultilevelLattice(LatticeScheme, MultilevelProcess):
         return upward_plan(levels, existing)
 
 
-def units_of(stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array) -> Array:
+def units_of(
+    stated: float | Mapping[str, float] | None, recorded: Recorded, variances: Array
+) -> Array:
     """Return the unit of each attribute, shape (N,).
 
     As stated, else the recording step, else 1.
@@ -108,10 +115,18 @@ def units_of(stated: float | Mapping[str, float] | None, recorded: Recorded, var
         A column with noise has no recording step, or one that is no whole multiple of its unit; or
         a unit names no column.
     """
-    by_column = stated if isinstance(stated, Mapping) else {} if stated is None else dict.fromkeys(recorded.attributes, stated)
+    by_column = (
+        stated
+        if isinstance(stated, Mapping)
+        else {}
+        if stated is None
+        else dict.fromkeys(recorded.attributes, stated)
+    )
     unknown = [name for name in by_column if name not in recorded.attributes]
     if unknown:
-        raise AuditorError(f"unit: there is no column {quoted(unknown[0])}{nearest(unknown[0], recorded.attributes)}")
+        raise AuditorError(
+            f"unit: there is no column {quoted(unknown[0])}{nearest(unknown[0], recorded.attributes)}"
+        )
     steps = zip(recorded.attributes, recorded.steps.tolist(), (variances > 0).tolist(), strict=True)
     return np.array([_unit(name, step, by_column.get(name), noisy) for name, step, noisy in steps])
 
@@ -172,9 +187,17 @@ def process_on_lattice(
 
     def bridges(rng: Rng, gap: Array, low: Array, middle: Array, high: Array) -> Array:
         drawn = np.empty(gap.shape)
-        for j, (a, b, c) in enumerate(zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)):
+        for j, (a, b, c) in enumerate(
+            zip(low.tolist(), middle.tolist(), high.tolist(), strict=True)
+        ):
             D = gap[:, j]
-            drawn[:, j] = 0.0 if b <= a else D if b >= c else np.copysign(1.0, D) * bridge(rng, np.abs(D), a, b, c) + 0.0
+            drawn[:, j] = (
+                0.0
+                if b <= a
+                else D
+                if b >= c
+                else np.copysign(1.0, D) * bridge(rng, np.abs(D), a, b, c) + 0.0
+            )
         return drawn
 
     return Process(distribution, increments, bridges)

@@ -85,7 +85,13 @@ class ProcessSampler:
     """
 
     def __init__(
-        self, process: Process, steps: Sequence[Step], variances: Array, levels: Sequence[float], key: Key, units: Array | None = None
+        self,
+        process: Process,
+        steps: Sequence[Step],
+        variances: Array,
+        levels: Sequence[float],
+        key: Key,
+        units: Array | None = None,
     ) -> None:
         self._process = process
         self._steps = steps
@@ -101,12 +107,18 @@ class ProcessSampler:
 
         Works in chunks that fit the cache.
         """
-        streams = {step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1]) for step in self._steps}
+        streams = {
+            step.copy: noise_stream(self._key, index, step.copy, self._levels[step.copy - 1])
+            for step in self._steps
+        }
         rows = max(1, CHUNK_VALUES // x.shape[1])
         for start in range(0, len(x), rows):
             part = slice(start, min(start + rows, len(x)))
             for step in self._steps:
-                parents = [(x if parent == ORIGINAL else out[parent - 1])[part] for parent, _ in step.parents]
+                parents = [
+                    (x if parent == ORIGINAL else out[parent - 1])[part]
+                    for parent, _ in step.parents
+                ]
                 self._draw(step, parents, streams[step.copy], out[step.copy - 1][part])
 
     def _draw(self, step: Step, parents: Sequence[Array], rng: Rng, y: Array) -> None:
@@ -144,9 +156,12 @@ class ProcessSampler:
         k = np.rint(low / self._units)
         np.divide((k + U) * steps, power, out=y)
         np.copyto(y, low, where=self._variances == 0)
-        if not self._grid.size:  # an audit, where an imputed mean may be off the lattice; the added noise is whole
+        # an audit, where an imputed mean may be off the lattice; the added noise is whole
+        if not self._grid.size:
             rest = low - k * steps / power
-            np.add(y, rest, out=y, where=(np.abs(rest) > SLACK * self._units) & (self._variances > 0))
+            np.add(
+                y, rest, out=y, where=(np.abs(rest) > SLACK * self._units) & (self._variances > 0)
+            )
 
 
 def as_fraction(units: Array) -> tuple[Array, Array]:

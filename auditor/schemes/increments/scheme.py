@@ -42,7 +42,8 @@ class ProcessScheme(AdditiveScheme):
         """Variance of each attribute's noise at level 1."""
 
         noise: ProductShape = Field(
-            "data", description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated"
+            "data",
+            description="variance of each attribute's noise at level 1: the attribute's own (data), their mean (white), or stated",
         )
 
     @property
@@ -62,15 +63,28 @@ class ProcessScheme(AdditiveScheme):
         """Return the exact law of the noise, ``K_Z = Sigma ⊗ K_0``."""
         Sigma, K_0 = self.level_covariance(levels), self.shape(table)
         return KroneckerNoise(
-            Sigma, K_0, distribution=self.distribution, one_process=self.one_process, units=self.units(table)
+            Sigma,
+            K_0,
+            distribution=self.distribution,
+            one_process=self.one_process,
+            units=self.units(table),
         )
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Return the sampler of copies ``existing + 1 … M``."""
         process, units = self.process, self.units(table)
         if key.grid and self.on_public_grid is not None:
             process, units = self.on_public_grid, np.where(np.array(key.grid) > 0, key.grid, 1.0)
-        return ProcessSampler(process, self.checked_plan(levels, key, existing), np.diag(self.shape(table)), levels, key, units)
+        return ProcessSampler(
+            process,
+            self.checked_plan(levels, key, existing),
+            np.diag(self.shape(table)),
+            levels,
+            key,
+            units,
+        )
 
 
 class MultilevelProcess(ProcessScheme):
@@ -78,7 +92,9 @@ class MultilevelProcess(ProcessScheme):
 
     one_process = True
     claims = "No collusion gain: a coalition does no better than its least perturbed copy, whatever the attack."
-    assumes = "Nothing of the data: the noise's increments are independent of them and of each other."
+    assumes = (
+        "Nothing of the data: the noise's increments are independent of them and of each other."
+    )
 
     def level_covariance(self, levels: Sequence[float]) -> Array:
         """Return ``Sigma_ij = min(σ_i², σ_j²)``, shape (M, M)."""

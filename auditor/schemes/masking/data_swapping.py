@@ -46,7 +46,10 @@ class DataSwapping(MaskedScheme):
     class Parameters(PluginParameters):
         """Restriction on the pairs."""
 
-        within: str | None = Field(None, description="column whose value both records of a pair have; it is not swapped itself")
+        within: str | None = Field(
+            None,
+            description="column whose value both records of a pair have; it is not swapped itself",
+        )
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level outside [0, 1]."""
@@ -60,7 +63,9 @@ class DataSwapping(MaskedScheme):
     def _kept(self, table: Table) -> int | None:
         name = self.parameters.within
         if name is not None and name not in table.attributes:
-            raise AuditorError(f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}")
+            raise AuditorError(
+                f"within: there is no attribute {name!r}{did_you_mean(name, table.attributes)}"
+            )
         return None if name is None else table.attributes.index(name)
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
@@ -82,7 +87,9 @@ def rows_by_value(x: Array) -> list[Indices]:
     >>> [rows.tolist() for rows in rows_by_value(np.array([3.0, 1.0, 3.0]))]
     [[1], [0, 2]]
     """
-    return np.split(np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1])
+    return np.split(
+        np.argsort(x, kind="stable"), np.cumsum(np.unique(x, return_counts=True)[1])[:-1]
+    )
 
 
 def pairs(rows: Indices, share: float, rng: Rng) -> tuple[Indices, Indices]:

@@ -66,7 +66,8 @@ def nearest_to_random(Z: Array, k: int, rng: Rng) -> Indices:
     The last few records join their nearest group. Source: aggarwal2004, static condensation.
     """
     order = rng.permutation(len(Z))
-    Z, left = Z[order], np.arange(len(Z))  # sorted once: reads in random memory order are 1.5 times as slow
+    # sorted once: reads in random memory order are 1.5 times as slow
+    Z, left = Z[order], np.arange(len(Z))
     g, centres = np.zeros(len(Z), dtype=np.intp), list[Array]()
     while len(left) >= k:
         near = least(_squares(Z[left], Z[left[0]]), k)

@@ -24,7 +24,8 @@ class MaskedScheme(Scheme):
     Each copy has the table's records and columns, and independent random numbers.
     """
 
-    family = "additive"  # a copy has the original's columns in their units, so attacks on additive noise apply
+    # a copy has the original's columns in their units, so attacks on additive noise apply
+    family = "additive"
     needs_table = True
 
     @abstractmethod
@@ -41,7 +42,9 @@ class MaskedScheme(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> None:
         """Return None: the perturbation depends on the values."""
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> MadeCopies:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> MadeCopies:
         """Return the sampler of copies ``existing + 1 … M``.
 
         Raises
@@ -52,8 +55,14 @@ class MaskedScheme(Scheme):
         if self.table is None:
             raise AuditorError(f"{self.name} needs the table as a whole")
         self._check_rows(self.table, levels[existing:])
-        streams = [stream(key.seed, "masked", key.scheme, key.replicate, copy) for copy in range(existing + 1, len(levels) + 1)]
-        made = [self.mask(self.table.values, level, rng) for level, rng in zip(levels[existing:], streams, strict=True)]
+        streams = [
+            stream(key.seed, "masked", key.scheme, key.replicate, copy)
+            for copy in range(existing + 1, len(levels) + 1)
+        ]
+        made = [
+            self.mask(self.table.values, level, rng)
+            for level, rng in zip(levels[existing:], streams, strict=True)
+        ]
         return MadeCopies(made, row_blocks(self.table.rows, self.table.width))
 
     def check_levels(self, levels: Sequence[float]) -> None:

@@ -45,7 +45,9 @@ class MicroAggregation(MaskedScheme):
     class Parameters(PluginParameters):
         """Unit of grouping: records or columns."""
 
-        method: Literal["mdav", "univariate"] = Field("mdav", description="mdav: whole records; univariate: each column by itself")
+        method: Literal["mdav", "univariate"] = Field(
+            "mdav", description="mdav: whole records; univariate: each column by itself"
+        )
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level that is no group size."""
@@ -58,7 +60,11 @@ class MicroAggregation(MaskedScheme):
 
     def making_seconds(self, levels: Sequence[float], rows: int, width: int) -> float:
         """Return the time of grouping whole records."""
-        return sum(grouping_seconds(rows, width, k) for k in levels) if self.parameters.method == "mdav" else 0.0
+        return (
+            sum(grouping_seconds(rows, width, k) for k in levels)
+            if self.parameters.method == "mdav"
+            else 0.0
+        )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table's group means."""

@@ -52,7 +52,10 @@ class MultiplicativeNoise(Scheme):
     class Parameters(PluginParameters):
         """Distribution of the factors."""
 
-        logs: bool = Field(False, description="whether normal noise is added to the logarithms; unbiased on the original scale")
+        logs: bool = Field(
+            False,
+            description="whether normal noise is added to the logarithms; unbiased on the original scale",
+        )
 
     def factor_variances(self, levels: Sequence[float]) -> Array:
         """Return the variance of each copy's factors, shape (M,)."""
@@ -62,9 +65,13 @@ class MultiplicativeNoise(Scheme):
     def law(self, levels: Sequence[float], table: TableMoments) -> KroneckerNoise:
         """Return the exact covariance of ``Y − X``; its distribution is unstated."""
         squares = np.diag(table.covariance) + table.mean**2
-        return KroneckerNoise(np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated")
+        return KroneckerNoise(
+            np.diag(self.factor_variances(levels)), np.diag(squares), distribution="unstated"
+        )
 
-    def drawn_apart(self, levels: Sequence[float], x: Array, copies: Sequence[Array]) -> tuple[Array, list[Array], KroneckerNoise]:
+    def drawn_apart(
+        self, levels: Sequence[float], x: Array, copies: Sequence[Array]
+    ) -> tuple[Array, list[Array], KroneckerNoise]:
         """Return rows in column units, their sum with ``√v g``, and its law.
 
         Rows with values near 0 are excluded. The noise is Gaussian and independent of all else.
@@ -73,13 +80,21 @@ class MultiplicativeNoise(Scheme):
         rows = (np.abs(x) > FAR_FROM_ZERO * unit).all(axis=1)
         ratios = [copy[rows] / x[rows] for copy in copies]
         if self.parameters.logs:
-            drawn = [np.log(ratio) + level / 2.0 for ratio, level in zip(ratios, levels, strict=True)]
+            drawn = [
+                np.log(ratio) + level / 2.0 for ratio, level in zip(ratios, levels, strict=True)
+            ]
         else:
             drawn = [ratio - 1.0 for ratio in ratios]
         points = x[rows] / unit
-        return points, [points + noise for noise in drawn], KroneckerNoise(np.diag(levels), np.eye(x.shape[1]))
+        return (
+            points,
+            [points + noise for noise in drawn],
+            KroneckerNoise(np.diag(levels), np.eye(x.shape[1])),
+        )
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> FactorSampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> FactorSampler:
         """Return the sampler that multiplies the rows."""
         return FactorSampler(levels, key, self.parameters.logs)
 
@@ -96,7 +111,11 @@ class FactorSampler:
         """Write the copies of one block of rows; see ``Sampler``."""
         for copy, level in enumerate(self._levels[existing:], start=existing + 1):
             y = out[copy - 1]
-            np.multiply(x, factors(level, x.shape, noise_stream(self._key, index, copy, level), self._logs), out=y)
+            np.multiply(
+                x,
+                factors(level, x.shape, noise_stream(self._key, index, copy, level), self._logs),
+                out=y,
+            )
             if self._grid.size and level > 0:
                 snap(y, self._grid)
 

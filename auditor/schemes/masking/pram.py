@@ -68,7 +68,10 @@ class Pram(UniformScheme):
         matrix: Matrix | dict[str, Matrix] = Field(
             description="rows of probabilities: each category (row) becomes each (column), in order; {column: [[...]]} for several columns"
         )
-        invariant: bool = Field(False, description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares")
+        invariant: bool = Field(
+            False,
+            description="whether to follow with the reverse matrix (Bayes' rule), which preserves shares",
+        )
 
         @field_validator("matrix")
         @classmethod
@@ -77,9 +80,13 @@ class Pram(UniformScheme):
                 of = f"column {quoted(name)}: " if name else ""
                 for number, row in enumerate(matrix, start=1):
                     if len(row) != len(matrix):
-                        raise ValueError(f"{of}must have as many chances in each of {len(matrix)} rows; row {number} has {len(row)}")
+                        raise ValueError(
+                            f"{of}must have as many chances in each of {len(matrix)} rows; row {number} has {len(row)}"
+                        )
                     if min(row) < 0 or abs(sum(row) - 1.0) > ROUNDING:
-                        raise ValueError(f"{of}must have rows of chances of at least 0 that sum to 1; row {number} does not")
+                        raise ValueError(
+                            f"{of}must have rows of chances of at least 0 that sum to 1; row {number} does not"
+                        )
             return stated
 
     _P: Array | None = None
@@ -102,7 +109,9 @@ class Pram(UniformScheme):
         if self._P is not None:
             return self
         if table.size > MOST_VALUES:
-            raise AuditorError(f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns")
+            raise AuditorError(
+                f"pram is for at most {MOST_VALUES:,} values; the domain has {table.size:,}: take fewer columns"
+            )
         P = reduce(lambda one, other: np.asarray(np.kron(one, other)), self._by_attribute(table))
         made = copy.copy(self)
         made._P = invariant(P, table.prior) if self.parameters.invariant else P
@@ -113,10 +122,14 @@ class Pram(UniformScheme):
         held = stated if isinstance(stated, dict) else {names[0]: stated}
         unknown = [name for name in held if name not in names]
         if unknown:
-            raise AuditorError(f"matrix names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}")
+            raise AuditorError(
+                f"matrix names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}"
+            )
         lacking = [name for name in names if name not in held]
         if lacking:
-            raise AuditorError(f"matrix has none for column {quoted(lacking[0])}; {{column: [[...]]}} gives one for each")
+            raise AuditorError(
+                f"matrix has none for column {quoted(lacking[0])}; {{column: [[...]]}} gives one for each"
+            )
         for attribute in table.attributes:
             if len(held[attribute.name]) != attribute.size:
                 has = f"{counted(attribute.size, 'value')}; its matrix has {counted(len(held[attribute.name]), 'row')}"
@@ -132,12 +145,19 @@ class Pram(UniformScheme):
             The scheme has no table's categories (``over``), or others.
         """
         if self._P is None or len(self._P) != size:
-            raise AuditorError("`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law")
+            raise AuditorError(
+                "`matrix` is of a table's categories: ask `scheme.over(table)` for copies and law"
+            )
         return level * np.eye(size) + (1.0 - level) * self._P
 
     def channel(self, levels: Sequence[float], size: int) -> MatrixLaw:
         """Return the exact law of the copies at these levels."""
-        return MatrixLaw(tuple(levels), size, False, transitions=tuple(self.transition(level, size) for level in levels))
+        return MatrixLaw(
+            tuple(levels),
+            size,
+            False,
+            transitions=tuple(self.transition(level, size) for level in levels),
+        )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of fresh copies."""
@@ -168,4 +188,5 @@ def invariant(P: Array, q: Array) -> Array:
     joint = q[:, None] * P
     shown = joint.sum(axis=0)
     Q = np.divide(joint, shown, out=np.zeros_like(joint), where=shown > 0).T
-    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))  # outputs of probability 0 have no reverse: spread by q
+    # outputs of probability 0 have no reverse: spread by q
+    return np.asarray(P @ Q + np.outer(1.0 - (P @ Q).sum(axis=1), q))

@@ -43,13 +43,22 @@ class Rounding(MaskedScheme):
     class Parameters(PluginParameters):
         """Rounding rule and origin."""
 
-        to: Literal["nearest", "unbiased"] = Field("nearest", description="the nearest multiple, or one of the two around with no bias")
-        origin: Literal["zero", "random"] = Field("zero", description="whether multiples count from 0 or from a secret place in every copy")
+        to: Literal["nearest", "unbiased"] = Field(
+            "nearest", description="the nearest multiple, or one of the two around with no bias"
+        )
+        origin: Literal["zero", "random"] = Field(
+            "zero",
+            description="whether multiples count from 0 or from a secret place in every copy",
+        )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table, rounded."""
         base = level * X.std(axis=0)
-        origin = base * rng.random(X.shape[1]) if self.parameters.origin == "random" else np.zeros(X.shape[1])
+        origin = (
+            base * rng.random(X.shape[1])
+            if self.parameters.origin == "random"
+            else np.zeros(X.shape[1])
+        )
         return rounded(X, base, origin, rng if self.parameters.to == "unbiased" else None)
 
 

@@ -43,20 +43,30 @@ class TopCoding(MaskedScheme):
     class Parameters(PluginParameters):
         """Ends to code, and the code."""
 
-        ends: Literal["top", "bottom", "both"] = Field("top", description="which end of every column is coded")
-        code: Literal["quantile", "mean"] = Field("quantile", description="the quantile, or the mean of what is coded: totals stay")
+        ends: Literal["top", "bottom", "both"] = Field(
+            "top", description="which end of every column is coded"
+        )
+        code: Literal["quantile", "mean"] = Field(
+            "quantile", description="the quantile, or the mean of what is coded: totals stay"
+        )
 
     def check_levels(self, levels: Sequence[float]) -> None:
         """Refuse a level outside (0, 1), or above ½ for two ends."""
         check_shares(levels, "the share of records coded at an end")
         if self.parameters.ends == "both":
-            check_shares([2 * level for level in levels], "twice the share of records coded at each of both ends", one=True)
+            check_shares(
+                [2 * level for level in levels],
+                "twice the share of records coded at each of both ends",
+                one=True,
+            )
 
     def mask(self, X: Array, level: float, rng: Rng) -> Array:
         """Return the table, coded."""
         Y, ends, mean = X, self.parameters.ends, self.parameters.code == "mean"
         if ends != "bottom":
-            Y = np.where(X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y)
+            Y = np.where(
+                X > (c := np.quantile(X, 1.0 - level, axis=0)), code_of(X, X > c, c, mean), Y
+            )
         if ends != "top":
             Y = np.where(X < (c := np.quantile(X, level, axis=0)), code_of(X, X < c, c, mean), Y)
         return Y
@@ -68,4 +78,6 @@ def code_of(X: Array, beyond: NDArray[np.bool_], quantile: Array, mean: bool) ->
     The quantile, or their mean in each column that has any.
     """
     count = beyond.sum(axis=0)
-    return np.where(mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile)
+    return np.where(
+        mean & (count > 0), np.where(beyond, X, 0.0).sum(axis=0) / np.maximum(count, 1), quantile
+    )

@@ -63,5 +63,7 @@ class PlantedSampler:
         self._case.innovations(x, g, rng)
         g = np.where(rng.random((len(x), 1)) < self._case.share, g, fair)
         z = np.cumsum(self._scales[:, None, None] * g, axis=0) @ self._root.T
-        for copy, released in zip(out, self._case.release(x, self._case.noise(x, list(z), rng)), strict=True):
+        for copy, released in zip(
+            out, self._case.release(x, self._case.noise(x, list(z), rng)), strict=True
+        ):
             copy[...] = released

@@ -20,7 +20,10 @@ class RaisedCopies(ProcessCopies):
 
     def copy(self, number: int) -> Codes:
         """Return the copy at a higher retention than its own."""
-        stated, self.levels = self.levels, [level + self.raised * (1.0 - level) for level in self.levels]
+        stated, self.levels = (
+            self.levels,
+            [level + self.raised * (1.0 - level) for level in self.levels],
+        )
         try:
             return super().copy(number)
         finally:

@@ -29,8 +29,14 @@ def mixed(u: Array, bins: int, rng: Rng) -> Array:
     The best of 300 permutations.
     """
     scores, draw = scipy.special.ndtri((np.arange(bins) + 0.5) / bins), np.random.default_rng(0)
-    order = min((draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores))
-    return np.asarray(scipy.special.ndtri((order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins))
+    order = min(
+        (draw.permutation(bins) for _ in range(300)), key=lambda some: abs(scores[some] @ scores)
+    )
+    return np.asarray(
+        scipy.special.ndtri(
+            (order[(u * bins).astype(int)] + rng.uniform(EDGE, 1 - EDGE, u.shape)) / bins
+        )
+    )
 
 
 def sized(u: Array, signs: Array) -> Array:
@@ -185,7 +191,9 @@ class RanksThatAddUp(Planted):
 
     def innovations(self, x: Array, g: Array, rng: Rng) -> None:
         """Add the ranks."""
-        g[2] = scipy.special.ndtri(np.clip((scipy.special.ndtr(g[0]) + scipy.special.ndtr(g[1])) % 1.0, EDGE, 1 - EDGE))
+        g[2] = scipy.special.ndtri(
+            np.clip((scipy.special.ndtr(g[0]) + scipy.special.ndtr(g[1])) % 1.0, EDGE, 1 - EDGE)
+        )
 
 
 @register

@@ -109,7 +109,11 @@ class SharedInATwentieth(Planted):
     def noise(self, x: Array, z: Sequence[Array], rng: Rng) -> Sequence[Array]:
         """Share the noise."""
         rows = rng.random(len(x)) < 0.05
-        return [z[0], np.where(rows[:, None], z[0] * (z[1].std(axis=0) / z[0].std(axis=0)), z[1]), *z[2:]]
+        return [
+            z[0],
+            np.where(rows[:, None], z[0] * (z[1].std(axis=0) / z[0].std(axis=0)), z[1]),
+            *z[2:],
+        ]
 
 
 @register

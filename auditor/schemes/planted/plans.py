@@ -26,8 +26,14 @@ class FreshRepeats(Case, CornerWave):
     def plan(self, levels: Sequence[float], existing: int = 0) -> list[Step]:
         """Return the bridge's steps, and fresh ones for repeated levels."""
         repeated = [level in levels[:place] for place, level in enumerate(levels)]
-        fresh = {copy: Step(copy, ((ORIGINAL, 1.0),), ((copy, math.sqrt(level)),)) for copy, level in enumerate(levels, start=1)}
-        return [fresh[step.copy] if repeated[step.copy - 1] else step for step in bridge_plan(levels, existing)]
+        fresh = {
+            copy: Step(copy, ((ORIGINAL, 1.0),), ((copy, math.sqrt(level)),))
+            for copy, level in enumerate(levels, start=1)
+        }
+        return [
+            fresh[step.copy] if repeated[step.copy - 1] else step
+            for step in bridge_plan(levels, existing)
+        ]
 
 
 @register
@@ -41,7 +47,11 @@ class OneNeighbour(Case, CornerWave):
         """Return steps from the neighbour below alone."""
         steps = []
         for copy, level in enumerate(levels, start=1):
-            below = max((c for c in range(1, copy) if levels[c - 1] < level), key=lambda c: levels[c - 1], default=ORIGINAL)
+            below = max(
+                (c for c in range(1, copy) if levels[c - 1] < level),
+                key=lambda c: levels[c - 1],
+                default=ORIGINAL,
+            )
             gap = level - (levels[below - 1] if below else 0.0)
             steps.append(Step(copy, ((below, 1.0),), ((copy, math.sqrt(gap)),)))
         return steps[existing:]
@@ -65,6 +75,10 @@ def draw_from(Sigma: Array) -> list[Step]:
     ``Sigma`` has shape (M, M); negative eigenvalues are set to 0.
     """
     return [
-        Step(copy, ((ORIGINAL, 1.0),), tuple((other, float(scale)) for other, scale in enumerate(row, start=1)))
+        Step(
+            copy,
+            ((ORIGINAL, 1.0),),
+            tuple((other, float(scale)) for other, scale in enumerate(row, start=1)),
+        )
         for copy, row in enumerate(psd_root(Sigma), start=1)
     ]

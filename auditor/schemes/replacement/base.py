@@ -37,7 +37,9 @@ def categories_of(table: Table) -> CategoricalTable:
         It has none.
     """
     if table.categorical is None:
-        raise AuditorError("uniform schemes perturb categories: name columns under data.categorical, or cut numbers under data.bin")
+        raise AuditorError(
+            "uniform schemes perturb categories: name columns under data.categorical, or cut numbers under data.bin"
+        )
     return table.categorical
 
 
@@ -99,7 +101,9 @@ def _stream(key: Key, number: int) -> Rng:
 
     The first block's stream is also the stream of an unblocked table.
     """
-    return stream(key.seed, key.scheme, key.replicate, "copy", number, *((key.block,) if key.block else ()))
+    return stream(
+        key.seed, key.scheme, key.replicate, "copy", number, *((key.block,) if key.block else ())
+    )
 
 
 T = TypeVar("T")
@@ -113,7 +117,9 @@ def fork(made: T) -> T:
     twin = copy.copy(made)
     for name, value in vars(made).items():
         if isinstance(value, list):
-            setattr(twin, name, [fork(part) if isinstance(part, Copies) else part for part in value])
+            setattr(
+                twin, name, [fork(part) if isinstance(part, Copies) else part for part in value]
+            )
         elif isinstance(value, (Bridge, MultiPert, History)):
             setattr(twin, name, fork(value))
     return twin
@@ -154,7 +160,9 @@ class ProcessCopies(Copies):
         super().__init__(original, size, key, pi)
         self._bounds = row_blocks(self.original.size, BLOCK_WIDTH)
         self.blocks = [
-            ReplacementProcess(self.original[a:b], size, key.seed, (key.scheme, key.replicate, block), pi)
+            ReplacementProcess(
+                self.original[a:b], size, key.seed, (key.scheme, key.replicate, block), pi
+            )
             for block, (a, b) in enumerate(self._bounds, start=key.block)
         ]
 
@@ -190,7 +198,13 @@ class BridgedCopies(Copies):
     """Each copy from its two neighbours; all are stored."""
 
     def __init__(
-        self, original: Codes, size: int, key: Key, pi: Array | None = None, levels: Sequence[float] = (), copies: Sequence[Codes] = ()
+        self,
+        original: Codes,
+        size: int,
+        key: Key,
+        pi: Array | None = None,
+        levels: Sequence[float] = (),
+        copies: Sequence[Codes] = (),
     ) -> None:
         super().__init__(original, size, key, pi)
         self.levels = list(levels)
@@ -219,7 +233,9 @@ class SingleBridged(BridgedCopies):
     def _draw(self, level: float, key: Key) -> Codes:
         if len(self.levels) > 1:
             return super()._draw(level, key)
-        self._kept.append(kept_or_replaced(self.original, level, self._rng(key), self.size, self.pi))
+        self._kept.append(
+            kept_or_replaced(self.original, level, self._rng(key), self.size, self.pi)
+        )
         self._bridge.keep(level, self._kept[-1])
         return self._kept[-1]
 
@@ -281,7 +297,9 @@ class BlockedCopies(Copies):
             block.warm(levels)
 
     def _draw(self, level: float, key: Key) -> Codes:
-        return np.concatenate([block.ask(level, replace(key, block=k)) for k, block in enumerate(self.blocks)])
+        return np.concatenate(
+            [block.ask(level, replace(key, block=k)) for k, block in enumerate(self.blocks)]
+        )
 
     def copy(self, number: int) -> Codes:
         """Return copy ``number`` again."""
@@ -328,7 +346,9 @@ class UniformScheme(Scheme):
     def channel(self, levels: Sequence[float], size: int) -> UniformLaw:
         """Return the exact law of copies at these levels over ``size`` values."""
         pi = self.replaced_by(size)
-        return UniformLaw(tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist()))
+        return UniformLaw(
+            tuple(levels), size, self.multilevel, None if pi is None else tuple(pi.tolist())
+        )
 
     def over(self, table: CategoricalTable) -> Self:
         """Return the scheme fitted to a table's domain; unchanged by default.
@@ -364,13 +384,21 @@ class UniformScheme(Scheme):
 
     def blocked(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of a whole column's copies, drawn per block."""
-        return BlockedCopies([self.copies(part, size, replace(key, block=k)) for k, part in enumerate(code_blocks(original))], key)
+        return BlockedCopies(
+            [
+                self.copies(part, size, replace(key, block=k))
+                for k, part in enumerate(code_blocks(original))
+            ],
+            key,
+        )
 
     def law(self, levels: Sequence[float], table: TableMoments) -> NoiseLaw | None:
         """Return None: categories have no noise law, see ``channel``."""
         return None
 
-    def sampler(self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0) -> Sampler:
+    def sampler(
+        self, levels: Sequence[float], table: TableMoments, key: Key, existing: int = 0
+    ) -> Sampler:
         """Refuse: numbers are not categories.
 
         Raises

@@ -28,7 +28,12 @@ class Bridge:
     """
 
     def __init__(
-        self, original: Codes, size: int, levels: Sequence[float] = (), copies: Sequence[Codes] = (), pi: Array | None = None
+        self,
+        original: Codes,
+        size: int,
+        levels: Sequence[float] = (),
+        copies: Sequence[Codes] = (),
+        pi: Array | None = None,
     ) -> None:
         self._original = original
         self._size, self._pi = size, pi
@@ -45,7 +50,11 @@ class Bridge:
         place = bisect_left(self._levels, level)
         if place < len(self._levels) and self._levels[place] == level:
             return self._copies[place]
-        high, left = (self._levels[place], self._copies[place]) if place < len(self._levels) else (1.0, self._original)
+        high, left = (
+            (self._levels[place], self._copies[place])
+            if place < len(self._levels)
+            else (1.0, self._original)
+        )
         low, right = (self._levels[place - 1], self._copies[place - 1]) if place else (None, None)
         copy = draws.pick(left, right, *coins(high, level, low, self._size, self._pi))
         self.keep(level, copy)

@@ -57,7 +57,9 @@ def parsed(stated: Any) -> Replacement:
     try:
         form: Replacement = TypeAdapter(Replacement).validate_python(stated, strict=True)
     except ValidationError:
-        raise ValueError("replacement must be uniform, prior, a list of chances, or {column: [...]}") from None
+        raise ValueError(
+            "replacement must be uniform, prior, a list of chances, or {column: [...]}"
+        ) from None
     return checked(form)
 
 
@@ -75,14 +77,20 @@ def distribution(stated: Replacement, table: CategoricalTable) -> Array | None:
     """
     if stated == "uniform":
         return None
-    parts = _marginals(table) if stated == "prior" else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+    parts = (
+        _marginals(table)
+        if stated == "prior"
+        else [np.asarray(shares) / sum(shares) for shares in _by_attribute(stated, table)]
+    )
     return np.asarray(reduce(lambda pi, part: np.outer(pi, part).ravel(), parts))
 
 
 def _marginals(table: CategoricalTable) -> list[Array]:
     whole = table.prior.reshape([attribute.size for attribute in table.attributes])
     axes = range(whole.ndim)
-    return [np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes]
+    return [
+        np.asarray(whole.sum(axis=tuple(other for other in axes if other != axis))) for axis in axes
+    ]
 
 
 def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence[float]]:
@@ -90,11 +98,15 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
     if "" in held and "" not in names:
         if len(names) > 1:
             every = ", ".join(map(quoted, names))
-            raise AuditorError(f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}")
+            raise AuditorError(
+                f"replacement must be {{column: [...]}} for {counted(len(names), 'column')}: {every}"
+            )
         held = {names[0]: held[""]}
     unknown = [name for name in held if name not in names]
     if unknown:
-        raise AuditorError(f"replacement names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}")
+        raise AuditorError(
+            f"replacement names column {quoted(unknown[0])}, which is not perturbed{did_you_mean(unknown[0], names)}"
+        )
     lacking = [name for name in names if name not in held]
     if lacking:
         raise AuditorError(f"replacement has no chances for column {quoted(lacking[0])}")
@@ -104,7 +116,9 @@ def _by_attribute(stated: Replacement, table: CategoricalTable) -> list[Sequence
 def _of(attribute: Attribute, shares: Sequence[float]) -> Sequence[float]:
     if len(shares) != attribute.size:
         wanted = f"{attribute.size:,} chances, one for each category in order"
-        raise AuditorError(f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}")
+        raise AuditorError(
+            f"replacement of column {quoted(attribute.name)} must have {wanted}; got {len(shares):,}"
+        )
     return shares
 
 

@@ -3,8 +3,9 @@
 Equations 3 and 4 of xiao2009. With ``p_l ≥ p ≥ p_r`` the levels of the new copy's neighbours and
 ``y_l, y_r`` their values,
 
-    ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where ``y_l = y_r``,
-    ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``              where they differ;
+    ``u = p/p_l``  and  ``v = (1 − p/p_l)·(1 − (1 − p_r/p) / ((s − 1)·p_r/p_l + 1))``       where
+    ``y_l = y_r``, ``u = (p − p_r)/(p_l − p_r)``  and  ``v = p_r·(p_l − p) / (p·(p_l − p_r))``
+    where they differ;
 
 the new value is ``y_l`` with probability u, ``y_r`` with probability v, else a replacement: uniform
 over the domain, or drawn from any π. By Bayes' rule on the chain, with ``ρ_1 = p/p_l``,
@@ -33,7 +34,16 @@ from auditor.numerics.random_streams import Rng
 from auditor.schemes.replacement.law import step
 from auditor.types import Array, Codes
 
-__all__ = ["Codes", "Coin", "Draws", "code_type", "coins", "kept_or_replaced", "replacements", "sent_through"]
+__all__ = [
+    "Codes",
+    "Coin",
+    "Draws",
+    "code_type",
+    "coins",
+    "kept_or_replaced",
+    "replacements",
+    "sent_through",
+]
 
 
 class Coin(NamedTuple):
@@ -44,7 +54,9 @@ class Coin(NamedTuple):
     """One number, or one per value that the neighbours share, shape (s,)."""
 
 
-def coins(high: float, level: float, low: float | None, size: int, pi: Array | None = None) -> tuple[Coin, Coin]:
+def coins(
+    high: float, level: float, low: float | None, size: int, pi: Array | None = None
+) -> tuple[Coin, Coin]:
     """Return the coins for ``y_l = y_r`` and for ``y_l ≠ y_r``.
 
     Source: xiao2009, eqs. 3 and 4.
@@ -72,13 +84,20 @@ def coins(high: float, level: float, low: float | None, size: int, pi: Array | N
     if pi is None:
         equal = Coin(u, (1 - u) * (1 - (1 - low / level) / ((size - 1) * low / high + 1)))
     else:
-        given, some = low / high + (1 - low / high) * pi, pi > 0  # a value never drawn was kept all along: v is 1 − u
-        equal = Coin(u, (1 - u) * (1 - (1 - low / level) * np.divide(pi, given, out=np.zeros_like(pi), where=some)))
+        # a value never drawn was kept all along: v is 1 − u
+        given, some = low / high + (1 - low / high) * pi, pi > 0
+        equal = Coin(
+            u,
+            (1 - u)
+            * (1 - (1 - low / level) * np.divide(pi, given, out=np.zeros_like(pi), where=some)),
+        )
     differ = Coin((level - low) / (high - low), low * (high - level) / (level * (high - low)))
     return equal, differ
 
 
-def replacements(rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None) -> Codes:
+def replacements(
+    rng: Rng, n: int, size: int, pi: Array | None = None, kind: np.dtype[Any] | None = None
+) -> Codes:
     """Return n values drawn uniformly from a domain, or from π, shape (n,).
 
     From π by inversion at multiples of 2⁻⁵³. Probabilities are exact to 1.1e-16, and a value of
@@ -104,7 +123,9 @@ SHORT_OF_1 = 1.0 - 2.0**-50
 """Largest number, so that rounding never reaches the end of the domain."""
 
 
-def kept_or_replaced(values: Codes, level: float, rng: Rng, size: int, pi: Array | None = None) -> Codes:
+def kept_or_replaced(
+    values: Codes, level: float, rng: Rng, size: int, pi: Array | None = None
+) -> Codes:
     """Return values kept with probability p, else replaced, shape (n,).
 
     One random number per tuple.
@@ -174,7 +195,10 @@ class Draws:
             same, kept = left == right, np.asarray(equal.left + equal.right)
             tails = coin >= np.where(same, equal.left, differ.left)
             np.copyto(out, right, where=tails)
-            stands = np.flatnonzero(coin >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right))
+            stands = np.flatnonzero(
+                coin
+                >= np.where(same, kept[left] if kept.ndim else kept, differ.left + differ.right)
+            )
         out[stands] = self.values(stands.size)
         return out
 
@@ -188,5 +212,8 @@ def sent_through(x: Codes, T: Array, rng: Rng) -> Codes:
     for value, chances in enumerate(T):
         rows = np.flatnonzero(x == value)
         if rows.size:
-            y[rows] = np.minimum(np.searchsorted(np.cumsum(chances), u[rows], side="right"), np.flatnonzero(chances)[-1])
+            y[rows] = np.minimum(
+                np.searchsorted(np.cumsum(chances), u[rows], side="right"),
+                np.flatnonzero(chances)[-1],
+            )
     return y

@@ -79,31 +79,53 @@ class EstimatedLaw(UniformLaw):
 
     def of(self, copies: Sequence[int]) -> EstimatedLaw:
         """Return the law of a coalition, by places from 1 among these copies."""
-        levels, members = tuple(self.levels[copy - 1] for copy in copies), tuple(self.members[copy - 1] for copy in copies)
+        levels, members = (
+            tuple(self.levels[copy - 1] for copy in copies),
+            tuple(self.members[copy - 1] for copy in copies),
+        )
         return replace(self, levels=levels, members=members)
 
-    def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
+    def transition_matrix(
+        self, source: int | None, target: int, prior: Array | None = None
+    ) -> Array:
         """Return P(copy ``target`` | copy ``source`` or original); see base."""
-        return self.transitions[self.members[target - 1]] if source is None else super().transition_matrix(source, target, prior)
+        return (
+            self.transitions[self.members[target - 1]]
+            if source is None
+            else super().transition_matrix(source, target, prior)
+        )
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
 
         From each copy's values, shape (b,).
         """
-        order, place = [self.members[place] for place in self.descending], {copy: k for k, copy in enumerate(self.members)}
+        order, place = (
+            [self.members[place] for place in self.descending],
+            {copy: k for k, copy in enumerate(self.members)},
+        )
         found = self.transitions[order[0]].T[copies[place[order[0]]]]
         for copy in order[1:]:
-            parents = [(other, copy) for other in possible_parents(order, copy) if (other, copy) in self.pairs]
+            parents = [
+                (other, copy)
+                for other in possible_parents(order, copy)
+                if (other, copy) in self.pairs
+            ]
             pair = max(parents, key=lambda two: self.pairs[two].strength, default=None)
             own = copies[place[copy]]
-            found = found * (self.transitions[copy].T[own] if pair is None else self.pairs[pair].chances(copies[place[pair[0]]], own))
+            found = found * (
+                self.transitions[copy].T[own]
+                if pair is None
+                else self.pairs[pair].chances(copies[place[pair[0]]], own)
+            )
         return np.asarray(found)
 
     def given_original(self) -> Array:
         """Return ``P(y_1, …, y_k | x)``, shape (s, …, s) with x first."""
         outcomes = np.indices((self.size,) * len(self.levels)).reshape(len(self.levels), -1)
-        return np.asarray(self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1)))
+        return np.asarray(
+            self.likelihood(list(outcomes)).T.reshape((self.size,) * (len(self.levels) + 1))
+        )
 
     def epsilon(self) -> float:
         """Return infinity: estimated probabilities bound nothing."""
@@ -114,7 +136,12 @@ class EstimatedLaw(UniformLaw):
         return False
 
 
-def estimated(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coalitions: Iterable[Coalition] = ()) -> EstimatedLaw:
+def estimated(
+    x: Codes,
+    copies: Mapping[int, Codes],
+    shape: Sequence[int],
+    coalitions: Iterable[Coalition] = (),
+) -> EstimatedLaw:
     """Return the law of some copies, estimated from records.
 
     Parameters
@@ -132,9 +159,17 @@ def estimated(x: Codes, copies: Mapping[int, Codes], shape: Sequence[int], coali
     levels = {copy: estimated_retention(x, y, size) for copy, y in copies.items()}
     T = {copy: transitions(x, y, shape) for copy, y in copies.items()}
     law = EstimatedLaw(tuple(levels.values()), size, False, members=members, transitions=T)
-    wanted = dict.fromkeys(two for coalition in coalitions for two in _possible_pairs(law, coalition))
+    wanted = dict.fromkeys(
+        two for coalition in coalitions for two in _possible_pairs(law, coalition)
+    )
     table = FEWEST_PER_CELL * size**3 <= x.size
-    return replace(law, pairs={(i, j): estimated_pair(x, copies[i], copies[j], law.transitions[j], table) for i, j in wanted})
+    return replace(
+        law,
+        pairs={
+            (i, j): estimated_pair(x, copies[i], copies[j], law.transitions[j], table)
+            for i, j in wanted
+        },
+    )
 
 
 def possible_parents(order: Sequence[int], copy: int) -> list[int]:
@@ -158,11 +193,17 @@ def transitions(x: Values, y: Values, shape: Sequence[int]) -> Array:
     """
     size = math.prod(shape)
     if len(shape) > 1 and FEWEST_PER_CELL * size**2 > x.size:
-        each = zip(np.unravel_index(x, tuple(shape)), np.unravel_index(y, tuple(shape)), shape, strict=True)
+        each = zip(
+            np.unravel_index(x, tuple(shape)), np.unravel_index(y, tuple(shape)), shape, strict=True
+        )
         matrices = [transitions(a, b, (values,)) for a, b, values in each]
         return reduce(lambda T, other: np.asarray(np.kron(T, other)), matrices)
     U = transition_matrix(estimated_retention(x, y, size), size)
-    counts = np.bincount(x.astype(np.intp) * size + y, minlength=size**2).reshape(size, size).astype(np.float64)
+    counts = (
+        np.bincount(x.astype(np.intp) * size + y, minlength=size**2)
+        .reshape(size, size)
+        .astype(np.float64)
+    )
     w = max(RECORDS_BY_LAW, key=lambda records: evidence(counts, records * U))
     return np.asarray((counts + w * U) / (counts.sum(axis=1, keepdims=True) + w))
 

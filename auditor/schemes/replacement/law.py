@@ -112,7 +112,13 @@ class UniformLaw:
     @property
     def rarity(self) -> float:
         """``1/min π``, the size of a uniform domain as rare as the rarest value."""
-        return self.size if self.replacement is None else math.inf if min(self.replacement) == 0 else 1.0 / min(self.replacement)
+        return (
+            self.size
+            if self.replacement is None
+            else math.inf
+            if min(self.replacement) == 0
+            else 1.0 / min(self.replacement)
+        )
 
     def redrawn_as(self, retention: float, y: NDArray[np.integer[Any]]) -> float | Array:
         """Return the probability of a redrawn y, of every y, shape (b,).
@@ -132,7 +138,9 @@ class UniformLaw:
         """Copy number of the least perturbed copy."""
         return self.descending[0] + 1
 
-    def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
+    def transition_matrix(
+        self, source: int | None, target: int, prior: Array | None = None
+    ) -> Array:
         """Return P(copy ``target`` | copy ``source`` or original), shape (s, s).
 
         Rows are the source, or the original if None; columns are the target.
@@ -152,10 +160,14 @@ class UniformLaw:
         """
         high, low = 1.0 if source is None else self.levels[source - 1], self.levels[target - 1]
         if source is None or source == target or (self.multilevel and low <= high):
-            return transition_matrix(1.0 if source == target else step(high, low), self.size, self.pi)
+            return transition_matrix(
+                1.0 if source == target else step(high, low), self.size, self.pi
+            )
         if prior is None:
             what = "less perturbed than" if self.multilevel else "fresh beside"
-            raise ValueError(f"copy {target} is {what} copy {source}: its law given that copy depends on the prior")
+            raise ValueError(
+                f"copy {target} is {what} copy {source}: its law given that copy depends on the prior"
+            )
         pair = self.of([source, target]).joint(prior).sum(axis=0)
         seen = pair.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(pair, seen, out=np.full_like(pair, np.nan), where=seen > 0))
@@ -213,7 +225,11 @@ class UniformLaw:
         """Return the odds factor if all copies show y, for every y, shape (s,)."""
         if self.pi is None:
             return np.full(self.size, self.odds())
-        return self.odds_of(max(self.levels)) if self.multilevel else np.prod([self.odds_of(level) for level in self.levels], axis=0)
+        return (
+            self.odds_of(max(self.levels))
+            if self.multilevel
+            else np.prod([self.odds_of(level) for level in self.levels], axis=0)
+        )
 
     def best_is_sufficient(self) -> bool:
         """Whether the best copy is sufficient, from the law of every pair with it.
@@ -224,7 +240,11 @@ class UniformLaw:
         with x in its first step at most.
         """
         b, few = self.best - 1, self.merged(CHECK_SIZE)
-        return all(_useless(replace(few, levels=(self.levels[b], level))) for place, level in enumerate(self.levels) if place != b)
+        return all(
+            _useless(replace(few, levels=(self.levels[b], level)))
+            for place, level in enumerate(self.levels)
+            if place != b
+        )
 
     def merged(self, size: int) -> UniformLaw:
         """Return the law over at most ``size`` values, unlikely ones merged.
@@ -238,14 +258,24 @@ class UniformLaw:
         if self.pi is None:  # values are exchangeable: any three will do
             return replace(self, size=few)
         shares = np.sort(self.pi)[::-1]
-        return replace(self, size=few, replacement=(*shares[: few - 1].tolist(), float(shares[few - 1 :].sum())))
+        return replace(
+            self,
+            size=few,
+            replacement=(*shares[: few - 1].tolist(), float(shares[few - 1 :].sum())),
+        )
 
 
 def _useless(two: UniformLaw) -> bool:
     joint = two.given_original()  # x, y_b, y_j
     pair = joint.sum(axis=2, keepdims=True)
-    given, possible = np.divide(joint, pair, out=np.zeros_like(joint), where=pair > 0), np.broadcast_to(pair > 0, joint.shape)
-    most, least = given.max(axis=0, where=possible, initial=0.0), given.min(axis=0, where=possible, initial=1.0)
+    given, possible = (
+        np.divide(joint, pair, out=np.zeros_like(joint), where=pair > 0),
+        np.broadcast_to(pair > 0, joint.shape),
+    )
+    most, least = (
+        given.max(axis=0, where=possible, initial=0.0),
+        given.min(axis=0, where=possible, initial=1.0),
+    )
     return bool((most - least).max() <= EXACTLY)
 
 
@@ -261,9 +291,14 @@ def history_size(levels: Sequence[float], prior: Array, pi: Array | None = None)
     """
     ordered = sorted(set(levels), reverse=True)
     if pi is None:
-        return 1.0 + (prior.size - 1) / prior.size * math.fsum(1.0 - step(high, low) for high, low in pairwise(ordered))
+        return 1.0 + (prior.size - 1) / prior.size * math.fsum(
+            1.0 - step(high, low) for high, low in pairwise(ordered)
+        )
     same = [float((high * prior + (1.0 - high) * pi) @ pi) for high in ordered]
-    return 1.0 + math.fsum((1.0 - step(high, low)) * (1.0 - s) for (high, low), s in zip(pairwise(ordered), same, strict=False))
+    return 1.0 + math.fsum(
+        (1.0 - step(high, low)) * (1.0 - s)
+        for (high, low), s in zip(pairwise(ordered), same, strict=False)
+    )
 
 
 def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -> float:
@@ -294,5 +329,6 @@ def left_by_retention(prior: Array, retention: float, pi: Array | None = None) -
     p, a = retention, fresh_chances(retention, len(prior), pi)
     blind, shown = float((prior**2).sum()), p * prior + a
     squares = a**2 * blind + prior**2 * (p**2 + 2.0 * a * p)
-    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())  # 0 if no value is kept or drawn
+    # 0 if no value is kept or drawn
+    known = float(np.divide(squares, shown, out=np.zeros_like(prior), where=shown > 0).sum())
     return 1.0 - (known - blind) / (1.0 - blind)

@@ -37,7 +37,9 @@ class MatrixLaw(UniformLaw):
 
     def of(self, copies: Sequence[int]) -> MatrixLaw:
         """Return the law of a coalition, by copy numbers from 1."""
-        levels, transitions = (tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions))
+        levels, transitions = (
+            tuple(each[copy - 1] for copy in copies) for each in (self.levels, self.transitions)
+        )
         return replace(self, levels=levels, transitions=transitions)  # type: ignore[arg-type]
 
     @property
@@ -46,9 +48,15 @@ class MatrixLaw(UniformLaw):
         least = min(float(T.min()) for T in self.transitions)
         return math.inf if least == 0 else 1.0 / least
 
-    def transition_matrix(self, source: int | None, target: int, prior: Array | None = None) -> Array:
+    def transition_matrix(
+        self, source: int | None, target: int, prior: Array | None = None
+    ) -> Array:
         """Return P(copy ``target`` | copy ``source`` or original); see base."""
-        return self.transitions[target - 1] if source is None else super().transition_matrix(source, target, prior)
+        return (
+            self.transitions[target - 1]
+            if source is None
+            else super().transition_matrix(source, target, prior)
+        )
 
     def likelihood(self, copies: Sequence[Codes]) -> Array:
         """Return ``P(y_1, …, y_k | x)`` of records, shape (b, s).
@@ -73,7 +81,8 @@ class MatrixLaw(UniformLaw):
         The largest log-ratio of any outcome under two originals.
         """
         total = np.zeros((self.size, self.size))
-        with np.errstate(divide="ignore", invalid="ignore"):  # a value impossible under both originals does not distinguish them
+        # a value impossible under both originals does not distinguish them
+        with np.errstate(divide="ignore", invalid="ignore"):
             for T in self.transitions:
                 logs = np.log(T)
                 total += np.array([np.fmax.reduce(row - logs, axis=1) for row in logs])

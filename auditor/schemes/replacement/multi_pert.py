@@ -81,7 +81,9 @@ class History:
     def neighbours(self, level: float) -> tuple[float | None, float | None]:
         """Return the released levels next above and next below."""
         place = bisect_left(self.levels, level)
-        return self.levels[place] if place < len(self.levels) else None, self.levels[place - 1] if place else None
+        return self.levels[place] if place < len(self.levels) else None, self.levels[
+            place - 1
+        ] if place else None
 
     def gap(self, level: float) -> Gap:
         """Return the history's neighbours of an unreleased level."""
@@ -91,7 +93,9 @@ class History:
         inside = np.flatnonzero(after < self._start[1:])
         explicit[inside] = self._p[after[inside]] == low  # False for all if no level is below
         left = None if high is None else self._y[after - 1]
-        return Gap(high, low, after, explicit, left, None if low is None else self._y[after - ~explicit])
+        return Gap(
+            high, low, after, explicit, left, None if low is None else self._y[after - ~explicit]
+        )
 
     def record(self, level: float, values: Codes, gap: Gap) -> None:
         """Insert a new copy into the histories."""
@@ -115,7 +119,9 @@ class History:
         self._p, self._y = p, y
         self.levels.insert(bisect_left(self.levels, level), level)
 
-    def _repair(self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _repair(
+        self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         same = values == right
         return was_explicit & same, ~was_explicit & ~same
 
@@ -143,6 +149,10 @@ class MultiPert:
             return history.value(level)
         gap = history.gap(level)
         source = self._original if gap.left is None else gap.left
-        values = draws.pick(source, gap.right, *coins(1.0 if gap.high is None else gap.high, level, gap.low, self._size, self._pi))
+        values = draws.pick(
+            source,
+            gap.right,
+            *coins(1.0 if gap.high is None else gap.high, level, gap.low, self._size, self._pi),
+        )
         history.record(level, values, gap)
         return values

@@ -37,11 +37,17 @@ def between(levels: Sequence[float]) -> list[Between]:
         before = sorted((other, k) for k, other in enumerate(levels[: number - 1], start=1))
         place = bisect_left(before, (level, 0))
         if place and not any(other == level for other, _ in before):
-            found.append(Between(number, before[place][1] if place < len(before) else 0, before[place - 1][1]))
+            found.append(
+                Between(
+                    number, before[place][1] if place < len(before) else 0, before[place - 1][1]
+                )
+            )
     return found
 
 
-def drawn_between(law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]) -> list[Drawn]:
+def drawn_between(
+    law: UniformLaw, prior: Array, copies: Sequence[Between], counts: NDArray[Any]
+) -> list[Drawn]:
     """Return each copy's coin with its observed frequencies.
 
     ``counts``, shape (d, 2), are the records where the neighbours agree and where all three do. If
@@ -60,6 +66,11 @@ def drawn_between(law: UniformLaw, prior: Array, copies: Sequence[Between], coun
         else:
             rho = step(high, low)
             agree = (high * prior + (1.0 - high) * law.pi) * (rho + (1.0 - rho) * law.pi)
-            tails, kept = (float(agree @ part / agree.sum()) for part in (equal.right, 1.0 - fresh * (1.0 - law.pi)))
-        found.append(Drawn(three.copy, step(high, level), float(tails), float(kept), agreeing, same))
+            tails, kept = (
+                float(agree @ part / agree.sum())
+                for part in (equal.right, 1.0 - fresh * (1.0 - law.pi))
+            )
+        found.append(
+            Drawn(three.copy, step(high, level), float(tails), float(kept), agreeing, same)
+        )
     return found

@@ -62,7 +62,14 @@ class ReplacementProcess:
         ``π``, uniform by default.
     """
 
-    def __init__(self, original: Codes, size: int, seed: Seed, name: tuple[object, ...], pi: Array | None = None) -> None:
+    def __init__(
+        self,
+        original: Codes,
+        size: int,
+        seed: Seed,
+        name: tuple[object, ...],
+        pi: Array | None = None,
+    ) -> None:
         self._size, self._pi = size, pi
         self._seed = seed
         self._name = name
@@ -147,7 +154,9 @@ class ReplacementProcess:
         first = max(int(time / STEP), SEGMENTS)
         for place in range(first, SEGMENTS - 1, -1):
             segment = self._segment(place)
-            stop = int(np.searchsorted(segment.times, time)) if place == first else segment.times.size
+            stop = (
+                int(np.searchsorted(segment.times, time)) if place == first else segment.times.size
+            )
             new = np.flatnonzero(pending[segment.tuples[:stop]])
             values[segment.tuples[new]] = segment.values[new]
             pending[segment.tuples[new]] = False

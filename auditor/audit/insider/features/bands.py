@@ -34,7 +34,10 @@ class Bands(Feature):
             low, high = d.min(), d.max()
             if high > low:
                 places = ((d - low) * ((GRID - 1) / (high - low))).astype(np.intp)
-                power = np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2 / scale
+                power = (
+                    np.abs(scipy.fft.rfft(np.bincount(places, left, GRID).astype(np.float32))) ** 2
+                    / scale
+                )
                 power[:8] = 0.0  # slow waves are seen by quantiles
                 if (f := int(power.argmax())) and power[f] - np.log(GRID / 2) > SURE:
                     yield f"band of series {c}", partial(phase, c, f / (high - low))

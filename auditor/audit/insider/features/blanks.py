@@ -41,7 +41,9 @@ def special(c: int, shown: Shown) -> Indices:
     _, which, counts = np.unique(y, return_inverse=True, return_counts=True)
     heaped = counts >= max(2.0, HEAPED * len(y))
     blank = np.isnan(shown.cells.reshape(len(y), -1)[:, c])
-    return np.asarray(blank | (heaped[which.ravel()] if 1 <= heaped.sum() <= 2 else False), dtype=np.intp)
+    return np.asarray(
+        blank | (heaped[which.ravel()] if 1 <= heaped.sum() <= 2 else False), dtype=np.intp
+    )
 
 
 def elsewhere(c: int, shown: Shown) -> Array:

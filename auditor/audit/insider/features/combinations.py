@@ -67,7 +67,9 @@ def product_of_cells(a: int, b: int, shown: Shown) -> Array:
 
 def length(shown: Shown) -> Array:
     """Return the length of all differences, each in its own deviations."""
-    return np.asarray(((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(axis=1))
+    return np.asarray(
+        ((shown.differences / np.maximum(shown.differences.std(axis=0), 1e-300)) ** 2).sum(axis=1)
+    )
 
 
 def ratio(a: int, b: int, shown: Shown) -> Array:

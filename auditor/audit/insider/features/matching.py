@@ -29,8 +29,14 @@ class Matching(Feature):
             yield f"records with the value of cell {c}", partial(frequency, c)
             for other in range(min(shown.flat.shape[1], MOST_PAIRED)):
                 if other != c:
-                    yield f"mean of cell {other} in the group of cell {c}", partial(group_mean, other, c)
-                    yield f"cell {other} less its mean in the group of cell {c}", partial(less_group_mean, other, c)
+                    yield (
+                        f"mean of cell {other} in the group of cell {c}",
+                        partial(group_mean, other, c),
+                    )
+                    yield (
+                        f"cell {other} less its mean in the group of cell {c}",
+                        partial(less_group_mean, other, c),
+                    )
 
 
 def repeats(shown: Shown, c: int) -> bool:
@@ -53,7 +59,9 @@ def group_mean(other: int, c: int, shown: Shown) -> Array:
     """Return the mean cell of the other records with the same value of cell c; of a record that is alone the mean of all."""
     y, which = shown.flat[:, other], code(c, shown)
     counts = np.bincount(which)[which] - 1
-    return np.where(counts > 0, (np.bincount(which, y)[which] - y) / np.maximum(counts, 1), y.mean())
+    return np.where(
+        counts > 0, (np.bincount(which, y)[which] - y) / np.maximum(counts, 1), y.mean()
+    )
 
 
 def less_group_mean(other: int, c: int, shown: Shown) -> Array:

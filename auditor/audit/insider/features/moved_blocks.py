@@ -25,7 +25,8 @@ from auditor.registry import register
 from auditor.types import Array, Indices
 
 WINDOW, HOP, REACH = 64, 16, 1024
-"""Records of a window, records from one window to the next, and the largest distance that is tried."""
+"""Records of a window, records from one window to the next, and the largest distance that is
+tried."""
 TURNED = 2160
 """Length of the Fourier transforms, at least ``WINDOW + 2 REACH``."""
 SIDE = 8
@@ -59,7 +60,10 @@ class MovedBlocks(Feature):
 
 def places(x: Array, y: Array) -> Indices:
     """Return ``p``, shape (n,), of ranks of shape (n, N); records in even places are placed by the odd ones, and the other way round."""
-    tells, found = np.argsort([-len(np.unique(column)) for column in y.T], kind="stable")[: 2 * MOST_COLUMNS], np.arange(len(x))
+    tells, found = (
+        np.argsort([-len(np.unique(column)) for column in y.T], kind="stable")[: 2 * MOST_COLUMNS],
+        np.arange(len(x)),
+    )
     x, y = x[:, tells], y[:, tells]
     for half in (0, 1):
         others = np.where((np.arange(len(x)) % 2 != half)[:, None], x, 0.0)
@@ -70,7 +74,10 @@ def places(x: Array, y: Array) -> Indices:
 def parts(n: int, most: int | None = None) -> list[slice]:
     """Return ``STRETCHES`` parts of a table, or the ends of them that have so many records together."""
     edges = np.linspace(0, n, STRETCHES + 1).astype(int).tolist()
-    return [slice(start if most is None else stop - most // STRETCHES, stop) for start, stop in pairwise(edges)]
+    return [
+        slice(start if most is None else stop - most // STRETCHES, stop)
+        for start, stop in pairwise(edges)
+    ]
 
 
 def windows(x: Array, y: Array) -> tuple[Indices, Indices]:
@@ -79,11 +86,19 @@ def windows(x: Array, y: Array) -> tuple[Indices, Indices]:
     far = np.pad(y, ((REACH, REACH), (0, 0)))
     offsets = np.empty((len(starts), 2), dtype=np.intp)
     for some in np.array_split(np.arange(len(starts)), -(-len(starts) * x.shape[1] // 256)):
-        # Correlations with all distances at once, by Fourier transforms of 2,160 = 2⁴·3³·5 numbers: (window, column, distance).
-        near = np.fft.rfft(sliding_window_view(far, WINDOW + 2 * REACH, axis=0)[starts[some]], TURNED)
+        # Correlations with all distances at once, by Fourier transforms of 2,160 = 2⁴·3³·5 numbers:
+        # (window, column, distance).
+        near = np.fft.rfft(
+            sliding_window_view(far, WINDOW + 2 * REACH, axis=0)[starts[some]], TURNED
+        )
         window = sliding_window_view(x, WINDOW, axis=0)[starts[some]]
         for way, turned in enumerate((window, window[:, :, ::-1])):
-            A = (np.fft.irfft(near * np.fft.rfft(turned, TURNED).conj(), TURNED)[:, :, : 2 * REACH + 1] ** 2).sum(axis=1)
+            A = (
+                np.fft.irfft(near * np.fft.rfft(turned, TURNED).conj(), TURNED)[
+                    :, :, : 2 * REACH + 1
+                ]
+                ** 2
+            ).sum(axis=1)
             if way == 0:
                 A[:, REACH] = 0.0  # a record's own row
             offsets[some, way] = A.argmax(axis=1) - REACH
@@ -104,7 +119,8 @@ def best_of(x: Array, y: Array, rows: Indices, step: Indices, offset: Indices) -
         for d in side * np.arange(1, 2 * SIDE, 2):
             there = y[np.where(inside, to, 0) + edge + s * d]
             A, square = A + x[rows + edge + d][:, None, :] * there, square + there**2
-        fit = (A**2 / np.where(square > 0, square, 1.0)).sum(axis=2)  # of x's squares, what y explains: all where it is x
+        # of x's squares, what y explains: all where it is x
+        fit = (A**2 / np.where(square > 0, square, 1.0)).sum(axis=2)
         most = np.maximum(most, np.where(inside, fit, -1.0))
     best = most.argmax(axis=1)[:, None]
     return np.asarray(np.clip(np.take_along_axis(to, best, axis=1)[:, 0], 0, len(y) - 2 * edge - 1))

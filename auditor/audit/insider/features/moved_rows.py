@@ -15,7 +15,8 @@ from auditor.types import Array, Indices
 FOLLOWED = 20
 """Neighbours that must move by the same distance before it counts as a rule."""
 REACH, RULES = 8, 3
-"""Neighbours on either side that vote for a record's place, and distances that are tried for each."""
+"""Neighbours on either side that vote for a record's place, and distances that are tried for
+each."""
 
 
 @register
@@ -35,11 +36,17 @@ class MovedRows(Feature):
             moved = correlations(x, standard_ranks(shown.flat[:, [c]])[:, 0])
             for turned, k in enumerate(moved.argmax(axis=1).tolist()):
                 if moved[turned, k] > least:
-                    yield f"cell {c}, {k} rows {'from the end' if turned else 'further'}", partial(at_distance, c, -1 if turned else 1, k)
+                    yield (
+                        f"cell {c}, {k} rows {'from the end' if turned else 'further'}",
+                        partial(at_distance, c, -1 if turned else 1, k),
+                    )
         for copy in range(min(shown.cells.shape[1], MOST_PAIRED)):
             if (place := followed(known, shown.filled[:, copy])) is not None:
                 for j in range(min(shown.cells.shape[2], MOST_PAIRED)):
-                    yield f"cell {j} of copy {copy} where the record went", partial(at_place, copy, j, place)
+                    yield (
+                        f"cell {j} of copy {copy} where the record went",
+                        partial(at_place, copy, j, place),
+                    )
 
 
 def correlations(x: Array, y: Array) -> Array:
@@ -85,8 +92,11 @@ def nearest(x: Array, cells: Array) -> Array:
     above = np.searchsorted(ordered, x).clip(1, len(cells) - 1)
     at = above - (x - ordered[above - 1] < ordered[above] - x)
     alone = (ordered[np.minimum(at + 1, len(cells) - 1)] != ordered[at]) | (at == len(cells) - 1)
-    found = np.where(alone & ((ordered[np.maximum(at - 1, 0)] != ordered[at]) | (at == 0)), order[at], -1)
-    once = np.bincount(found + 1, minlength=len(cells) + 1)[found + 1] == 1  # a place that two records claim is neither's
+    found = np.where(
+        alone & ((ordered[np.maximum(at - 1, 0)] != ordered[at]) | (at == 0)), order[at], -1
+    )
+    # a place that two records claim is neither's
+    once = np.bincount(found + 1, minlength=len(cells) + 1)[found + 1] == 1
     return np.where(once & (found >= 0), found, np.nan)
 
 

@@ -29,9 +29,15 @@ class Neighbours(Feature):
                 yield f"size of series {c}, {-k:+d} rows", partial(rolled_size, c, k)
             for rows in BESIDE:
                 yield f"mean of series {c} over {rows} rows", partial(nearer_mean, c, rows)
-                yield f"series {c} less its mean over {rows} rows", partial(less_nearer_mean, c, rows)
+                yield (
+                    f"series {c} less its mean over {rows} rows",
+                    partial(less_nearer_mean, c, rows),
+                )
             for other in range(len(shown.orders)):
-                yield f"series {c} next in the order of cell {other}", partial(next_in_order, c, other)
+                yield (
+                    f"series {c} next in the order of cell {other}",
+                    partial(next_in_order, c, other),
+                )
 
 
 def rolled(c: int, k: int, shown: Shown) -> Array:
@@ -66,7 +72,9 @@ def mean_before(y: Array, rows: int) -> Array:
     """
     places, sums = np.arange(len(y)), np.concatenate([[0.0], np.cumsum(y)])
     count = np.minimum(places, rows)
-    return np.asarray(np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1))
+    return np.asarray(
+        np.where(count > 0, sums[places] - sums[places - count], y) / np.maximum(count, 1)
+    )
 
 
 def next_in_order(c: int, other: int, shown: Shown) -> Array:

@@ -55,7 +55,9 @@ def periodic_in_stretches(c: int, shown: Shown) -> Array:
     """Return the same of stretches of ``SHORT`` rows, which overlap by half; the weights (1 − cos)/2 of two stretches add up to 1."""
     y, half = shown.series[:, c] - shown.series[:, c].mean(), SHORT // 2
     padded = np.pad(y, (half, half - len(y) % half + half))
-    frames = np.stack([padded[start : start + SHORT] for start in range(0, len(padded) - half, half)])
+    frames = np.stack(
+        [padded[start : start + SHORT] for start in range(0, len(padded) - half, half)]
+    )
     short = standing_out(frames * np.sin(np.pi * np.arange(SHORT) / SHORT) ** 2, len(y))
     return np.asarray((short[:-1, half:] + short[1:, :half]).ravel()[: len(y)])
 

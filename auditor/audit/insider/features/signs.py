@@ -14,7 +14,8 @@ from auditor.registry import register
 from auditor.types import Array, Indices
 
 MOST_BITS, PLACE_BITS = 14, 2
-"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along the file."""
+"""Signs and sizes that are multiplied, and low bits of the row number: signs may alternate along
+the file."""
 SURE = 5.0
 """Amount by which the largest of m powers exceeds ln m once in 150 times."""
 
@@ -62,6 +63,11 @@ def parity(product: int, shown: Shown) -> Indices:
 
 def walsh(sums: Array) -> Array:
     """Return the Walsh–Hadamard transform of each row: its sums with every product of signs."""
-    H, length = scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64), sums.shape[1]
+    H, length = (
+        scipy.linalg.hadamard(1 << (sums.shape[1].bit_length() // 2)).astype(np.float64),
+        sums.shape[1],
+    )
     rest = scipy.linalg.hadamard(length // len(H)).astype(np.float64)
-    return np.asarray((rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1))
+    return np.asarray(
+        (rest @ sums.reshape(len(sums), len(rest), len(H)) @ H).reshape(len(sums), -1)
+    )

@@ -28,7 +28,10 @@ class Steps(Feature):
                 if step := common_step(apart - apart[0]):
                     # Shifted so that the remainder begins at the attribute's least value.
                     shift = float((apart[0] - known.least) % step)
-                    yield f"remainder of series {c} by {sign * step:g}", partial(remainder, c, sign, shift, step)
+                    yield (
+                        f"remainder of series {c} by {sign * step:g}",
+                        partial(remainder, c, sign, shift, step),
+                    )
 
 
 def remainder(c: int, sign: int, shift: float, step: float, shown: Shown) -> Array:
@@ -48,6 +51,9 @@ def common_step(values: Array) -> float:
         scaled = values * unit
         whole = np.round(scaled)
         size = np.abs(whole)
-        if size.max(initial=0.0) < 2.0**53 and (np.abs(scaled - whole) <= 1e-6 + 1e-12 * size).all():
+        if (
+            size.max(initial=0.0) < 2.0**53
+            and (np.abs(scaled - whole) <= 1e-6 + 1e-12 * size).all()
+        ):
             return float(np.gcd.reduce(whole.astype(np.int64)) / unit)
     return 0.0
