@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from auditor.audit.insider.fitted import fitted_records
 from auditor.audit.insider.gain import MOST_VALUES, insider_gains
 from auditor.audit.insider_noise.records import insider_noise_records
 from auditor.audit.law_tests.numeric import law_rows, law_tests, looked_at
+from auditor.audit.measures.closeness import Baseline, baseline, closeness_records, sampled
 from auditor.audit.measures.error_bounds import attack_bound_records, floor_records
 from auditor.audit.measures.every_cell import every_cell_records
 from auditor.audit.measures.geometry import geometry_records
@@ -209,6 +210,11 @@ class Session:
         self.paired: dict[PairedCell, PairedGain] = {}
         self.told: list[tuple[str, str]] = []
 
+    @cached_property
+    def baseline(self) -> Baseline:
+        """Success of guesses without copies."""
+        return baseline(self.opened.release.table, self.opened.scenario.data.tolerance)
+
     def run(self, made: Mapping[int, Attempt]) -> tuple[Measurements, list[Distribution]]:
         """Return the records of the release and of every cell; attempts that were made elsewhere are given by number."""
         cells, spreads = (
@@ -312,7 +318,10 @@ class Session:
         attack.check(release.scheme.family, knowledge)
         if isinstance(attack, LinearAttack) and not opened.gathered.copies.joint:
             attack = attack.over_rows()
-        tally = wanted_tally(scenario, np.sqrt(np.diag(release.moments.covariance)), release.table)
+        scale = np.sqrt(np.diag(release.moments.covariance))
+        tally = wanted_tally(scenario, scale, release.table)
+        if scenario.asks_closeness:
+            tally.sample, tally.stride = sampled(scale, self.baseline), self.baseline.stride
         hits, inferences, namings = list[WholeRecords](), list[Inferences](), list[Naming]()
         if isinstance(attack, LinearAttack):
             errors = linear_errors(opened, attack, knowledge, tally)
@@ -349,6 +358,8 @@ class Session:
                 )
             )
         cells = tally_records(scenario, context, *cell, needed, wanted, tally, release.table)
+        if tally.sample is not None:
+            cells += closeness_records(context, cell, needed, wanted, tally.sample, self.baseline)
         if (
             scenario.measure("error-bounds")
             and isinstance(attack, LinearAttack)

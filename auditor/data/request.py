@@ -45,6 +45,9 @@ class DataUse:
     bounds : dict
         Column → (low, high), range of possible values, in data units; for every numeric column or
         none.
+    tolerance : dict
+        Column → largest error of a close guess, in data units or as ``{"relative": share}``; by
+        default a tenth of the interquartile range.
     """
 
     source: str
@@ -62,6 +65,7 @@ class DataUse:
     key: str | None = None
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict)
     first_batch: int | None = None
+    tolerance: dict[str, Any] = field(default_factory=dict)
 
     def spec(self) -> dict[str, Any]:
         """Return the request in scenario form, with defaults."""
@@ -74,6 +78,7 @@ class DataUse:
             if self.bounds
             else {}
         )
+        categories |= {"tolerance": self.tolerance} if self.tolerance else {}
         return {
             "source": self.source,
             "columns": None if self.columns is None else list(self.columns),

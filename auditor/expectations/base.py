@@ -38,6 +38,8 @@ class Expectation(Plugin):
     kind = "expectation"
     needs_pooling: ClassVar[bool] = False
     """Whether the engine must gather ``Pooling`` evidence."""
+    needs_closeness: ClassVar[bool] = False
+    """Whether ``close`` and ``median_error_ratio`` must be measured."""
     needs_metrics: ClassVar[tuple[str, ...]] = ()
     """Metrics that must be measured, beside the one that a parameter ``metric`` names."""
 

@@ -1,54 +1,59 @@
-"""How much stays unknown: a bound on what the strongest adversary knows of the worst attribute, from whatever copies it may hold.
+"""Exposure: bounds on what the strongest adversary knows of the worst attribute.
 
-``unknown`` is the normalized error of one attribute, the share of its variance that a
-reconstruction leaves; 1 less what is exposed. It is bounded in every attribute, for every attack
-and coalition measured (or those that the filter names): a mean over attributes would hide the one
-that is rebuilt. Of an adversary who was given attributes in clear the others are judged, as those
-are nobody's work.
+| bound | figure of one attribute | exposed |
+| --- | --- | --- |
+| ``unknown`` | the smaller of the normalized error and the squared ratio of median errors | 0 |
+| ``close`` | share of records estimated within the tolerance, minus the share without copies | 1 |
 
-Of classes of records ``unknown`` is also the share of sensitive values that no attack claims
-rightly, beyond what naming them by their shares in the table is right of: who names a class's
-commonest value is right for most and far off for the others, so that a squared error alone would
-acquit it; and where nearly all have one value, being right is no news.
+Every attribute is judged alone, for every attack and coalition that the filter selects. A mean over
+attributes would hide the one that is rebuilt. Attributes known in clear are not judged.
 
-Of copies that nobody states a law of it is the share of values that no copy shows as they are, too:
-a few large ones make most of a long tail's variance. Where records stand as they were among others
-that are perturbed a bound is not met, and undecided: whoever knows which they are knows these. Of
-several columns of categories it is the doubt left of the value that is given away most, too.
+- Classes of records: ``unknown`` is also the share of sensitive values that no attack claims
+  rightly beyond chance.
+- Copies without a stated law: ``unknown`` is also the share of values that no copy shows exactly.
+  If records without noise lie among others, the verdict is undecided instead of «holds».
+- Several categorical columns: ``unknown`` is also the doubt left of the value that is disclosed
+  most.
+- Copies from files that lack records, cells or columns: a lower bound is undecided if the part that
+  is not audited carries less noise.
 
-It holds against the attacks that were tried, and says how many these are; no figure bounds what
-another attack would do. Of copies from files that lack records, cells or columns the rest is
-audited; a lower bound is undecided where what was left out is less perturbed.
+The verdict holds against the attacks tried, and states their number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from pydantic import Field, model_validator
 
-from auditor.expectations.base import Expectation, Filter, Judgement, copies_released, selector
+from auditor.expectations.base import (
+    Expectation,
+    Filter,
+    Judgement,
+    copies_released,
+    selector,
+    worst,
+)
 from auditor.expectations.metric import judge_bounds
 from auditor.registry import PluginParameters, register
 from auditor.results.evidence import Evidence
 from auditor.results.in_clear import BELIEVED, KEPT, SHOWN, in_clear
 from auditor.results.records import Measurement, cells
 
-METRIC = "normalized_error"
+METRIC, MEDIAN, CLOSE = "normalized_error", "median_error_ratio", "close"
 GIVEN_AWAY = "disclosed_beyond_chance"
 
 
-class Unknown(PluginParameters):
-    """Bounds on the share of an attribute's variance that stays unknown."""
+class Limits(PluginParameters):
+    """Bounds on a share."""
 
     at_least: float | None = Field(None, ge=0, description="smallest share allowed: 0.5 is half")
-    at_most: float | None = Field(
-        None, ge=0, description="largest share allowed, for what a scenario expects to break"
-    )
+    at_most: float | None = Field(None, ge=0, description="largest share allowed")
 
     @model_validator(mode="after")
-    def _some_bound(self) -> Unknown:
+    def _some_bound(self) -> Limits:
         if self.at_least is None and self.at_most is None:
             raise ValueError("needs a bound: at-least or at-most")
         if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
@@ -61,65 +66,86 @@ class Exposure(Expectation):
     """At least a share of every attribute stays unknown to every adversary measured, from single copies and pooled ones (Holm)."""
 
     name = "exposure"
+    needs_closeness = True
     reference = "holm1979"
     trial = MappingProxyType({"unknown": {"at-least": 0.5}})
 
     class Parameters(Filter):
-        """The bound, and the filter; without `attribute` every attribute by itself."""
+        """The bounds, and the filter; without `attribute` every attribute by itself."""
 
-        unknown: Unknown = Field(
-            description="{at-least: share} of an attribute's variance that stays unknown"
+        unknown: Limits | None = Field(
+            None, description="{at-least: share} of an attribute that stays unknown"
         )
+        close: Limits | None = Field(
+            None, description="{at-most: share} of records with a close guess thanks to the copies"
+        )
+
+        @model_validator(mode="after")
+        def _some_figure(self) -> Exposure.Parameters:
+            if self.unknown is None and self.close is None:
+                raise ValueError("needs a bound: unknown or close")
+            return self
 
     def judge(self, evidence: Evidence) -> Judgement:
-        """Return the verdict over every attribute, attack and coalition that the filter selects."""
-        found, asked = (
-            shares_unknown(evidence.measurements, self.parameters, copies_released(evidence)),
-            self.parameters.unknown,
-        )
+        """Return the worse verdict of both bounds."""
+        judged = []
+        if self.parameters.unknown is not None:
+            judged.append(self._unknown(evidence, self.parameters.unknown))
+        if self.parameters.close is not None:
+            judged.append(self._close(evidence, self.parameters.close))
+        status = worst([one.status for one in judged])
+        first = next(one for one in judged if one.status == status)
+        why = "; ".join(one.why for one in judged if one.status == status)
+        return replace(first, why=why)
+
+    def _close(self, evidence: Evidence, asked: Limits) -> Judgement:
+        admits = selector(self.parameters, CLOSE, copies_released(evidence), each_attribute=True)
+        found = _not_in_clear(filter(admits, evidence.measurements))
+        bound = asked.at_most if asked.at_most is not None else asked.at_least
+        if not found:
+            why = "no attack that the filter admits gave close guesses of a column of numbers"
+            return Judgement("undecided", why, None, bound)
+        groups = list(cells(found).values())
+        return judge_bounds(groups, asked.at_least, asked.at_most, bound, "close guesses")
+
+    def _unknown(self, evidence: Evidence, asked: Limits) -> Judgement:
+        copies = copies_released(evidence)
+        found = shares_unknown(evidence.measurements, self.parameters, asked, copies)
         bound = asked.at_least if asked.at_least is not None else asked.at_most
         if not found:
-            return Judgement(
-                "undecided",
-                "no attack that the filter admits gave an error of an attribute",
-                None,
-                bound,
-            )
-        judged = judge_bounds(
-            list(cells(found).values()), asked.at_least, asked.at_most, bound, "share unknown"
-        )
+            why = "no attack that the filter admits gave an error of an attribute"
+            return Judgement("undecided", why, None, bound)
+        groups = list(cells(found).values())
+        judged = judge_bounds(groups, asked.at_least, asked.at_most, bound, "share unknown")
         attacks = len({record.attack for record in found if record.attack})
-        why, barer = (
-            f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried",
-            _barer(evidence, found),
-        )
-        explained = [
-            record
-            for record in found
-            if record.reason and record.value is not None and record.value < (asked.at_least or 0.0)
-        ]
+        why = f"{judged.why}; {attacks} attack{'s' * (attacks > 1)} tried"
+        limit = asked.at_least or 0.0
+        explained = [r for r in found if r.reason and r.value is not None and r.value < limit]
         if judged.status == "fails" and explained:
-            why = f"{why}; {min(explained, key=lambda record: (round(record.value or 0.0, 6), len(record.coalition))).reason}"
-        if judged.status == "holds" and asked.at_least is not None and barer:
-            why = f"of what copies have in common and in full {why}; what was left out of {', '.join(barer)} is less perturbed than that"
-            return Judgement("undecided", why, judged.observed, judged.bound)
-        apart = filter(
-            selector(self.parameters, KEPT, copies_released(evidence), each_attribute=True),
-            evidence.measurements,
-        )
-        bare = max(apart, key=lambda record: record.value or 0.0, default=None)
-        if judged.status == "holds" and asked.at_least is not None and bare is not None:
-            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} stand as they were, more than by chance"
-            return Judgement("undecided", why, judged.observed, judged.bound)
-        return Judgement(judged.status, why, judged.observed, judged.bound)
+            plainest = min(explained, key=lambda r: (round(r.value or 0.0, 6), len(r.coalition)))
+            why = f"{why}; {plainest.reason}"
+        judged = replace(judged, why=why)
+        if judged.status != "holds" or asked.at_least is None:
+            return judged
+        barer = _barer(evidence, found)
+        kept = selector(self.parameters, KEPT, copies, each_attribute=True)
+        bare = max(filter(kept, evidence.measurements), key=lambda r: r.value or 0.0, default=None)
+        if barer:
+            why = f"of the part that copies have in common {why}; the rest of {', '.join(barer)} carries less noise"
+        elif bare is not None:
+            why = f"on average {why}; {bare.value:.2g} of the values of {bare.attribute!r} carry no noise, more than by chance"
+        else:
+            return judged
+        return replace(judged, status="undecided", why=why)
 
 
 def shares_unknown(
     measurements: Sequence[Measurement],
-    filters: Exposure.Parameters,
+    filters: Filter,
+    asked: Limits,
     copies: dict[tuple[str, str], int],
 ) -> list[Measurement]:
-    """Return what is judged, each a share that stays unknown; ``copies`` are how many a release has, by sweep point and scheme."""
+    """Return the judged shares; ``copies`` are numbers of copies by sweep point and scheme."""
     # all attributes together are judged where they are asked for
     whole = filters.attribute is not None
     metrics = (METRIC, GIVEN_AWAY, SHOWN, BELIEVED, KEPT)
@@ -135,12 +161,25 @@ def shares_unknown(
         for r in found
         if whole or r.attribute != "*" or r.metric == BELIEVED or _who(r) not in apart
     ]
-    measured = [r for r in measured if r.attribute not in in_clear(r.knowledge)]
+    measured = _not_in_clear(measured)
     judged = [*filter(errors, measured), *map(_kept, filter(away, measured))]
     # of the value that is given away most, or shown: others are given away less
-    if filters.unknown.at_least is not None and judged:
+    if asked.at_least is not None and judged:
         judged += map(_kept, filter(lambda r: any(each(r) for each in clear), measured))
+        medians = selector(filters, MEDIAN, copies, each_attribute=True)
+        judged += map(_squared, filter(medians, measured))
     return judged
+
+
+def _not_in_clear(measurements: Iterable[Measurement]) -> list[Measurement]:
+    return [r for r in measurements if r.attribute not in in_clear(r.knowledge)]
+
+
+def _squared(record: Measurement) -> Measurement:
+    """Return a squared ratio of median errors, comparable with a normalized error."""
+    assert record.value is not None
+    error = None if record.std_error is None else 2 * record.value * record.std_error
+    return record._replace(value=record.value**2, std_error=error)
 
 
 def _who(record: Measurement) -> tuple[str, str, str | None, str | None]:

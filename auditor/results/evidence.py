@@ -313,6 +313,10 @@ class Statement(Protocol):
     def needs_pooling(self) -> bool:
         """Whether it asks what pooling buys."""
 
+    @property
+    def needs_closeness(self) -> bool:
+        """Whether close guesses and median errors must be measured."""
+
     def record(self, name: str, where: dict[str, Any], evidence: Evidence) -> ExpectationRecord:
         """Return its verdict."""
 

@@ -53,6 +53,18 @@ METRICS = {
             "high",
         ),
         Metric(
+            "close",
+            "share of records",
+            "Share of the records estimated to within the attribute's tolerance, minus the share of the best guess without copies.",
+            "high",
+        ),
+        Metric(
+            "median_error_ratio",
+            "ratio",
+            "Median absolute error over that of the best guess without copies: 0 is exact for half of the records, 1 no help.",
+            "low",
+        ),
+        Metric(
             "within",
             "share of records",
             "Share of the records whose value is recovered within the tolerance.",
@@ -472,6 +484,7 @@ ALWAYS = ("distortion", "rmse", "normalized_error", "collusion_gain")
 
 
 MEASURED = {
+    "closeness": ("close", "median_error_ratio"),
     "within": ("within",),
     "exact": ("exact", "exact_gain"),
     "records-within": ("records_within", "most_exposed"),

@@ -232,6 +232,21 @@ def _data(definitions: JSON) -> JSON:
             "additionalProperties": _pair(),
             "description": "by how much one record may change, for guarantees: [low, high] of every column of numbers",
         },
+        "tolerance": {
+            "type": ["object", "null"],
+            "additionalProperties": {
+                "anyOf": [
+                    {"type": "number", "exclusiveMinimum": 0},
+                    {
+                        "type": "object",
+                        "required": ["relative"],
+                        "properties": {"relative": {"type": "number", "exclusiveMinimum": 0}},
+                        "additionalProperties": False,
+                    },
+                ]
+            },
+            "description": "largest error of a close guess: a number in units, or {relative: share}; default IQR/10",
+        },
         "hierarchies": {
             "type": ["object", "null"],
             "additionalProperties": {"$ref": "#/$defs/hierarchy"},

@@ -236,3 +236,10 @@ class Scenario:
     def measure(self, name: str) -> Measure | None:
         """Return the measure with a name, or None."""
         return next((measure for measure in self.measures if measure.name == name), None)
+
+    @property
+    def asks_closeness(self) -> bool:
+        """Whether close guesses and median errors are measured."""
+        return self.measure("closeness") is not None or any(
+            use.expectation.needs_closeness for use in self.expect
+        )

@@ -34,6 +34,7 @@ DATA_FIELDS = (
     "dates",
     "hierarchies",
     "bounds",
+    "tolerance",
     "first-batch",
 )
 MISSING = ("refuse", "drop", "mean")
@@ -132,6 +133,7 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
         order=order,
         key=key,
         bounds=bounds,
+        tolerance=_tolerance(value.get("tolerance"), audited, problems),
         first_batch=first_batch,
     )
 
@@ -185,6 +187,25 @@ def read_bounds(
             )
         else:
             found[name] = (float(ends[0]), float(ends[1]))
+    return found
+
+
+def _tolerance(value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, Any]:
+    """Return tolerances by column; ``known`` are the audited columns, if stated."""
+    at = ("data", "tolerance")
+    if value is not None and not isinstance(value, dict):
+        problems.add(at, f"must map columns to the largest close error; got {shown(value)}")
+    found = {}
+    for name, asked in value.items() if isinstance(value, dict) else ():
+        size = asked.get("relative") if isinstance(asked, dict) and len(asked) == 1 else asked
+        if known is not None and name not in known:
+            why = f"names a column that is not audited{did_you_mean(name, known)}"
+            problems.add((*at, name), why, key=True)
+        elif not (is_number(size) and 0 < size <= 1e300):
+            form = "must be a number above 0, in the column's units, or {relative: share}"
+            problems.add((*at, name), f"{form}; got {shown(asked)}")
+        else:
+            found[name] = {"relative": float(size)} if isinstance(asked, dict) else float(size)
     return found
 
 

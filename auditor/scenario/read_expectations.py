@@ -68,7 +68,8 @@ class Audited(NamedTuple):
             if any(path[0] == "knowledge" for path in swept)
             else [state.label for state in knowledge]
         )
-        measured = {measure.name for measure in measures} | (
+        # closeness is measured where an expectation needs it
+        measured = {"closeness", *(measure.name for measure in measures)} | (
             {"utility"} if utility is not None else set()
         )
         data = fields.get("data")

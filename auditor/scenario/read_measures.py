@@ -14,6 +14,7 @@ from auditor.scenario.model import Measure, UtilityUse
 from auditor.scenario.problems import Path, Problems
 
 MEASURES: dict[str, tuple[str, ...]] = {
+    "closeness": (),
     "within": ("tolerance", "of", "tolerances"),
     "exact": (),
     "records-within": ("tolerance",),

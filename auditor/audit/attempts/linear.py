@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +29,7 @@ from auditor.results.evidence import ROW_REDRAWS
 from auditor.results.records import ErrorBar
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.schemes.base.transform import Transformed
-from auditor.types import Array, Blocks, Coalition
+from auditor.types import Array, Block, Blocks, Coalition
 
 MOST_STACKED = 2**20
 """Weights of all draws that are solved for at once: eight megabytes, and some four times as much on
@@ -117,20 +117,27 @@ def _count(opened: Opened, maps: Maps, knowledge: Knowledge, tally: Tally) -> No
     """Count errors record by record, if that was asked for; a spread from the heads of the blocks where those are enough."""
     release = opened.release
 
-    def count(into: Tally, blocks: Blocks | None = None) -> None:
+    def count(into: Tally, blocks: Blocks | None = None, stride: int = 1) -> None:
         rows = opened.undone(opened.judged(knowledge, blocks)[0])
-        tally_linear(
-            maps, rows, release.moments.mean, into, release.moments.covariance, opened.law_within
-        )
+
+        def strided() -> Iterator[Block]:
+            for index, x, copies in rows():
+                yield index, x[::stride], [copy[::stride] for copy in copies]
+
+        mean, K_X = release.moments.mean, release.moments.covariance
+        tally_linear(maps, strided, mean, into, K_X, opened.law_within)
 
     head, bins = tally.head, tally.bins
     if head is not None and bins:
         spread = tally.spread_alone
         count(spread, lambda: release.heads(head))
         tally.counts, tally.spread_rows, tally.bins = spread.counts, spread.spread_rows, 0
+    sample, tally.sample = tally.sample, None
+    if sample is not None:
+        count(sample, stride=tally.stride)
     if tally.of_all:
         count(tally)
-    tally.bins = bins
+    tally.bins, tally.sample = bins, sample
 
 
 def _redrawn(

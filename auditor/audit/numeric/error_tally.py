@@ -100,6 +100,8 @@ class Tally:
         Share of the posterior that intervals should hold, for attacks that give any.
     head : int or None
         Records of each block whose spread is counted, from its start; None: all.
+    sample, stride : Tally or None, int
+        Tally of every so many records of a block.
     spread_rows : int
         Records whose spread was counted.
     hits, expected_hits, hit_variance : lists of ndarrays of shape (B, N)
@@ -121,6 +123,8 @@ class Tally:
     sizes: bool = False
     confidence: float | None = None
     head: int | None = None
+    sample: Tally | None = None
+    stride: int = 1
     rows: int = 0
     spread_rows: int = 0
     hits: list[Array] = field(default_factory=list)
@@ -149,6 +153,9 @@ class Tally:
 
     def add(self, errors: Array, x: Array, start: int = 0) -> None:
         """Count errors of a block's rows from ``start`` on, shape (b, B, N), at true values of shape (b, N); errors lose their signs."""
+        if self.sample is not None:
+            cut = slice(-start % self.stride, None, self.stride)
+            self.sample.add(errors[cut].copy(), x[cut])
         distance = np.abs(errors, out=errors)
         # written out, as numpy works on what two operands have in common of a row
         scale = np.tile(self.scale, (errors.shape[1], 1))

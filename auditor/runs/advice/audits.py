@@ -153,7 +153,9 @@ class Asked:
         return Exposure.Parameters.model_validate({"unknown": {"at-least": target}, **self._whole})
 
     def _single(self, result: AuditResult, target: float) -> list[Measurement]:
-        judged = shares_unknown(result.measurements, self._expected(target), {})
+        expected = self._expected(target)
+        assert expected.unknown is not None
+        judged = shares_unknown(result.measurements, expected, expected.unknown, {})
         return [of_one_release(cell, target) for cell in cells(judged).values()]
 
 

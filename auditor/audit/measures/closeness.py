@@ -1,0 +1,205 @@
+"""Close guesses and median errors, with copies relative to the best guess without.
+
+| metric | value | without help from the copies |
+| --- | --- | --- |
+| ``close`` | share of records estimated within the tolerance, minus that of one constant | 0 |
+| ``median_error_ratio`` | median absolute error over the smallest one of a constant | 1 |
+
+Both are computed on some ``ROWS`` records, evenly spaced in every block. The variance of a long
+tail does not enter, so they show exposure that a squared error hides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from auditor.audit.base.records import CellContext, number
+from auditor.audit.numeric.error_tally import Tally, reportable, size_quantile
+from auditor.data.table import Table
+from auditor.numerics.blocks import row_blocks
+from auditor.numerics.statistics import Z_95
+from auditor.results.records import ErrorBar, Measurement
+from auditor.types import Array, Coalition
+
+ROWS = 20_000
+"""Sampled records: the standard error of a share is at most 0.4 %."""
+SHARE_OF_SPREAD = 0.1
+"""Default tolerance as a share of the interquartile range."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Tolerances of a table, and the success of the best guess without copies.
+
+    Attributes
+    ----------
+    absolute, relative : ndarray of shape (N,)
+        An estimate of x is close within ``absolute + relative·|x|``.
+    close : ndarray of shape (N,)
+        Largest share of records for which one constant guess is close.
+    median : ndarray of shape (N,)
+        Smallest median absolute error of a constant guess.
+    stride : int
+        Every so many records of a block are sampled; 1 for all.
+    """
+
+    absolute: Array = field(repr=False)
+    relative: Array = field(repr=False)
+    close: Array = field(repr=False)
+    median: Array = field(repr=False)
+    stride: int
+
+    def reach(self, scale: Array, x: Array) -> Array:
+        """Return the largest close error, shape (b, 1, N)."""
+        return np.asarray(self.absolute + self.relative * np.abs(x)[:, None, :])
+
+
+def baseline(table: Table, tolerances: Mapping[str, float | Mapping[str, float]]) -> Baseline:
+    """Return the tolerances of every column, and the success of constant guesses.
+
+    Parameters
+    ----------
+    table : Table
+    tolerances : mapping
+        By column: an absolute tolerance in the column's units, or ``{"relative": p}``. The default
+        is a tenth of the interquartile range (of 1.35 standard deviations if that range is 0).
+    """
+    stride = max(1, table.rows // ROWS)
+    blocks = row_blocks(table.rows, table.width)
+    X = np.concatenate([table.read(a, b)[::stride] for a, b in blocks])
+    low, high = np.quantile(X, (0.25, 0.75), axis=0)
+    spread = np.where(high > low, high - low, 1.35 * X.std(axis=0))
+    absolute, relative = SHARE_OF_SPREAD * spread, np.zeros(table.width)
+    for name, asked in tolerances.items():
+        if name in table.attributes:
+            j = table.attributes.index(name)
+            absolute[j], relative[j] = (
+                (0.0, asked["relative"]) if isinstance(asked, Mapping) else (asked, 0.0)
+            )
+    reach = absolute + relative * np.abs(X)
+    columns = range(table.width)
+    return Baseline(
+        absolute,
+        relative,
+        np.array([best_constant_share(X[:, j], reach[:, j]) for j in columns]),
+        np.array([least_median_error(X[:, j]) for j in columns]),
+        stride,
+    )
+
+
+def best_constant_share(x: Array, reach: Array) -> float:
+    """Return the largest share of records x within ``reach`` of one constant.
+
+    Examples
+    --------
+    >>> best_constant_share(np.array([1.0, 2.0, 3.0, 9.0]), np.full(4, 1.0))
+    0.75
+    """
+    starts, ends = np.sort(x - reach), np.sort(x + reach)
+    covered = np.arange(1, len(x) + 1) - np.searchsorted(ends, starts)
+    return float(covered.max()) / len(x)
+
+
+def least_median_error(x: Array) -> float:
+    """Return half the length of the shortest interval that holds half of the records.
+
+    Examples
+    --------
+    >>> least_median_error(np.array([1.0, 2.0, 3.0, 9.0]))
+    0.5
+    """
+    ordered, half = np.sort(x), math.ceil(len(x) / 2)
+    return float((ordered[half - 1 :] - ordered[: len(x) - half + 1]).min()) / 2
+
+
+def sampled(scale: Array, base: Baseline) -> Tally:
+    """Return an empty tally for ``closeness_records``; ``scale`` has standard deviations."""
+    return Tally(scale, (base,), sizes=True)
+
+
+def closeness_records(
+    context: CellContext,
+    cell: tuple[str, str],
+    coalitions: Sequence[Coalition],
+    wanted: Sequence[int],
+    tally: Tally,
+    base: Baseline,
+) -> list[Measurement]:
+    """Return both metrics of every coalition and attribute, with 95 % intervals.
+
+    Parameters
+    ----------
+    context : CellContext
+    cell : (attack, knowledge)
+    coalitions : sequence of B coalitions
+    wanted : sequence of int
+        Places of the coalitions to report.
+    tally : Tally
+        Of the sampled records: hits within the tolerance come first, and sizes of errors.
+    base : Baseline
+    """
+    assert tally.size_counts is not None
+    n, hits = tally.rows, tally.hits[0]
+    expected = tally.expected_hits[0] / n if tally.expected_hits else np.full(hits.shape, math.nan)
+    share = hits / n
+    centre, error = wilson(share, n)
+    method: ErrorBar = "sampling"
+    if tally.expected_hits and base.stride == 1:
+        centre, error, method = share, np.sqrt(tally.hit_variance[0]) / n, "closed-form"
+    known = base.median > 0
+    scale = np.divide(tally.scale, base.median, out=np.full(len(known), math.nan), where=known)
+    shift = 0.5 * Z_95 / math.sqrt(n)
+    low, median, high = (
+        size_quantile(tally.size_counts, 0.5 + step) * scale for step in (-shift, 0.0, shift)
+    )
+    figures = {
+        "close": (
+            share - base.close,
+            error,
+            centre - Z_95 * error - base.close,
+            centre + Z_95 * error - base.close,
+            expected - base.close,
+            method,
+        ),
+        "median_error_ratio": (
+            median,
+            (high - low) / (2 * Z_95),
+            low,
+            high,
+            np.full(hits.shape, math.nan),
+            "sampling",
+        ),
+    }
+    if not reportable(0.5, n):
+        del figures["median_error_ratio"]
+    attack, knowledge = cell
+    return [
+        context.record(
+            metric,
+            coalitions[b],
+            float(value[b, j]),
+            float(bar[b, j]),
+            (float(below[b, j]), float(above[b, j])),
+            number(float(theory[b, j])),
+            attack=attack,
+            knowledge=knowledge,
+            attribute=name,
+            error_bar=method,
+        )
+        for metric, (value, bar, below, above, theory, method) in figures.items()
+        for b in wanted
+        for j, name in enumerate(context.attributes)
+        if not math.isnan(value[b, j])
+    ]
+
+
+def wilson(share: Array, n: int) -> tuple[Array, Array]:
+    """Return the centre and standard error of Wilson's interval of a share of n records."""
+    z = Z_95
+    centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    error = np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return centre, error

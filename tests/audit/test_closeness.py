@@ -1,0 +1,126 @@
+"""Close guesses and median errors: against naive values, on heavy tails, and with honest noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+from auditor.audit.measures.closeness import best_constant_share, least_median_error, wilson
+
+RNG = np.random.default_rng(2**41 + 5)
+N = 4_000
+
+
+def audit(table, copies, tmp_path, exposure, tolerance=None, attacks=("ndr", "llse")):
+    table.to_csv(tmp_path / "table.csv", index=False)
+    names = []
+    for place, copy in enumerate(copies):
+        names.append(str(tmp_path / f"copy-{place}.csv"))
+        copy.to_csv(names[-1], index=False)
+    data = {"source": str(tmp_path / "table.csv")}
+    return auditor.run(
+        {
+            "schema": 1,
+            "title": "closeness",
+            "data": data if tolerance is None else data | {"tolerance": tolerance},
+            "schemes": [{"name": "published", "copies": names}],
+            "knowledge": ["perfect"],
+            "coalitions": ["singles"],
+            "attacks": list(attacks),
+            "expect": [{"exposure": exposure}],
+        }
+    )
+
+
+def figures(result, attack, metric):
+    frame = result.frame()
+    rows = frame[(frame.attack == attack) & (frame.metric == metric) & (frame.status == "ok")]
+    return rows.set_index("attribute")
+
+
+def naive(x, estimate, tolerance):
+    guesses = np.unique(np.concatenate([x - tolerance, x, x + tolerance]))
+    best = max(np.mean(np.abs(x - guess) <= tolerance) for guess in guesses)
+    return np.mean(np.abs(estimate - x) <= tolerance) - best
+
+
+def test_constant_guesses_agree_with_a_search_over_all_of_them():
+    for x in (RNG.lognormal(size=60), RNG.integers(0, 9, 61).astype(float)):
+        reach = np.abs(RNG.normal(size=x.size)) + 0.1
+        candidates = np.concatenate([x - reach, x + reach])
+        shares = [np.mean(np.abs(x - guess) <= reach + 1e-12) for guess in candidates]
+        assert best_constant_share(x, reach) == pytest.approx(max(shares))
+        middles = (x[:, None] + x[None, :]).ravel() / 2
+        half = int(np.ceil(x.size / 2)) - 1
+        medians = [np.sort(np.abs(x - guess))[half] for guess in middles]
+        assert least_median_error(x) == pytest.approx(min(medians))
+
+
+def test_figures_of_the_copy_itself_are_the_naive_ones(tmp_path):
+    table = pd.DataFrame({"pay": RNG.lognormal(3, 1, N), "age": RNG.uniform(20, 60, N)})
+    copy = table + RNG.normal(size=table.shape) * [5.0, 3.0]
+    tolerance = {"pay": 2.0, "age": {"relative": 0.05}}
+    result = audit(table, [copy], tmp_path, {"close": {"at-most": 0.9}}, tolerance)
+    close, ratio = (figures(result, "ndr", metric) for metric in ("close", "median_error_ratio"))
+    x, y = table["pay"].to_numpy(), copy["pay"].to_numpy()
+    assert close.value["pay"] == pytest.approx(naive(x, y, 2.0), abs=2e-3)
+    x, y = table["age"].to_numpy(), copy["age"].to_numpy()
+    assert close.value["age"] == pytest.approx(naive(x, y, 0.05 * x), abs=2e-3)
+    expected = np.median(np.abs(y - x)) / least_median_error(x)
+    assert ratio.value["age"] == pytest.approx(expected, rel=0.01)
+    for frame in (close, ratio):
+        assert (frame.ci_low < frame.value).all()
+        assert (frame.value < frame.ci_high).all()
+
+
+def test_a_tail_of_replaced_values_does_not_hide_the_rest(tmp_path):
+    table = pd.DataFrame({"income": RNG.lognormal(9, 1.2, N), "hours": RNG.uniform(0, 60, N)})
+    largest = table["income"] > table["income"].quantile(0.96)
+    copy = table + np.column_stack([RNG.normal(0, 150, N), RNG.normal(0, 30, N)])
+    copy.loc[largest, "income"] = RNG.permutation(table["income"][largest])
+    exposure = {"unknown": {"at-least": 0.2}, "close": {"at-most": 0.1}}
+    result = audit(table, [copy], tmp_path, exposure)
+    assert figures(result, "ndr", "normalized_error").value["income"] > 0.3
+    assert figures(result, "ndr", "median_error_ratio").value["income"] < 0.1
+    assert figures(result, "ndr", "close").value["income"] > 0.5
+    (record,) = result.expectations
+    assert record.status == "fails"
+    assert "income" in record.why
+
+
+def test_honest_noise_on_a_skewed_table_holds(tmp_path):
+    table = pd.DataFrame({"income": RNG.lognormal(9, 0.6, N), "hours": RNG.uniform(0, 60, N)})
+    copy = table + RNG.normal(size=table.shape) * (2 * table.std().to_numpy())
+    exposure = {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}
+    result = audit(table, [copy], tmp_path, exposure, attacks=["ndr", "llse", "mixture-estimate"])
+    assert [record.status for record in result.expectations] == ["holds"]
+
+
+def test_intervals_cover_the_expected_share():
+    truth, n = 0.07, 400
+    shares = RNG.binomial(n, truth, 20_000) / n
+    centre, error = wilson(shares, n)
+    covered = np.mean(np.abs(centre - truth) <= 1.96 * error)
+    assert 0.94 < covered < 0.965
+    centre, error = wilson(np.array([0.0]), 30)
+    assert centre[0] + 1.96 * error[0] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "expected"), [({"pay": 0}, "above 0"), ({"pai": 1.0}, "pay"), (3, "map columns")]
+)
+def test_a_wrong_tolerance_is_refused_with_its_place(tmp_path, tolerance, expected):
+    table = pd.DataFrame({"pay": RNG.normal(size=50)})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    asked = {
+        "schema": 1,
+        "title": "tolerance",
+        "data": {"source": str(tmp_path / "table.csv"), "columns": ["pay"], "tolerance": tolerance},
+        "schemes": [{"name": "independent", "levels": [1.0]}],
+        "attacks": ["ndr"],
+    }
+    with pytest.raises(auditor.AuditorError, match=expected) as raised:
+        auditor.run(asked)
+    assert "tolerance" in str(raised.value)
