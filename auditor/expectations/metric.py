@@ -35,7 +35,7 @@ from auditor.results.records import (
 LEVEL = 0.05
 ROUNDING = 1e-9
 
-ERRORS = frozenset({"distortion", "rmse", "normalized_error"})
+ERRORS = frozenset({"distortion", "rmse", "normalized_error", "median_error_ratio"})
 """Figures that an attack has one of in each release, however many records it holds."""
 
 

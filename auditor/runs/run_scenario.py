@@ -207,7 +207,7 @@ def _finished(
     return work(tasks) if checkpoint is None else checkpoint.finished(tasks, work)
 
 
-SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap")
+SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap", "close")
 """Metrics that may be below 0."""
 
 
