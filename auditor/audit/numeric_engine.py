@@ -487,9 +487,15 @@ def without_a_law(opened: Opened, context: CellContext) -> list[Measurement]:
         )
     if any(isinstance(knowledge, Perfect) for knowledge in opened.scenario.knowledge):
         keys = None if table.keys is None else table.keys.in_order
-        found += fitted_records(
-            context, table.values, copies, opened.coalitions, keys, None if made else steps
-        )
+        X, cells, here, whole = table.values, copies, context, table.whole
+        if table.cut is not None:  # columns that a copy lacks may be predicted from others
+            rows = table.cut.rows
+            X = whole.values[rows]
+            handed = [copy[rows, : whole.width] for copy in release.scheme.handed_in(table)]
+            cells = [np.where(np.isnan(copy).all(axis=0), 0.0, copy) for copy in handed]
+            here = context.of_columns(whole.attributes, X.var(axis=0))
+        exact, shown = None if made else whole.resolution.steps, release.scheme.shown(table)
+        found += fitted_records(here, X, cells, opened.coalitions, keys, exact, shown)
         if not made:
             found += insider_noise_records(context, table.values, copies, opened.coalitions)
     return found

@@ -82,11 +82,17 @@ def show(name: str) -> None:
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False))
+@click.argument("files", metavar="FILE", nargs=-1, required=True)
 @click.option(
     "--data",
     metavar="DATA",
     help="Make it for this table: a file, a folder of parts or a registered source.",
+)
+@click.option(
+    "--copies",
+    metavar="COPY…",
+    multiple=True,
+    help="With --data: audit these copies, in files with their most trusted recipient's first.",
 )
 @click.option(
     "--template",
@@ -95,8 +101,13 @@ def show(name: str) -> None:
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 @guarded
-def new(file: str, data: str | None, template: str | None, force: bool) -> None:
+def new(
+    files: Sequence[str], data: str | None, copies: Sequence[str], template: str | None, force: bool
+) -> None:
     """Write a commented scenario; with --data, one that fits a table."""
+    file, copies = _scenario_and_copies(files, copies)
+    if copies and data is None:
+        raise AuditorError("--copies needs the original as well: --data ORIGINAL")
     if data is not None and template is not None:
         raise AuditorError(
             "--data makes a scenario for a table, and --template takes an example: give one of them"
@@ -104,8 +115,19 @@ def new(file: str, data: str | None, template: str | None, force: bool) -> None:
     if data is None:
         _write_template(Path(file), template, force)
     else:
-        _write_draft(Path(file), data, force)
+        _write_draft(Path(file), data, copies, force)
     tell(f"written: {file}. Next: auditor {'check' if data is None else 'run'} {file}")
+
+
+def _scenario_and_copies(files: Sequence[str], copies: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the scenario and all copies: names after `--copies` may stand without it."""
+    scenarios = [name for name in files if name.lower().endswith((".yaml", ".yml"))]
+    if not copies:
+        scenarios, copies = list(files), []
+    others = [name for name in files if name not in scenarios]
+    if len(scenarios) != 1:
+        raise AuditorError(f"needs one scenario to write, FILE.yaml; got {len(scenarios)}")
+    return scenarios[0], [*copies, *others]
 
 
 def _write_template(path: Path, name: str | None, force: bool) -> None:
@@ -119,7 +141,7 @@ def _write_template(path: Path, name: str | None, force: bool) -> None:
         _write(each_path, content)
 
 
-def _write_draft(path: Path, data: str, force: bool) -> None:
+def _write_draft(path: Path, data: str, copies: Sequence[str], force: bool) -> None:
     from auditor.data.describe import describe
     from auditor.scenario.new.draft import draft, source_for, source_named
 
@@ -127,7 +149,8 @@ def _write_draft(path: Path, data: str, force: bool) -> None:
     warn_of_broken_plugins()
     with one_line_warnings():
         source = source_named(data)
-        _write(path, draft(source_for(source, path), describe(source)).encode())
+        named = {source_for(copy, path): describe(copy) for copy in map(source_named, copies)}
+        _write(path, draft(source_for(source, path), describe(source), named).encode())
 
 
 def _check_new(paths: Sequence[Path], force: bool) -> None:

@@ -26,7 +26,7 @@ from auditor.errors import AuditorError, DataError
 from auditor.process.deferred import pd, scipy
 from auditor.results.files import located
 from auditor.text.column_names import listed, nearest, quoted
-from auditor.types import Array
+from auditor.types import Array, Indices
 
 JOIN_REMEDY = "join files with `key: COLUMN` where a column identifies the records"
 
@@ -57,6 +57,8 @@ class Copy:
     said: NDArray[np.bool_] = field(repr=False)
     others: tuple[str, ...] = ()
     beyond: int = 0
+    rows: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp), repr=False)
+    """File row of each original record, shape (n,), −1 where the copy lacks it."""
     order: Array | None = field(default=None, repr=False)
     """Normal scores of the records' file positions, shape (n,), NaN for absent records; None in the
     original's order.
@@ -150,9 +152,11 @@ def read_copy(
             raise DataError(f"a copy is {SAID}")
         known = reading.header(path)
         values = _numbers(path, table, known)
+        kept = np.arange(len(values))
         # `missing: drop` also applies to copies that kept their blanks
         if key is None and table.dropped and len(values) > table.rows:
-            values = values[~np.isnan(values).any(axis=1)]
+            kept = np.flatnonzero(~np.isnan(values).any(axis=1))
+            values = values[kept]
         places = (
             np.arange(len(values)) if key is None else places_by_key(path, table.keys, key, known)
         )
@@ -161,6 +165,8 @@ def read_copy(
     found = (places >= 0) & (places < table.rows)
     joined, held = np.full((table.rows, table.width), np.nan), np.zeros(table.rows, dtype=bool)
     joined[places[found]], held[places[found]] = values[found], True
+    rows = np.full(table.rows, -1)
+    rows[places[found]] = kept[found]
     others = tuple(name for name in known if name not in (*table.attributes, key, ""))
     beyond = 0 if key is None else int((~found).sum())
     return Copy(
@@ -170,6 +176,7 @@ def read_copy(
         np.asarray(np.isfinite(values).any(axis=0)),
         others,
         beyond,
+        rows,
         _order(places[found], table.rows),
     )
 

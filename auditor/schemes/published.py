@@ -27,6 +27,7 @@ from auditor.data.common_records import common_part, remembered
 from auditor.data.copies import JOIN_REMEDY, Copy, read_copy
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
+from auditor.data.shown_columns import ShownColumn, shown_columns
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning, PluginError
 from auditor.field_paths import format_path
@@ -155,6 +156,16 @@ class Published(FileScheme):
             if table.cut is not None or any(copy.order is not None for copy in copies)
             else []
         )
+
+    def shown(self, table: Table) -> list[ShownColumn]:
+        """Return the columns of the files that are not audited, in the audited records."""
+        whole, key = table.whole, self.parameters.key
+        files = [
+            (path, copy.rows) for path, copy in zip(self.paths, self._read(whole), strict=True)
+        ]
+        audited = [*table.attributes, *([] if key is None else [key])]
+        found = shown_columns(files, audited)
+        return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def _common(self, table: Table, copies: Iterable[Copy]) -> Audited:
         stamps = [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in self.paths]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -20,6 +20,9 @@ MOST_PAIRED, FEW = 8, 4
 SAME = 1e-9
 """Deviation of a difference of two copies, as a share of a copy's, up to which it is rounding."""
 
+FEWEST_EACH = 20
+"""Records per code from which on the originals' mean of a code is a rule, and no record's value."""
+
 
 @dataclass(frozen=True, eq=False)
 class Shown:
@@ -33,11 +36,14 @@ class Shown:
         Rank of each record's public key.
     unmix : ndarray of shape (N, N), optional
         Matrix that makes the noise of different attributes independent.
+    beside : sequence of (name, ndarray of shape (n,))
+        Shown columns that are not audited: numbers, or codes without an order (integers).
     """
 
     cells: Array
     keys: Indices | None = None
     unmix: Array | None = None
+    beside: Sequence[tuple[str, Array | Indices]] = ()
 
     @cached_property
     def flat(self) -> Array:

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from auditor.audit.base.records import CellContext, error_records
-from auditor.audit.insider.feature import Shown
+from auditor.audit.insider.feature import FEWEST_EACH, Shown
 from auditor.audit.insider.learner import MOST_ROWS, STRONG, fit, halves, least_squares
 from auditor.audit.measures.every_cell import KNOWLEDGE, OWN_RECORDS, by_group
 from auditor.audit.measures.released_as_is import kept_records
 from auditor.data.common_records import MOST_CELLS
+from auditor.data.shown_columns import ShownColumn
 from auditor.results.evidence import FITTED
 from auditor.results.records import Measurement
 from auditor.types import Array, Coalition, Indices
@@ -32,6 +33,7 @@ def fitted_records(
     asked: Sequence[Coalition],
     keys: Indices | None = None,
     steps: Array | None = None,
+    shown: Sequence[ShownColumn] = (),
 ) -> list[Measurement]:
     """Return errors of every copy alone, and of all together; none where there are too few records, or too many cells.
 
@@ -47,6 +49,8 @@ def fitted_records(
     steps : ndarray of shape (N,), optional
         Units that values are recorded in: the share of values that predictions hit exactly is then
         reported.
+    shown : sequence of ShownColumn
+        Columns that the copies show beside the audited ones.
     """
     n, N = X.shape
     everybody = tuple(range(1, len(copies) + 1))
@@ -59,7 +63,14 @@ def fitted_records(
     ]
     rows = np.arange(n)[:: -(-n // MOST_ROWS)]
     guesses = {
-        one: predictions(X, [copies[copy - 1] for copy in one], rows, keys) for one in needed
+        one: predictions(
+            X,
+            [copies[copy - 1] for copy in one],
+            rows,
+            keys,
+            [(column.name, column.values) for column in shown if column.copy in one],
+        )
+        for one in needed
     }
     errors = [(guesses[one] - X[rows]) ** 2 for one in needed]
     found = by_group(needed, errors, X[rows].var(axis=0))
@@ -78,11 +89,16 @@ def fitted_records(
 
 
 def predictions(
-    X: Array, copies: Sequence[Array], rows: Indices, keys: Indices | None = None
+    X: Array,
+    copies: Sequence[Array],
+    rows: Indices,
+    keys: Indices | None = None,
+    beside: Sequence[tuple[str, Array | Indices]] = (),
 ) -> Array:
     """Return cross-fitted predictions of some rows, shape (len(rows), N), from copies of shape (n, N)."""
-    shown, guess = Shown(np.stack(copies, axis=1), keys), np.empty((len(rows), X.shape[1]))
-    parts = [rows[part] for part in halves(len(rows), "fitted")]
+    shown = Shown(np.stack(copies, axis=1), keys, beside=beside)
+    guess = np.empty((len(rows), X.shape[1]))
+    parts = [rows[part] for part in _halves(rows, beside)]
     for j, models in enumerate(fit(shown, X, parts, STRONG, "fitted")):
         found = np.empty((4, len(X)))
         for model, taught, tested in zip(models, parts, parts[::-1], strict=True):
@@ -95,3 +111,16 @@ def predictions(
         left = ((found[:, rows] - X[rows, j]) ** 2).mean(axis=1)
         guess[:, j] = found[left.argmin(), rows]
     return guess
+
+
+def _halves(rows: Indices, beside: Sequence[tuple[str, Array | Indices]]) -> list[Indices]:
+    """Return two halves of places, which no group of records with an equal rare code spans.
+
+    Otherwise the learner would read a record's value from its own household's.
+    """
+    for _, values in beside:
+        labels, codes = np.unique(values[rows], return_inverse=True)
+        if values.dtype.kind in "iu" and len(labels) * FEWEST_EACH > len(rows):
+            first, second = halves(len(labels), "fitted")
+            return [np.flatnonzero(np.isin(codes, part)) for part in (first, second)]
+    return list(halves(len(rows), "fitted"))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 import yaml
 
@@ -29,24 +30,35 @@ OLD_TRUTHS = ("y", "n", "yes", "no", "on", "off")
 """Text in YAML 1.2, which this project reads, but truth values in YAML 1.1."""
 MOST_ROWS = 20_000
 """Records of a first audit, which takes a few minutes on one core."""
+NO_COPIES: Mapping[str, Description] = MappingProxyType({})
 MOST_LEFT_OUT = 50
 """Number of excluded columns with a description."""
 
 
-def draft(source: str, found: Description) -> str:
-    """Return the YAML of a scenario; ``source`` is a name from ``source_for``.
+def draft(source: str, found: Description, copies: Mapping[str, Description] = NO_COPIES) -> str:
+    """Return the YAML of a scenario.
+
+    Parameters
+    ----------
+    source : str
+        A name from ``source_for``.
+    found : Description
+    copies : mapping
+        Copies to audit, by their names from ``source_for``; without any, schemes make copies.
 
     Raises
     ------
     DataError
         No column can be audited.
     """
-    chosen = select(found)
-    records = min(found.rows, MOST_ROWS) if found.varied_by * 2 <= MOST_ROWS else found.rows
+    shared = [{column.name for column in copy.columns} for copy in copies.values()]
+    chosen = select(found, set.intersection(*shared) if shared else None)
+    few = not copies and found.varied_by * 2 <= MOST_ROWS
+    records = min(found.rows, MOST_ROWS) if few else found.rows
     parts = [
         _head(source, found),
-        _data(source, found, chosen, records),
-        _schemes(chosen),
+        _data(source, found, chosen, records, copies),
+        _published(copies) if copies else _schemes(chosen),
         _ADVERSARIES,
     ]
     if any(math.isfinite(column.step) for column in (*chosen.numbers, *chosen.dates)):
@@ -56,7 +68,7 @@ def draft(source: str, found: Description) -> str:
                 "share of values recovered exactly, at the step that they are recorded in",
             )
         )
-    return "\n".join([*parts, "", _expectations(chosen, records)])
+    return "\n".join([*parts, "", _expectations(chosen, records, copies)])
 
 
 def source_named(data: str) -> str:
@@ -126,8 +138,17 @@ def _head(source: str, found: Description) -> str:
     )
 
 
-def _data(source: str, found: Description, chosen: Selection, records: int) -> str:
+def _data(
+    source: str,
+    found: Description,
+    chosen: Selection,
+    records: int,
+    copies: Mapping[str, Description],
+) -> str:
     lines = ["data:", f"  source: {text(source)}"]
+    key = _key(found, copies)
+    if key is not None:
+        lines.append(_line(f"  key: {text(key)}", "tells which record of a copy is which"))
     # without `columns:`, all numeric columns would be taken
     main = chosen.numbers or chosen.dates or chosen.categories
     lines += [
@@ -231,6 +252,21 @@ def _left_out(chosen: Selection) -> list[str]:
     return ["  # Left out:", *lines] if lines else []
 
 
+def _key(found: Description, copies: Mapping[str, Description]) -> str | None:
+    """Return a column that identifies the records in the original and in every copy."""
+    tables = [found, *copies.values()]
+    names = [
+        {column.name for column in table.columns if column.kind == "identifier"} for table in tables
+    ]
+    shared = set.intersection(*names) if copies else set()
+    return next((column.name for column in found.columns if column.name in shared), None)
+
+
+def _published(copies: Mapping[str, Description]) -> str:
+    names = [f"      - {text(name)}" for name in copies]
+    return "\n".join(["schemes:", "  - name: published", "    copies:", *names, ""])
+
+
 def _schemes(chosen: Selection) -> str:
     lines = [
         "# How copies are made: one for each level, here two; add a level for each further recipient. Copies that are there as files:",
@@ -261,23 +297,32 @@ attacks: all                     # every attack that applies
 # replicates: 5                  # each draws the noise anew"""
 
 
-def _expectations(chosen: Selection, records: int) -> str:
+def _expectations(chosen: Selection, records: int, copies: Collection[str]) -> str:
     lines, safe = [], []
+    numbers = "unknown: {at-least: 0.5}, close: {at-most: 0.1}"
     if chosen.numbers or chosen.dates:
         safe.append("corner-wave")
-        lines.append(
-            "  - exposure: {scheme: corner-wave, unknown: {at-least: 0.5}}   # half of each column, to all attacks"
-        )
+        scheme = "" if copies else "scheme: corner-wave, "
+        lines += [
+            "  # half of each column stays unknown, and copies let few values be guessed closely",
+            f"  - exposure: {{{scheme}{numbers}}}",
+        ]
     if chosen.categories:
         safe.append("uniform-multilevel")
+        scheme = "" if copies else "scheme: uniform-multilevel, "
         lines.append(
-            '  - exposure: {scheme: uniform-multilevel, attribute: "*", unknown: {at-least: 0.5}}   # and of categories'
+            f'  - exposure: {{{scheme}attribute: "*", unknown: {{at-least: 0.5}}}}   # and of categories'
         )
     margin, resolution = _bound(0.01, 1.0, records), _bound(0.1, 10.0, records)
-    lines += [
-        f"  - no-collusion-gain: {{scheme: {_flow(safe)}, margin: {margin:g}}}   # pooling gains less than the margin",
-        f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies follow their law; more records give a finer test",
-    ]
+    scheme = "" if copies else f"scheme: {_flow(safe)}, "
+    if len(copies) != 1:
+        lines.append(
+            f"  - no-collusion-gain: {{{scheme}margin: {margin:g}}}   # pooling gains less than the margin"
+        )
+    if not copies:
+        lines.append(
+            f"  - noise-follows-law: {{resolution: {resolution:g}}}   # and copies follow their law; more records give a finer test"
+        )
     head = "# What must hold for the release to be safe. `auditor run` ends with status 1 if anything here does not."
     return "\n".join([head, "expect:", *lines, ""])
 

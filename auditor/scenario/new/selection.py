@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from auditor.data.columns.kinds import FEWEST_EACH, Column
@@ -43,18 +43,22 @@ class Selection:
         return (*self.numbers, *self.dates, *self.categories)
 
 
-def select(found: Description) -> Selection:
+def select(found: Description, shared: Collection[str] | None = None) -> Selection:
     """Return up to twelve numeric columns, and categories within limits.
 
-    Combinations of categories are limited by the number of records.
+    Combinations of categories are limited by the number of records. ``shared`` are the columns of
+    all copies, if copies are given.
 
     Raises
     ------
     DataError
         No column can be audited; the message has the reasons.
     """
-    used, missing = [column for column in found.columns if column.used], _missing(found)
+    missing = _missing(found)
     why = {column.name: column.why for column in found.columns if not column.used}
+    if shared is not None:
+        why = {c.name: "is not in every copy" for c in found.columns if c.name not in shared} | why
+    used = [column for column in found.columns if column.name not in why]
     categories, most = _together(
         [column for column in used if column.kind == "category"], found.rows, missing == "mean"
     )

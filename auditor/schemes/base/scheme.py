@@ -15,6 +15,7 @@ from auditor import registry
 from auditor.data.bounds import spans
 from auditor.data.recorded import Recorded, recorded
 from auditor.data.request import DataUse
+from auditor.data.shown_columns import ShownColumn
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, PluginError, did_you_mean
 from auditor.numerics.random_streams import Seed
@@ -302,6 +303,10 @@ class Scheme(Plugin):
         Per copy one column for every attribute, then any extra columns; NaN where a record has no
         value.
         """
+        return []
+
+    def shown(self, table: Table) -> list[ShownColumn]:
+        """Return the columns of copies from files beside the audited ones."""
         return []
 
     @property
