@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -60,6 +60,7 @@ from auditor.audit.categorical.release_records import (
 )
 from auditor.audit.categorical.release_redraws import serial_bars
 from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
+from auditor.audit.insider.fitted import fitted_records
 from auditor.audit.law_tests.categorical import (
     count_tests,
     score_tests,
@@ -69,7 +70,8 @@ from auditor.audit.law_tests.categorical import (
 )
 from auditor.audit.measures.known_alone import METRIC
 from auditor.audit.numeric.gather import draws_of, key_of
-from auditor.data.columns.categorical_table import BLOCK_WIDTH
+from auditor.data.columns.categorical_table import BLOCK_WIDTH, split
+from auditor.data.shown_columns import ShownColumn
 from auditor.data.source import noise_seed
 from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
@@ -147,7 +149,10 @@ class CategoricalEngine:
         release = self.open(request)
         session = AttackSession(release)
         measurements = (
-            release_records(release, session.counted) + session.run() + session.by_other_rows()
+            release_records(release, session.counted)
+            + session.run()
+            + session.by_other_rows()
+            + numbers_beside(release, request.table, coalitions)
         )
         evidence.law.extend(session.law_tests())
         evidence.facts["marginal"] = marginal_tests(release, session.counted)
@@ -158,6 +163,30 @@ class CategoricalEngine:
         if request.pooling:
             evidence.pooling.update(pooling_evidence(release))
         return measurements, []
+
+
+def numbers_beside(
+    release: UniformRelease, table: Table, coalitions: Sequence[Coalition]
+) -> list[Measurement]:
+    """Return what the files of categorical copies show of columns of numbers in the audited table."""
+    scheme = release.scheme
+    perfect = any(isinstance(knowledge, Perfect) for knowledge in release.scenario.knowledge)
+    if scheme.makes_copies or not perfect or not table.width or table.streamed:
+        return []
+    copies, X = [codes.astype(np.uint32) for codes in scheme.handed_in(table)], table.values
+    cells = np.zeros((len(copies), *X.shape))
+    beside = list[ShownColumn]()
+    for column in scheme.shown(table):
+        if column.name in table.attributes and column.values.dtype.kind == "f":
+            cells[column.copy - 1, :, table.attributes.index(column.name)] = column.values
+        else:
+            beside.append(column)
+    for number, codes in enumerate(copies, start=1):
+        parts = zip(release.data.names, split(release.data, codes), strict=True)
+        beside += [ShownColumn(number, name, part.astype(np.intp)) for name, part in parts]
+    context = release.context.of_columns(table.attributes, X.var(axis=0))
+    steps = table.resolution.steps
+    return fitted_records(context, X, list(cells), coalitions, None, steps, beside)
 
 
 class AttackSession:

@@ -17,14 +17,15 @@ from auditor.data.load import read_columns
 from auditor.errors import AuditorError
 from auditor.process.deferred import pd
 from auditor.text.column_names import counted, quoted
-from auditor.types import Codes
+from auditor.types import Codes, Indices
 
 
 class CodeCopy(NamedTuple):
-    """A copy's codes and complete records, both of shape (n,)."""
+    """A copy's codes, complete records, and file rows (−1 if lacking), all of shape (n,)."""
 
     codes: Codes
     full: NDArray[np.bool_]
+    rows: Indices
 
 
 def read_codes(
@@ -63,7 +64,8 @@ def read_codes(
     with named_after(path):
         frame = read_columns(str(path), list(data.names))
         if keys is None and dropped and len(frame) > data.rows:
-            frame = frame[frame.notna().all(axis=1)].reset_index(drop=True)
+            frame = frame[frame.notna().all(axis=1)]
+        kept, frame = frame.index.to_numpy(), frame.reset_index(drop=True)
         places = (
             np.arange(len(frame))
             if keys is None
@@ -74,9 +76,14 @@ def read_codes(
     columns = [_codes(path, frame[attribute.name], attribute) for attribute in data.attributes]
     full = np.logical_and.reduce([column >= 0 for column in columns])
     found = np.flatnonzero(full & (places >= 0) & (places < data.rows))
-    copy = CodeCopy(np.zeros(data.rows, dtype=data.code_type), np.zeros(data.rows, dtype=bool))
+    copy = CodeCopy(
+        np.zeros(data.rows, dtype=data.code_type),
+        np.zeros(data.rows, dtype=bool),
+        np.full(data.rows, -1),
+    )
     copy.codes[places[found]] = joined(data.attributes, [column[found] for column in columns])
     copy.full[places[found]] = True
+    copy.rows[places[found]] = kept[found]
     return copy
 
 

@@ -28,6 +28,7 @@ from auditor.data.columns.record_keys import RecordKeys
 from auditor.data.copies import JOIN_REMEDY
 from auditor.data.formats.readers import notes_of
 from auditor.data.request import DataUse
+from auditor.data.shown_columns import ShownColumn, shown_columns
 from auditor.data.table import Audited, Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.numerics.blocks import row_blocks
@@ -145,6 +146,21 @@ class PublishedCategories(FileScheme, UniformScheme):
         return self._audited(
             table, [read_codes(path, data, keys, dropped=table.dropped) for path in self.paths]
         )
+
+    def handed_in(self, table: Table) -> list[Array]:
+        """Return the codes of all copies in the audited records."""
+        return [np.asarray(codes, dtype=np.float64) for codes in self.held()]
+
+    def shown(self, table: Table) -> list[ShownColumn]:
+        """Return the columns of the files that are not audited as categories."""
+        whole, key = table.whole, self.parameters.key
+        data, keys = categories_of(whole), self._keys(whole)
+        copies = [
+            (path, read_codes(path, data, keys, dropped=whole.dropped)) for path in self.paths
+        ]
+        files = [(path, copy.rows) for path, copy in copies]
+        found = shown_columns(files, [*data.names, *([] if key is None else [key])])
+        return [column._replace(values=table.cut_out(column.values)) for column in found]
 
     def _audited(self, table: Table, copies: Sequence[CodeCopy]) -> Audited:
         rows = np.flatnonzero(np.logical_and.reduce([copy.full for copy in copies]))

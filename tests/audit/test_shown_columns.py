@@ -1,0 +1,109 @@
+"""Columns beside the audited ones: each leak that a copy shows, and its honest partner."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import auditor
+
+RNG = np.random.default_rng(2**41 + 9)
+N = 2_000
+EXPOSURE = {"exposure": {"unknown": {"at-least": 0.5}, "close": {"at-most": 0.1}}}
+
+
+def verdict(folder, table, copies, **data):
+    table.to_csv(folder / "table.csv", index=False)
+    names = []
+    for place, copy in enumerate(copies):
+        names.append(str(folder / f"copy-{place}.csv"))
+        copy.to_csv(names[-1], index=False)
+    (record,) = auditor.run(
+        {
+            "schema": 1,
+            "title": "shown columns",
+            "data": {"source": str(folder / "table.csv"), **data},
+            "schemes": [{"name": "published", "copies": names}],
+            "knowledge": ["perfect"],
+            "coalitions": ["all"],
+            "attacks": "all" if "categorical" in data else ["llse"],
+            "expect": [EXPOSURE],
+        }
+    ).expectations
+    return record
+
+
+def noisy(table, columns, level=3.0):
+    copy = table.copy()
+    for name in columns:
+        x = table[name]
+        copy[name] = x + RNG.normal(size=len(x)) * np.sqrt(level) * x.std()
+    return copy
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_column_in_clear_that_determines_another(tmp_path, leaks):
+    grade = RNG.integers(0, 12, N)
+    pay = 1_000 * (1.3**grade if leaks else RNG.lognormal(1, 0.4, N)) + RNG.normal(0, 40, N)
+    names = np.array([f"E{place}" for place in RNG.permutation(12)])
+    table = pd.DataFrame({"grade": names[grade], "pay": pay, "age": RNG.uniform(20, 65, N)})
+    copies = [noisy(table, ["pay", "age"]) for _ in range(2)]
+    record = verdict(tmp_path, table, copies[:1], columns=["pay", "age"])
+    assert record.status == ("fails" if leaks else "holds")
+    assert not leaks or "pay" in record.why
+
+
+@pytest.mark.parametrize("members", [5, 1])
+def test_the_income_of_a_household_whose_number_is_shown(tmp_path, members):
+    household = RNG.permutation(np.arange(N) // members)
+    income = RNG.lognormal(9, 0.5, N)[household]
+    table = pd.DataFrame({"hid": household, "income": income, "age": RNG.uniform(0, 90, N)})
+    copy = noisy(table, ["income", "age"], level=2.0)
+    record = verdict(tmp_path, table, [copy], columns=["income", "age"])
+    assert record.status == ("fails" if members > 1 else "holds")
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_further_column_with_bands(tmp_path, leaks):
+    table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N), "age": RNG.integers(18, 90, N)})
+    copy = noisy(table, ["pay", "age"])
+    band = table["age"] // 5 if leaks else RNG.integers(0, 15, N)
+    copy["group"] = "band " + band.astype(str)
+    record = verdict(tmp_path, table, [copy])
+    assert record.status == ("fails" if leaks else "holds")
+
+
+@pytest.mark.parametrize(
+    "disguise", [lambda pay: pay, lambda pay: (pay * 1.936).round(2), lambda pay: np.log(pay)]
+)
+def test_a_column_in_clear_under_another_name_and_unit(tmp_path, disguise):
+    table = pd.DataFrame({"pay": RNG.lognormal(7, 0.5, N).round(2), "age": RNG.uniform(18, 90, N)})
+    copy = noisy(table, ["age"]).drop(columns="pay")
+    copy.insert(0, "pay_masked", disguise(table["pay"]))
+    record = verdict(tmp_path, table, [copy])
+    assert record.status == "fails"
+    assert "pay" in record.why
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_column_of_numbers_beside_audited_categories(tmp_path, leaks):
+    region = RNG.integers(0, 8, N)
+    table = pd.DataFrame(
+        {"region": np.char.add("r", region.astype(str)), "pay": RNG.lognormal(7, 0.5, N).round()}
+    )
+    copy = table if leaks else noisy(table, ["pay"])
+    replaced = RNG.random(N) > 0.2
+    copy = copy.assign(region=np.where(replaced, RNG.permutation(copy["region"]), copy["region"]))
+    record = verdict(tmp_path, table, [copy], columns=["pay"], categorical=["region"])
+    assert ("share unknown 0 " in record.why and "pay" in record.why) == leaks
+    assert (record.status == "fails") == leaks
+
+
+def test_columns_are_joined_by_their_key(tmp_path):
+    table = pd.DataFrame({"id": np.arange(N), "pay": RNG.lognormal(7, 0.5, N)})
+    copy = noisy(table, ["pay"]).assign(code=table["pay"].rank())
+    shuffled = copy.sample(frac=0.9, random_state=1)
+    record = verdict(tmp_path, table, [shuffled], columns=["pay"], key="id")
+    assert record.status == "fails"
+    assert "pay" in record.why
