@@ -249,7 +249,7 @@ class Session:
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""
         opened, table = self.opened.by_record, self.opened.release.table
-        evidence.law.extend(law_tests(opened.release, opened.law_within, opened.gathered.groups))
+        evidence.law.extend(law_tests(opened.release, opened.law_within))
         if self.told:
             evidence.facts["told"] = list(dict.fromkeys(self.told))
         if opened.estimated:

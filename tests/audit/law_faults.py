@@ -18,8 +18,6 @@ from scipy.special import ndtr, ndtri
 from auditor import registry
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.numeric import law_tests
-from auditor.audit.numeric.gather import Stripe
-from auditor.audit.numeric.moment_pass import MomentJob, NumberBlock
 from auditor.data.microdata import as_table
 from auditor.numerics.blocks import row_blocks
 from auditor.results.evidence import LawTest
@@ -82,15 +80,7 @@ def law_tests_of(drawn: Drawn, change: Change | None = None, seed: int = 0) -> l
     if change is not None:
         copies = change(release.table.values, copies, law, np.random.default_rng(seed))
     release._kept = [np.ascontiguousarray(copy) for copy in copies]
-    whole, moments = Stripe(), release.moments
-    job = MomentJob(
-        release.table.rows, release.table.width, len(copies), moments.mean, moments.deviation, {}
-    )
-    for part in job.stripes(
-        NumberBlock.of(block, True, release.undo) for block in release.blocks()
-    ):
-        whole.add(part)
-    return law_tests(release, law, [whole.groups[number] for number in sorted(whole.groups)])
+    return law_tests(release, law)
 
 
 # -- faults

@@ -10,11 +10,9 @@ from scipy import stats
 from scipy.special import ndtri
 
 from auditor.audit.law_tests import battery as battery_of
-from auditor.audit.law_tests.battery import Scores, added_up, battery, normal
-from auditor.audit.law_tests.moments import moment_tests
-from auditor.numerics.moments import of_rows
-from auditor.numerics.statistics import column_ranks
-from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise
+from auditor.audit.law_tests.battery import Scores, added_up, battery, chaos_exponent, normal
+from auditor.audit.law_tests.numeric import in_memory_tests
+from auditor.schemes.base.noise_law import KroneckerNoise
 
 
 def scores_of(u, grain=1e-14):
@@ -103,68 +101,57 @@ def test_noise_that_comes_again_at_half_of_the_rows_or_backwards_is_found():
 
 def test_correlations_with_other_rows_are_those_of_every_distance_as_written():
     """Two columns of 30 rows on a circle: the largest exponent over lags, reverse orders and originals."""
-    u, X = np.random.default_rng(5).random((30, 2)), np.random.default_rng(6).normal(size=(30, 1))
+    n, rng = 30, np.random.default_rng(5)
+    u, X = rng.random((n, 2)), rng.normal(size=(n, 1))
     g, w = ndtri(u), ndtri(np.abs(2 * u - 1))
-    ranks = (stats.rankdata(X, axis=0) - 0.5) / 30
-    chances, count = [], 0
-    for order in (np.arange(30), X[:, 0].argsort()):
+    ranks = (stats.rankdata(X, axis=0) - 0.5) / n
+    exponents, count = [], 0
+
+    def weight(k):
+        return math.log(n / 16) if min(k, n - k) <= 4 else -math.log(2.0)
+
+    for order in (np.arange(n), X[:, 0].argsort()):
+        in_file = (order == np.arange(n)).all()
         for v in (g[order], w[order]):
-            for a, b in ((0, 0), (0, 1), (1, 1)):
-                for k in range(30):
-                    S = sum(v[i, a] * v[(i + k) % 30, b] for i in range(30))
+            for a, b in ((0, 0), (0, 1), (1, 1)) if in_file else ((0, 0), (1, 1)):
+                for k in range(n):
+                    S = sum(v[i, a] * v[(i + k) % n, b] for i in range(n))
+                    S /= 2.0 if a == b and k == 15 else 1.0
                     if 0 < k and (a != b or k <= 15):
-                        chances.append(
-                            battery_of._chaos(abs(S / 2 if a == b and k == 15 else S), 15.0)
-                        )
-                    count += 2
-                if (order == np.arange(30)).all():
-                    mirrored = [
-                        sum(v[i, a] * v[(k - i) % 30, b] for i in range(30)) for k in range(30)
-                    ]
-                    chances += [
-                        battery_of._chaos(abs(S) - 2.0, 30.0 if a == b else 15.0) for S in mirrored
-                    ]
-                    count += 60
+                        exponents.append(chaos_exponent(np.float64(S), n / 2) + weight(k))
+                    count += 1
+                    if in_file:
+                        S = sum(v[i, a] * v[(k - i) % n, b] for i in range(n))
+                        squares = n if a == b else n / 2
+                        exponents.append(chaos_exponent(np.float64(max(abs(S) - 2, 0)), squares))
+                        count += 1
     for data, v in ((ndtri(ranks), g), (np.abs(2 * ranks - 1), w)):
         a = data[:, 0] - data.mean()
         for column in range(2):
-            count += 60
-            chances += [
-                stats.norm.sf(
-                    abs(sum(a[(i - k) % 30] * v[i, column] for i in range(30)) / np.linalg.norm(a))
-                )
-                for k in range(1, 30)
-            ]
+            count += n
+            for k in range(1, n):
+                z = sum(a[(i - k) % n] * v[i, column] for i in range(n)) / np.linalg.norm(a)
+                exponents.append(-math.log(2 * stats.norm.sf(abs(z))) + weight(k))
     test = found(u, X)["other rows"]
     assert test.tests == count
-    assert test.p == pytest.approx(min(1.0, count * min(chances)), rel=1e-3)
+    assert test.p == pytest.approx(min(1.0, count * math.exp(-max(exponents))), rel=1e-3)
 
 
 def test_the_bound_of_a_chaos_holds_by_drawing():
-    """P(S ≥ 2F√x + 2‖A‖x) ≤ e^(−x): autocorrelations of 40 values, 20,000 draws; and diagonal A."""
-    rng = np.random.default_rng(7)
-    g = rng.normal(size=(20_000, 40))
-    S = np.abs((g[:, :-1] * g[:, 1:]).sum(axis=1))
-    a = rng.normal(size=40)
-    T = np.abs((a * (g**2 - 1)).sum(axis=1))
-    for p in (0.1, 0.01):
-        assert np.mean([2 * battery_of._chaos(s, 20.0) <= p for s in S]) <= p
-        assert (
-            np.mean(
-                [2 * battery_of._chaos(t, float(a @ a), float(np.abs(a).max())) <= p for t in T]
-            )
-            <= p
-        )
-    x = 3.0
-    assert battery_of._chaos(2 * 2.0 * math.sqrt(x) + 2 * 0.7 * x, 4.0, 0.7) == pytest.approx(
-        math.exp(-x)
+    """P(|S| ≥ 2F√x + 2x) ≤ 2e^(−x): autocorrelations of 40 values, 20,000 draws."""
+    g = np.random.default_rng(7).normal(size=(20_000, 40))
+    p = np.exp(-chaos_exponent((g[:, :-1] * g[:, 1:]).sum(axis=1), 20.0))
+    assert np.mean(p <= 0.1) <= 0.1
+    assert np.mean(p <= 0.01) <= 0.01
+    assert chaos_exponent(np.float64(2 * 2 * math.sqrt(3.0) + 2 * 3.0), 4.0) == pytest.approx(
+        3.0 - math.log(2.0)
     )
 
 
 def test_cosines_are_those_of_the_formula():
     u = np.random.default_rng(8).random(50)
     expected = math.sqrt(2.0) * np.cos(np.pi * np.arange(1, 13) * u[:, None])
-    np.testing.assert_allclose(battery_of._cosines(u, 12), expected, atol=1e-4)
+    np.testing.assert_allclose(battery_of._cosines(u), expected, atol=1e-4)
 
 
 def test_ordinates_of_the_periodogram_are_exponential():
@@ -175,7 +162,7 @@ def test_ordinates_of_the_periodogram_are_exponential():
         assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 / 400)
 
 
-def test_repeats_are_counted_in_columns_among_them_and_in_whole_rows():
+def test_repeats_are_counted_in_columns_and_among_them():
     rng = np.random.default_rng(10)
     u = rng.random((1000, 2))
     u[500:510, 0] = 1.0 - u[:10, 0]  # the same sizes with the other sign
@@ -183,28 +170,22 @@ def test_repeats_are_counted_in_columns_among_them_and_in_whole_rows():
     assert (test.observed, test.p < 1e-60) == (10 / 1000, True)
     u = rng.random((1000, 2))
     u[:20, 1] = u[100:120, 0]
-    assert found(u)["repeats"].where == "the share of sizes that come again, of all columns, is"
-    coarse = np.floor(rng.random((3000, 4)) * 256) / 256
-    honest, repeated = (
-        found(values, grain=2.0**-12)["repeats"]
-        for values in (coarse, np.vstack([coarse[:1500]] * 2))
-    )
-    assert honest.p > 0.01
-    assert (repeated.p < 1e-9, repeated.where) == (
-        True,
-        "the share of sizes that come again, of whole rows, is",
-    )
+    assert found(u)["repeats"].where == "the share of sizes that come again, in all columns, is"
 
 
-def test_one_row_without_noise_is_found_and_its_number_is_not_published():
+def test_one_row_without_noise_and_sizes_too_near_0_are_found():
     u = np.random.default_rng(11).random((500, 3))
     u[41] = 0.5 + 1e-9
     scores = Scores(u, ["a", "b", "c"], np.full(3, 1e-14), np.zeros(3, dtype=np.intp))
-    test = {test.statistic: test for test in battery(scores, np.zeros((500, 1)), ["x"])}[
-        "rows without noise"
-    ]
+    tests = {test.statistic: test for test in battery(scores, np.zeros((500, 1)), ["x"])}
+    test = tests["sizes near 0"]
     assert test.where == "the least size in a row of a and b is"
-    assert test.p == pytest.approx(500 * 2e-9**3, rel=1e-5)
+    assert test.p == pytest.approx(test.tests * 500 * 2e-9**3, rel=1e-5)
+    u = np.random.default_rng(14).random((4000, 2))
+    u[::50, 1] = 0.5 + 1e-3 * (u[::50, 1] - 0.5)
+    test = found(u)["sizes near 0"]
+    assert test.p < 1e-9
+    assert test.where == "the share of sizes below 0.008 in noise of copy 2 ('age') is"
 
 
 def test_many_columns_are_added_up_in_groups_that_share_none():
@@ -229,67 +210,18 @@ def test_a_function_of_two_columns_and_a_predictable_size_are_found():
     assert found(stats.norm.cdf(g), X)["learned"].p < 1e-9
 
 
-# -- second moments of all rows
-# ------------------------------------------------------------------------------------------
-
-
-def moments(law, z, x):
-    rows = [x, *np.split(np.tile(x, law.copies) + z, law.copies, axis=1)]
-    return {
-        test.statistic: test
-        for test in moment_tests(
-            law, [of_rows(rows, np.zeros(x.shape[1]))], [f"x{j}" for j in range(x.shape[1])]
-        )
-    }
-
-
-LAW = KroneckerNoise(np.array([[1.0, 0.5], [0.5, 2.0]]), np.array([[2.0, 0.3], [0.3, 1.0]]))
-
-
-def test_the_covariance_test_is_that_of_natural_and_whitened_noise_as_written():
-    rng, n = np.random.default_rng(3), 500
-    x, z = rng.normal(size=(n, 2)), rng.multivariate_normal(np.zeros(4), LAW.covariance, n)
-    K, p = LAW.covariance, []
-    root = np.linalg.inv(np.linalg.cholesky(LAW.level_covariance))
-    values, vectors = np.linalg.eigh(LAW.shape)
-    W = np.kron(root, vectors @ np.diag(values**-0.5) @ vectors.T)
-    for t, R in (
-        (z / np.sqrt(np.diag(K)), K / np.sqrt(np.outer(np.diag(K), np.diag(K)))),
-        (z @ W.T, np.eye(4)),
-    ):
-        for a in range(4):
-            p.append(
-                2 * min(stats.chi2.cdf(t[:, a] @ t[:, a], n), stats.chi2.sf(t[:, a] @ t[:, a], n))
-            )
-            for b in set(range(4)) - {a}:
-                left = t[:, b] - R[a, b] * t[:, a]
-                r = t[:, a] @ left / math.sqrt(t[:, a] @ t[:, a] * (left @ left))
-                p.append(2 * stats.t.sf(abs(r) * math.sqrt((n - 1) / (1 - r**2)), n - 1))
-    test = moments(LAW, z, x)["covariance"]
-    assert test.tests == len(p) == 32
-    assert test.p == pytest.approx(min(1.0, 32 * min(p)), rel=1e-6)
-
-
-def test_a_law_as_one_matrix_gives_the_same_tests():
-    rng = np.random.default_rng(4)
-    x, z = rng.normal(size=(3000, 2)), rng.multivariate_normal(np.zeros(4), LAW.covariance, 3000)
-    assert moments(LAW, z, x) == moments(DenseNoise(LAW.covariance, 2), z, x)
-
-
 @pytest.mark.parametrize("less", [0.05, 0.1])
 def test_a_column_of_one_copy_with_less_noise_fails_in_natural_coordinates(less):
-    """Noise with 5 and 10 % less deviation in one column of one of three nested copies; whitened, z was −5 to −7 and held."""
-    rng, n = np.random.default_rng(5), 20_000
-    law = KroneckerNoise(
-        np.minimum.outer([0.25, 0.5, 1.0], [0.25, 0.5, 1.0]), np.array([[1.0, 0.5], [0.5, 1.0]])
-    )
+    """Noise with 5 and 10 % less deviation in one column of one of three nested copies."""
+    rng, n, levels = np.random.default_rng(5), 20_000, [0.25, 0.5, 1.0]
+    law = KroneckerNoise(np.minimum.outer(levels, levels), np.array([[1.0, 0.5], [0.5, 1.0]]))
     x, z = rng.normal(size=(n, 2)), rng.normal(size=(n, 6)) @ law.root.T
     z[:, 3] *= 1.0 - less
-    test = moments(law, z, x)["covariance"]
-    assert test.p < 1e-9
-    assert "copy 2 ('x1')" in test.where
+    copies = [x + part for part in np.split(z, 3, axis=1)]
+    tests = {test.statistic: test for test in in_memory_tests(x, copies, law, ["a", "b"], False)}
+    assert tests["moments"].p < 1e-9
+    assert "noise of copy 2 ('b')" in tests["moments"].where
 
 
 def test_normal_scores_are_finite():
     assert np.isfinite(normal(np.array([0.0, 1.0, 0.5]))).all()
-    assert column_ranks(np.zeros((3, 1))).tolist() == [[2 / 3]] * 3

@@ -8,8 +8,8 @@ from scipy import stats
 from scipy.special import ndtri
 
 from auditor import registry
-from auditor.audit.law_tests.cells import null_combinations
 from auditor.audit.law_tests.chosen_rows import Rows, grids, rows_of, runs
+from auditor.audit.law_tests.numeric import null_combinations
 from auditor.audit.law_tests.scores import increment_scores, increments, release_scores, whitening
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, psd_root
 from tests.audit.law_faults import HONEST, drawn, table

@@ -9,7 +9,7 @@ from scipy.stats import binom, kstest
 
 from auditor.audit.law_tests.categorical import scored_copies, scored_rows, sources
 from auditor.audit.law_tests.replacement import replacement_scores, transitions
-from auditor.audit.law_tests.transition_counts import GROUPS, Counted, grouped, transition_tests
+from auditor.audit.law_tests.transition_counts import Counted, transition_tests
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.schemes.replacement.matrix_law import MatrixLaw
 
@@ -129,11 +129,3 @@ def test_what_cannot_be_is_found_in_one_record():
     never = first.copy()
     never[np.flatnonzero(x != 1)[0]] = 1
     assert min(test.p for test in law_tests(x, law, [never, never])) == 0.0
-
-
-def test_values_of_a_large_domain_are_counted_in_groups():
-    counts = np.arange(130 * 130).reshape(130, 130)
-    found = grouped(counts)
-    assert found.shape == (GROUPS, GROUPS)
-    assert found[1, 2] == sum(counts[a, b] for a in (1, 65, 129) for b in (2, 66))
-    assert found.sum() == counts.sum()

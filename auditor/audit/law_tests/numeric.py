@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -9,7 +10,6 @@ import numpy as np
 
 from auditor.audit.base.release import Release
 from auditor.audit.law_tests.battery import battery
-from auditor.audit.law_tests.cells import no_noise_test, shared_cells_test
 from auditor.audit.law_tests.chosen_rows import (
     MOST_COORDINATES,
     Rows,
@@ -20,16 +20,16 @@ from auditor.audit.law_tests.chosen_rows import (
 )
 from auditor.audit.law_tests.digits import digits_test
 from auditor.audit.law_tests.last_digits import last_digits_test
-from auditor.audit.law_tests.moments import moment_tests
-from auditor.audit.law_tests.scores import release_scores
+from auditor.audit.law_tests.scores import HARDLY_ANY, release_scores
 from auditor.numerics.blocks import block_head, row_blocks
-from auditor.numerics.moments import Moments, of_rows
 from auditor.results.evidence import LawTest
-from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.increment_density import is_process
+from auditor.schemes.base.noise_density import LATTICE
+from auditor.schemes.base.noise_law import KroneckerNoise, NoiseLaw
 from auditor.types import Array
 
 
-def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments]) -> list[LawTest]:
+def law_tests(release: Release, law: NoiseLaw | None) -> list[LawTest]:
     """Return the tests of a release's noise; none if no law is stated.
 
     Parameters
@@ -37,28 +37,26 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
     release : Release
     law : NoiseLaw or None
         Of the noise, before copies were transformed if they were.
-    groups : sequence of Moments
-        Of ``[X, Y_1 … Y_M]`` over all rows, of every replicate; none if copies have other columns.
 
     Notes
     -----
-    Single rows are tested in the first replicate: the program that draws it draws all others.
+    Only the first replicate is tested: the program that draws it draws all others.
     """
     transformed = release.transformed
-    if law is None or not groups or (transformed is not None and not transformed.rigid):
+    if law is None or release.key.replicate > 1 or (transformed and not transformed.rigid):
         return []
-    names = release.table.attributes
+    names, blocks = release.table.attributes, list(looked_at(release, law_rows(release)))
     if law.distribution == "unstated":
-        return _tests_of_draws(release, names)
-    if release.key.replicate > 1:
-        return moment_tests(law, groups, names)
+        if release.key.grid:
+            return []
+        x, *copies = (
+            np.concatenate(part) for part in zip(*((x, *ys) for x, ys in blocks), strict=True)
+        )
+        found = release.scheme.drawn_apart(release.levels, x, copies)
+        return [] if found is None else in_memory_tests(*found, names, False)
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    blocks = list(looked_at(release, law_rows(release)))
     rows = rows_of(blocks, chosen, transformed is None)
-    tests = [
-        *moment_tests(law, groups, names, rows.grain),
-        *row_tests(law.of(chosen), rows, names, chosen),
-    ]
+    tests = row_tests(law.of(chosen), rows, names, chosen)
     # copies that audits draw are doubles of any digits, and no recipient gets them
     if not release.scheme.makes_copies:
         out = (
@@ -77,7 +75,7 @@ def law_tests(release: Release, law: NoiseLaw | None, groups: Sequence[Moments])
 def row_tests(
     law: NoiseLaw, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> list[LawTest]:
-    """Return the tests of single rows: cells, scores and low digits.
+    """Return the tests of single rows: cells without noise, scores and low digits.
 
     Parameters
     ----------
@@ -94,7 +92,6 @@ def row_tests(
     scores, own = release_scores(law, rows, names, chosen)
     tests = [
         no_noise_test(law, rows),
-        shared_cells_test(law, rows, names, chosen),
         *battery(scores, rows.x, names, own),
         digits_test(law, rows, scores, names, chosen),
     ]
@@ -108,26 +105,56 @@ def in_memory_tests(
     if not len(x):
         return []
     chosen = some_copies(law.copies, len(names), MOST_COORDINATES)
-    rows = rows_of([(x, copies)], chosen, on_grid)
-    return [
-        *moment_tests(law, [of_rows([x, *copies], x.mean(axis=0))], names, rows.grain),
-        *row_tests(law.of(chosen), rows, names, chosen),
-    ]
+    return row_tests(law.of(chosen), rows_of([(x, copies)], chosen, on_grid), names, chosen)
 
 
-def _tests_of_draws(release: Release, names: Sequence[str]) -> list[LawTest]:
-    """Return the tests of noise that the scheme separates from values.
+def no_noise_test(law: NoiseLaw, rows: Rows) -> LawTest | None:
+    """Check that noise is 0 where the law says so, and on its lattice."""
+    n, M, N = rows.noise.shape
+    deviation = np.sqrt(np.clip(np.diag(law.covariance), 0.0, None)).reshape(M, N)
+    silent, unit = deviation == 0, np.where(deviation > 0, deviation, 1.0)
+    excess = [np.abs(rows.noise[:, silent]) / (8.0 * rows.grain[silent] + 1e-300)]
+    slack, z, known = 20.0 * math.sqrt(HARDLY_ANY * M * N), rows.noise / unit, rows.grain / unit
+    if isinstance(law, KroneckerNoise):  # copies, then attributes
+        parts = [(z.transpose(0, 2, 1), known.T, _levels(law)), (z, known, law.shape)]
+    else:
+        parts = [(z.reshape(n, -1), known.ravel(), law.covariance)]
+    for values, off, K in parts:
+        null = null_combinations(K)
+        excess.append(np.abs(values @ null.T) / (slack + 8.0 * off @ np.abs(null).T))
+    if isinstance(law, KroneckerNoise) and law.distribution in LATTICE:
+        loud = np.flatnonzero(np.diag(law.shape) > 0)
+        units = np.array([law.density_at(1.0, j).unit for j in loud.tolist()])
+        k = rows.noise[:, :, loud] / units
+        rounding = 2.0**-40 + 2.0**-44 * (np.abs(rows.x[:, None, loud]) / units + np.abs(k))
+        excess.append(np.abs(k - np.rint(k)) / rounding)
+    tests = sum(part.size for part in excess) // n
+    if not tests:
+        return None
+    most = max(float(part.max(initial=0.0)) for part in excess)
+    where = "noise where the law has none, or off its lattice, relative to the largest rounding, is"
+    return LawTest("no noise by law", 0.0 if most > 1.0 else 1.0, tests, n, most, 1.0, where)
 
-    Copies on a grid have none.
+
+def null_combinations(K: Array) -> Array:
+    """Return combinations without variance, of standardised coordinates."""
+    own = np.sqrt(np.clip(np.diag(K), 0.0, None))
+    loud = np.flatnonzero(own > 0)
+    values, vectors = np.linalg.eigh(K[np.ix_(loud, loud)] / np.outer(own[loud], own[loud]))
+    null = np.zeros((int((values <= HARDLY_ANY * len(K)).sum()), len(K)))
+    null[:, loud] = vectors[:, values <= HARDLY_ANY * len(K)].T
+    return null
+
+
+def _levels(law: KroneckerNoise) -> Array:
+    """Return ``Sigma``, or for a process a matrix with the same ties.
+
+    At levels that are nearly equal a process moves in few rows, but there by all of its noise.
     """
-    if release.key.replicate > 1 or release.key.grid:
-        return []
-    x, *copies = (
-        np.concatenate(part)
-        for part in zip(*((x, *ys) for x, ys in looked_at(release, law_rows(release))), strict=True)
-    )
-    found = release.scheme.drawn_apart(release.levels, x, copies)
-    return [] if found is None else in_memory_tests(*found, names, False)
+    if not is_process(law):
+        return law.level_covariance
+    levels = np.diag(law.level_covariance)
+    return np.where(levels[:, None] == levels, levels, 0.0) if law.one_process else np.diag(levels)
 
 
 def law_rows(release: Release) -> int:

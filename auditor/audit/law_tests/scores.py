@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +38,8 @@ HARDLY_ANY = 1e-10
 COARSEST, COARSEST_OF_EDGES = 0.5, 2.0**-10
 """Largest spacing of a grid, in deviations of the noise, that is tested: of Gaussian noise, and of
 laws with edges or atoms."""
+MOST_PAIRS = 16
+"""Pairs of copies that are compared, evenly spread."""
 DENSITY = {
     "gaussian": 1.0 / math.sqrt(2.0 * math.pi),
     "uniform": 1.0 / math.sqrt(12.0),
@@ -144,24 +146,36 @@ def release_scores(
 def gaussian_scores(
     K: Array, rows: Rows, names: Sequence[str], chosen: Sequence[int]
 ) -> tuple[Scores, Scores]:
-    """Return ``Φ(W z)`` and ``Φ(z/σ)`` of noise with covariance K."""
+    """Return ``Φ(W z)``, and ``Φ(c z)`` of natural coordinates, of noise with covariance K.
+
+    Natural coordinates are each copy's noise and differences of two copies' noise, as they are and
+    in deviations.
+    """
     n, M, N = rows.noise.shape
     z, grain = spread_over_cells(rows).reshape(n, M * N), rows.grain.ravel()
-    variance = np.diag(K) + np.where(np.diag(K) > 0, grain**2 / 6.0, 0.0)
-    K = K + np.diag(variance - np.diag(K))
+    own = np.diag(K)
+    K = K + np.diag(np.where(own > 0, grain**2 / 6.0, 0.0))
     white = whitening(K, N, grain)
-    labels = [
-        coordinate_name(names, chosen, copy, attribute, new)
-        for copy, attribute, new in zip(
-            white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True
-        )
-    ]
+    places = zip(white.copy.tolist(), white.attribute.tolist(), white.new.tolist(), strict=True)
+    labels = [coordinate_name(names, chosen, *place) for place in places]
     scores = _normal_scores(white.W, z, grain, labels, white.copy)
-    loud = np.flatnonzero(variance > 0)
-    natural = np.zeros((loud.size, M * N))
-    natural[np.arange(loud.size), loud] = 1.0 / np.sqrt(variance[loud])
-    own = [coordinate_name(names, chosen, place // N, place % N, False) for place in loud.tolist()]
-    return scores, _normal_scores(natural, z, grain, own, loud // N)
+    loud = np.flatnonzero(own > 0).tolist()
+    combined = [
+        (np.eye(M * N)[k], coordinate_name(names, chosen, k // N, k % N, False)) for k in loud
+    ]
+    pairs = list(combinations(range(M), 2))
+    for a, b in pairs[:: math.ceil(len(pairs) / MOST_PAIRS) or 1]:
+        for j in range(N):
+            first, second = own[a * N + j], own[b * N + j]
+            for factor in {1.0, math.sqrt(second / first)} if min(first, second) > 0 else ():
+                c = np.eye(M * N)[b * N + j] - factor * np.eye(M * N)[a * N + j]
+                if c @ K @ c > HARDLY_ANY * (factor**2 * first + second):
+                    name = f"the difference of noise of copies {chosen[a]} and {chosen[b]} ({names[j]!r})"
+                    combined.append((c, name))
+    C = np.array([c / math.sqrt(c @ K @ c) for c, _ in combined]).reshape(-1, M * N)
+    return scores, _normal_scores(
+        C, z, grain, [name for _, name in combined], np.zeros(len(C), np.intp)
+    )
 
 
 def _normal_scores(
@@ -170,13 +184,8 @@ def _normal_scores(
     """Return the scores of coordinates that are known well enough."""
     known = np.abs(W) @ grain
     fine = np.flatnonzero(known <= COARSEST)
-    values = scipy.special.ndtr(z @ W[fine].T)
-    return Scores(
-        values,
-        [labels[k] for k in fine.tolist()],
-        np.minimum(1.0, DENSITY["gaussian"] * known[fine]),
-        copy[fine],
-    )
+    values, blur = scipy.special.ndtr(z @ W[fine].T), DENSITY["gaussian"] * known[fine]
+    return Scores(values, [labels[k] for k in fine.tolist()], np.minimum(1.0, blur), copy[fine])
 
 
 def coordinate_name(

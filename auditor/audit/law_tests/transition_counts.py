@@ -14,12 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.audit.law_tests.battery import NOTHING, Finding, log_p
 from auditor.process.deferred import scipy
 from auditor.results.evidence import LawTest
 from auditor.types import Array
 
-GROUPS = 64
-"""Values of a larger domain are counted by their number modulo this."""
 ROUNDING = 1e-13
 """A chance this close to 1 is a rounded 1."""
 
@@ -56,77 +55,48 @@ def transition_tests(counted: Iterable[Counted], rows: int) -> list[LawTest]:
     If a share ε of the values to be replaced is kept, the share kept rises from its mean k by
     ``ε (1 − k)``. That is ``ε √((1 − k)/k) √n`` standard deviations.
     """
-    kept, cells, telling = Least("retention"), Least("transitions"), 1.0
+    kept, cells, telling, kept_tests, cell_tests = [NOTHING], [NOTHING], 1.0, 0, 0
     for name, counts, chances in counted:
-        expected = counts.sum(axis=1, keepdims=True) * chances
-        n, k = float(counts.sum()), float(np.trace(expected)) / max(1.0, float(counts.sum()))
-        kept.add(
-            np.trace(counts)[None],
-            np.array([n]),
-            np.array([k]),
-            f"the share of values kept in {name} is",
+        of = counts.sum(axis=1)
+        n = float(of.sum())
+        if not n:
+            continue
+        k = float(of @ np.diag(chances)) / n
+        share = f"the share of values kept in {name} is"
+        kept.append(
+            least_likely(np.trace(counts)[None, None], np.array([n]), np.full((1, 1), k), share)
         )
         if 0.0 < k < 1.0 - ROUNDING:
             telling = min(telling, math.sqrt((1.0 - k) / k))
-        met, mean = grouped(counts), grouped(expected)
-        of = met.sum(axis=1, keepdims=True)
-        share = np.divide(mean, of, out=np.zeros_like(mean), where=of > 0)
-        cells.add(
-            met,
-            np.broadcast_to(of, met.shape),
-            share,
-            f"the share of one value that becomes another one in {name} is",
-        )
-    redrawn = "a share kept of what is to be redrawn"
-    return [kept.test(rows)._replace(telling=telling, departure=redrawn), cells.test(rows)]
+        met = of > 0
+        share = f"the share of one value that becomes another one in {name} is"
+        cells.append(least_likely(counts[met], of[met], chances[met], share))
+        kept_tests, cell_tests = kept_tests + 1, cell_tests + int(met.sum()) * len(of)
+    retention = max(kept).as_test("retention", kept_tests, rows, telling)
+    return [
+        retention._replace(departure="a share kept of what is to be redrawn"),
+        max(cells).as_test("transitions", cell_tests, rows, 1.0),
+    ]
 
 
-def grouped(counts: NDArray[Any]) -> NDArray[Any]:
-    """Return counts of shape (s, s) by code modulo ``GROUPS``, shape (g, g)."""
-    s = len(counts)
-    if s <= GROUPS:
-        return counts
-    turns = math.ceil(s / GROUPS)
-    full = np.zeros((turns * GROUPS,) * 2, dtype=counts.dtype)
-    full[:s, :s] = counts
-    return np.asarray(full.reshape(turns, GROUPS, turns, GROUPS).sum(axis=(0, 2)))
+def least_likely(met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> Finding:
+    """Return the least likely of some binomial counts, two-sided.
 
-
-class Least:
-    """The least likely of many binomial counts, two-sided (Bonferroni)."""
-
-    def __init__(self, statistic: str) -> None:
-        self._statistic, self._tests = statistic, 0
-        self._least = (1.0, 0.0, 0.0, "no share")
-
-    def add(self, met: NDArray[Any], of: NDArray[Any], chance: Array, where: str) -> None:
-        """Test counts that have one shape; those of no records are left out."""
-        some = of > 0
-        met, of, chance = met[some], of[some], np.clip(chance[some], 0.0, 1.0)
-        if not met.size:
-            return
-        chance = np.where(chance > 1.0 - ROUNDING, 1.0, chance)
-        # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
-        # least.
-        expected = of * chance
-        far = scipy.special.rel_entr(met, expected) + scipy.special.rel_entr(
-            of - met, of - expected
-        )
-        k = int(np.argmax(far))
-        p = min(1.0, 2.0 * _tail(int(met[k]), int(of[k]), float(chance[k])))
-        self._tests += met.size
-        if p < self._least[0]:
-            self._least = (p, float(met[k] / of[k]), float(chance[k]), where)
-
-    def test(self, rows: int) -> LawTest:
-        """Return all counts as one test."""
-        p, observed, expected, where = self._least
-        tests = max(1, self._tests)
-        return LawTest(self._statistic, min(1.0, tests * p), tests, rows, observed, expected, where)
-
-
-def _tail(met: int, of: int, chance: float) -> float:
-    """Return the chance of a count at least as far on the same side of its mean."""
-    if met <= of * chance:
-        met, chance = of - met, 1.0 - chance
-    return float(scipy.special.betainc(met, of - met + 1, chance)) if met > 0 else 1.0
+    Parameters
+    ----------
+    met, chance : ndarray of shape (k, s)
+    of : ndarray of shape (k,)
+    where : str
+    """
+    chance = np.where(chance > 1.0 - ROUNDING, 1.0, np.clip(chance, 0.0, 1.0))
+    of = np.broadcast_to(of[:, None], met.shape)
+    # Chernoff: a tail is at most exp(−n KL). The exact tail is taken of the count where that is
+    # least.
+    entropy, mean = scipy.special.rel_entr, of * chance
+    place = np.unravel_index(
+        (entropy(met, mean) + entropy(of - met, of - mean)).argmax(), met.shape
+    )
+    count, n, p = int(met[place]), int(of[place]), float(chance[place])
+    above, q = (count, p) if count > n * p else (n - count, 1.0 - p)
+    tail = float(scipy.special.betainc(above, n - above + 1, q)) if above > 0 else 1.0
+    return Finding(float(log_p(min(1.0, 2.0 * tail))), count / n, p, where)
