@@ -14,7 +14,7 @@ from auditor.parameters import is_whole
 from auditor.progress import watched
 from auditor.results.model import AuditResult
 from auditor.runs.check import check_data
-from auditor.runs.checkpoint import Keep
+from auditor.runs.finished_tasks import Keep
 from auditor.runs.run_scenario import Listener, run_scenario
 from auditor.scenario.model import Scenario
 from auditor.scenario.read import read_scenario
@@ -49,7 +49,7 @@ def run(
     listener : callable, optional
         Receives the progress after every task.
     output : path, optional
-        Folder for ``results.json`` and ``results.parquet``. ``journal.jsonl`` keeps finished work.
+        Folder for ``results.json`` and ``results.parquet``. ``finished-tasks`` there keeps finished work.
     resume : bool
         Whether to use finished work in ``output``; only missing or changed tasks run.
     progress : bool, optional

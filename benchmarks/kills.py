@@ -263,8 +263,8 @@ class Tally:
     rounds, identical : Counter of (str, str)
         By scenario and disturbance: how many, and how many without any fault whose results were
         those of the undisturbed run.
-    reused, parts : list of int
-        Tasks, and parts of tasks, that resumed runs found finished.
+    reused : list of int
+        Tasks that resumed runs found finished.
     faults : list of str
         Each fault, with its round.
     """
@@ -272,7 +272,6 @@ class Tally:
     rounds: Counter[tuple[str, str]] = field(default_factory=Counter)
     identical: Counter[tuple[str, str]] = field(default_factory=Counter)
     reused: list[int] = field(default_factory=list)
-    parts: list[int] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     @property
@@ -290,7 +289,7 @@ class Tally:
                 *("| " + " | ".join(row) + " |" for row in rows),
                 "",
                 f"{self.identical.total()} of {self.rounds.total()} rounds without a fault and with the undisturbed run's results. "
-                f"Resumed runs found {reused} tasks finished, and up to {max(self.parts, default=0)} parts of others.",
+                f"Resumed runs found {reused} tasks finished.",
                 *self.faults,
             ]
         )
@@ -484,11 +483,6 @@ def _resumed(scenario: Path, output: Path, tally: Tally) -> int | None:
         )
         told = [line for line in done.stderr.splitlines() if "resumed: " in line]
         tally.reused += [int(line.partition("resumed: ")[2].split()[0]) for line in told]
-        tally.parts += [
-            int(line.partition(" finished already, and ")[2].split()[0])
-            for line in told
-            if " finished already, and " in line
-        ]
         if done.returncode in (0, 1):
             break
     return done.returncode

@@ -43,11 +43,11 @@ RUN = """
 import sys
 from auditor.process.environment import begin_program
 begin_program()  # as the command does
-from auditor.runs import passes
+from auditor.audit.base import request
 from auditor.data.streamed import rows as streamed
 held, shares, *arguments = sys.argv[1:]
 streamed.HELD_BYTES = int(held)
-passes.TASKS_PER_PASS = int(shares)
+request.MOST_STEPS = int(shares)
 from auditor.cli import main
 main(arguments)
 """

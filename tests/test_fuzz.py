@@ -89,10 +89,10 @@ def raising(error):
         (lambda *_: say(Path("t.csv").read_text().split("\n")[1]), "a cell in a message"),
         (
             lambda *_: (
-                Path("audit/s").mkdir(parents=True),
-                Path("audit/s/journal.jsonl").write_text(Path("t.csv").read_text()),
+                Path("audit/s/finished-tasks").mkdir(parents=True),
+                Path("audit/s/finished-tasks/1-2.json").write_text(Path("t.csv").read_text()),
             ),
-            "a cell in journal",
+            "a cell in 1-2",
         ),
     ],
 )

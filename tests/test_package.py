@@ -48,8 +48,8 @@ FOREIGN = ("attacks", "reports", "scenarios")
 """Folders of the checkout whose names other distributions may own as top-level packages."""
 LEFT_BEHIND = (
     "auditor/__pycache__/api.cpython-311.pyc", ".mypy_cache/3.11/api.json", ".venv/lib/site-packages/numpy/tests/test_api.py",
-    "env311/lib/site-packages/auditor/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/journal.jsonl",
-    "scenarios/audit/mine/journal.jsonl", "scenarios/audit/mine/report.html", "scenarios/audit/mine/results.json",
+    "env311/lib/site-packages/auditor/api.py", "env311/lib/site-packages/numpy/tests/README.md", "audit/quickstart/finished-tasks/run.json",
+    "scenarios/audit/mine/finished-tasks/run.json", "scenarios/audit/mine/report.html", "scenarios/audit/mine/results.json",
     "scenarios/audit/mine/results.parquet", "docs/audit/mine/results.json",
 )  # fmt: skip
 """What work leaves in a checkout: caches, environments of any name, and results of audits, which

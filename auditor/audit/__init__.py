@@ -4,5 +4,5 @@
 and posteriors), which put the rooms below together: ``base``, ``numeric``, ``attempts``,
 ``counts``, ``categorical``, ``anonymity``, ``measures``, ``pooling`` and ``law_tests``. None of
 these imports a module that stands here. Uses the rooms up to ``auditor.scenario``; many releases,
-workers and checkpoints are ``auditor.runs``.
+workers and finished tasks are ``auditor.runs``.
 """

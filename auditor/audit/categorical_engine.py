@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,9 +22,8 @@ from auditor.adversary.categorical_attack import (
 from auditor.adversary.given import NOTHING, Given, Prior, SampleCounts
 from auditor.adversary.knowledge import Estimated, Knowledge, KnownRecords, Perfect, PublishedRules
 from auditor.adversary.published_rules import cells_of, published_prior
-from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.base.request import ReleaseRequest, parts_in_steps
 from auditor.audit.categorical.belief_gap import Gap, GapJob, belief_gap
 from auditor.audit.categorical.cell_records import (
     FILES,
@@ -90,18 +89,7 @@ from auditor.types import Array, Coalition
 class CategoricalEngine:
     """Audits copies of categories: a few passes over the table, none of which keeps a record."""
 
-    hands_out_passes = True
-
-    def block_width(self, table: Table) -> int:
-        """Return the width that blocks of codes are cut for."""
-        return BLOCK_WIDTH
-
-    def ahead(self, request: ReleaseRequest) -> None:
-        """Look for nothing: what a pass looks for depends on what the one before it found."""
-
-    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
-        """Name none: one pass serves all attacks."""
-        return {}
+    divides_held_tables = False
 
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
@@ -128,13 +116,14 @@ class CategoricalEngine:
         seed = noise_seed(
             request.scenario.data.source, request.scenario.seed, request.table.fingerprint()
         )
+        share = partial(parts_in_steps, request, self.open, BLOCK_WIDTH)
         return UniformRelease(
             request.scenario,
             data,
             use,
             context,
             Key(seed, use.id, request.replicate),
-            request.share,
+            share if request.share is not None and data.streamed else None,
             request.table,
         )
 
@@ -317,7 +306,7 @@ class AttackSession:
         data, groups = self.release.data, self.release.groups
         with contained() as failure:
             return self.release.go_through(
-                MeasureJob(data.size, groups, fitted, clear, self.release.estimated, data.prior > 0)
+                MeasureJob(data.size, groups, fitted, clear, self.release.estimated)
             )
         return Found(failed={name: ("failed", failure.reason) for name in fitted})
 

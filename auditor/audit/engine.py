@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 from auditor import registry
 from auditor.adversary.coalitions import expand_all
-from auditor.audit.base.outcome import Attempt, ReleaseAudit, nothing_of
+from auditor.audit.base.outcome import ReleaseAudit, nothing_of
 from auditor.audit.base.records import CellContext
 from auditor.audit.base.request import ReleaseRequest
 from auditor.audit.categorical_engine import CategoricalEngine
 from auditor.audit.numeric_engine import NumericEngine
-from auditor.data.table import Audited, Table
-from auditor.numerics.passes import Job
+from auditor.data.table import Audited
 from auditor.process.containment import contained
 from auditor.results.evidence import ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -24,33 +23,15 @@ from auditor.types import Coalition
 
 
 class Engine(Protocol):
-    """How releases of one kind are audited, and what that takes."""
+    """Audit of releases of one kind."""
 
-    hands_out_passes: bool
-    """Whether an audit has its passes over rows in files done by others (``ReleaseRequest.share``),
-    which only the main process can."""
-
-    def block_width(self, table: Table) -> int:
-        """Return how many columns the table has where its rows are cut into blocks (``auditor.numerics.blocks``)."""
-
-    def ahead(self, request: ReleaseRequest) -> Job[Any] | None:
-        """Return what can be looked for in rows in files before the audit, in one pass for all releases of a table; None: nothing."""
-
-    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
-        """Return what makes each attempt that goes through all rows by itself, by number: one attack with one state of knowledge.
-
-        The audit makes those that the request does not have the outcome of
-        (``ReleaseRequest.attempts``). Numbers below 0 are parts of what trees gain, for which the
-        rest of the audit need not wait (``ReleaseAudit.with_gains``).
-        """
+    divides_held_tables: bool
+    """Whether steps of one release save time if its table is in memory."""
 
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
     ) -> CellContext:
         """Return what every record of a release shares."""
-
-    def open(self, request: ReleaseRequest) -> Any:
-        """Return the release, of the engine's own kind, its copies not drawn yet."""
 
     def audit(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from auditor.audit.anonymity.inferences import Inferences, inference_records
 from auditor.audit.attempts.linear import linear_errors
 from auditor.audit.attempts.opened import Opened, wants_groups
 from auditor.audit.attempts.over_rows import row_errors
-from auditor.audit.base.outcome import NOTHING, Attempt
+from auditor.audit.base.outcome import Attempt
 from auditor.audit.base.records import (
     ALL,
     CellContext,
@@ -31,7 +31,7 @@ from auditor.audit.base.records import (
     scheme_record,
 )
 from auditor.audit.base.release import Release, open_release
-from auditor.audit.base.request import ReleaseRequest
+from auditor.audit.base.request import ReleaseRequest, parts_in_steps
 from auditor.audit.categorical.binned_columns import binned_records
 from auditor.audit.insider.fitted import fitted_records
 from auditor.audit.insider.gain import MOST_VALUES, insider_gains
@@ -53,16 +53,16 @@ from auditor.audit.measures.record_hits import WholeRecords, wanted_hits, whole_
 from auditor.audit.measures.released_as_is import kept_records, shown_records
 from auditor.audit.measures.utility import utility_records
 from auditor.audit.numeric.error_bars import Paired
-from auditor.audit.numeric.gather import draws_of
+from auditor.audit.numeric.gather import Stripe, draws_of
 from auditor.audit.numeric.limits import TREE_ROWS
 from auditor.audit.numeric.moment_pass import MomentJob
 from auditor.audit.numeric.views import Gathered
 from auditor.audit.pooling.differences import near_copies, with_differences
 from auditor.audit.pooling.linear import pooling_evidence
-from auditor.data.table import Table
 from auditor.errors import NotApplicable, PluginError
 from auditor.numerics.blocks import row_blocks
 from auditor.numerics.moments import Moments
+from auditor.numerics.passes import added_up
 from auditor.process.containment import contained
 from auditor.results.evidence import InsiderGain, PairedCell, PairedGain, Pooling, ReleaseEvidence
 from auditor.results.measurements import Measurements
@@ -75,33 +75,9 @@ INSIDER = -1
 
 
 class NumericEngine:
-    """Audits copies of numbers: by moments where attacks are linear, else row by row. Copies may be of classes, too."""
+    """Audits copies of numbers: by moments if attacks are linear, else by rows."""
 
-    hands_out_passes = False
-
-    def block_width(self, table: Table) -> int:
-        """Return the table's own."""
-        return table.width
-
-    def ahead(self, request: ReleaseRequest) -> MomentJob | None:
-        """Return the moments that every attack needs; None for a scheme that must see all of the table, not block by block."""
-        here, table, moments = request.scenario, request.table, request.moments
-        if registry.get("scheme", request.use.name).needs_table:
-            return None
-        draws = draws_of(here.knowledge, table.rows, here.seed, request.replicate)
-        release = self.open(request)
-        apart = wants_groups(
-            release, release.scheme.law(release.levels, moments.scale), request.pooling
-        )
-        return MomentJob(
-            table.rows,
-            table.width,
-            request.copies,
-            moments.mean,
-            moments.deviation,
-            draws,
-            apart=apart,
-        )
+    divides_held_tables = True
 
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int
@@ -122,13 +98,7 @@ class NumericEngine:
         """Return the release, its copies not drawn yet."""
         here, table = request.scenario, request.table
         return open_release(
-            here,
-            table,
-            request.moments,
-            request.use,
-            request.levels,
-            request.replicate,
-            request.workspace,
+            here, table, request.moments, request.use, request.levels, request.replicate
         )
 
     def audit(
@@ -139,50 +109,71 @@ class NumericEngine:
         evidence: ReleaseEvidence,
     ) -> tuple[Measurements, list[Distribution]]:
         """Make the copies once, gather their moments, and let every attack try every coalition."""
-        session = self._session(request, context, coalitions)
-        found = session.run(request.attempts)
-        session.testify(evidence, request.attempts)
+        stripes = None
+        if request.share is not None and request.table.streamed:
+            stripes = self._gathered_in_steps(request)
+        session = self._session(request, stripes)
+        made = {} if request.share is None else self._attempts_in_steps(request, stripes)
+        found = session.run(made)
+        session.testify(evidence, made)
         return found
 
-    def attempts(self, request: ReleaseRequest) -> Mapping[int, Callable[[], Attempt]]:
-        """Return attempts by attacks that are not linear, or all where something is counted of every record; and the insider's gains."""
-        here = request.scenario
+    def _gathered_in_steps(self, request: ReleaseRequest) -> list[Stripe] | None:
+        """Return all moments as one stripe; None if the scheme needs the whole table."""
+        here, table, moments = request.scenario, request.table, request.moments
+        if registry.get("scheme", request.use.name).needs_table:
+            return None
+        release = self.open(request)
+        law = release.scheme.law(release.levels, moments.scale)
+        job = MomentJob(
+            table.rows,
+            table.width,
+            request.copies,
+            moments.mean,
+            moments.deviation,
+            draws_of(here.knowledge, table.rows, here.seed, request.replicate),
+            apart=wants_groups(release, law, request.pooling),
+        )
+        return [added_up(job, parts_in_steps(request, self.open, table.width, job))]
 
-        @cache
-        def session() -> Session:
-            context = self.context(request, request.levels, request.copies)
-            return self._session(
-                request, context, expand_all(here.coalitions, request.copies, here.seed)
+    def _attempts_in_steps(
+        self, request: ReleaseRequest, stripes: list[Stripe] | None
+    ) -> dict[int, Attempt]:
+        """Return the attempts that go through all rows, and the insider's gains, by number."""
+        here, table = request.scenario, request.table
+        counted = wanted_tally(here, np.ones(table.width), table).of_all
+        numbers = [INSIDER] if request.pooling else []
+        numbers += [
+            number for number, (use, _) in enumerate(cells_of(here)) if counted or not _linear(use)
+        ]
+        assert request.share is not None
+        steps = [partial(self._attempt, number, stripes) for number in numbers]
+        return dict(zip(numbers, request.share(steps), strict=True))
+
+    def _attempt(
+        self, number: int, stripes: list[Stripe] | None, request: ReleaseRequest
+    ) -> Attempt:
+        session = self._session(request, stripes)
+        return (
+            session.gains()
+            if number == INSIDER
+            else session.attempt(*cells_of(request.scenario)[number])
+        )
+
+    def _session(self, request: ReleaseRequest, stripes: list[Stripe] | None) -> Session:
+        """Return the release with its moments gathered, once per request and process."""
+        if "session" not in request.kept:
+            coalitions = expand_all(
+                request.scenario.coalitions, request.copies, request.scenario.seed
             )
-
-        def attempt(use: AttackUse, knowledge: Knowledge) -> Attempt:
-            return session().attempt(use, knowledge)
-
-        def gains() -> Attempt:
-            return session().gains()
-
-        cells, counted = (
-            cells_of(here),
-            wanted_tally(here, np.ones(request.table.width), request.table).of_all,
-        )
-        more = {INSIDER: gains} if request.pooling else {}
-        return {
-            number: partial(attempt, *cell)
-            for number, cell in enumerate(cells)
-            if counted or not _linear(cell[0])
-        } | more
-
-    def _session(
-        self, request: ReleaseRequest, context: CellContext, coalitions: list[Coalition]
-    ) -> Session:
-        """Return a release with its moments gathered, here or by others."""
-        job = None if request.share is None else self.ahead(request)
-        stripes = None if request.share is None or job is None else request.share(job)
-        opened = Opened.of(
-            request.scenario, self.open(request), coalitions, request.pooling, stripes
-        )
-        check_copies(opened.gathered)
-        return Session(opened, context)
+            opened = Opened.of(
+                request.scenario, self.open(request), coalitions, request.pooling, stripes
+            )
+            check_copies(opened.gathered)
+            context = self.context(request, request.levels, request.copies)
+            request.kept["session"] = Session(opened, context)
+        session: Session = request.kept["session"]
+        return session
 
 
 def cells_of(scenario: Scenario) -> list[tuple[AttackUse, Knowledge]]:
@@ -244,7 +235,8 @@ class Session:
     def gains(self) -> Attempt:
         """Return the insider's gains by pooling, and nothing else."""
         opened = self.opened.by_record
-        return replace(NOTHING, gains=learnt_gains(opened) if opened.gathered.copies.joint else {})
+        gains = learnt_gains(opened) if opened.gathered.copies.joint else {}
+        return Attempt(Measurements.of([]), [], gains=gains)
 
     def testify(self, evidence: ReleaseEvidence, made: Mapping[int, Attempt]) -> None:
         """Fill in what expectations judge the release by; what trees gain may have been found elsewhere."""

@@ -98,8 +98,8 @@ def run(
 ) -> None:
     """Run audits, print the report and write the results.
 
-    The results are `results.json`, `results.parquet` and `report.html`. Finished work is kept in
-    `journal.jsonl` in the same folder. After a crash, a kill or a full disk, the same command with
+    The results are `results.json`, `results.parquet` and `report.html`. Finished tasks are kept in
+    `finished-tasks` in the same folder. After a crash, a kill or a full disk, the same command with
     `--resume` continues from it. Ctrl-C ends a run with a partial report; a second one stops at
     once.
     """
@@ -202,7 +202,7 @@ def _audited(
     quiet: bool,
 ) -> AuditResult:
     from auditor import progress
-    from auditor.runs.checkpoint import Keep
+    from auditor.runs.finished_tasks import Keep
     from auditor.runs.run_scenario import run_scenario
 
     keep = Keep(

@@ -7,10 +7,10 @@ order, so results are identical for any number of workers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from auditor.numerics.blocks import row_blocks, stripes
+from auditor.numerics.blocks import stripes
 
 
 class Part(Protocol):
@@ -38,10 +38,6 @@ class Job(ABC, Generic[P]):
     drawn: ClassVar[bool] = False
 
     @abstractmethod
-    def weight(self, records: int) -> int:
-        """Return the approximate size in bytes of a part of ``records`` records."""
-
-    @abstractmethod
     def begin(self) -> P:
         """Return an empty result."""
 
@@ -51,23 +47,6 @@ class Job(ABC, Generic[P]):
 
     def end(self, into: P) -> None:
         """Process the end of a stripe."""
-
-    def looks_at(self, start: int, stop: int) -> bool:
-        """Return whether rows ``start`` to ``stop`` (exclusive) are needed."""
-        return True
-
-    def storable(self, parts: Sequence[P]) -> Any:
-        """Return some parts as JSON values for the disk, or None."""
-        return None
-
-    def restored(self, kept: Any) -> list[P]:
-        """Return the parts from stored values; empty if absent or invalid."""
-        return []
-
-    @property
-    def rest(self) -> Job[P] | None:
-        """The job for results that are not stored, or None."""
-        return None
 
 
 def added_up(job: Job[P], parts: Iterable[P]) -> P:
@@ -85,21 +64,19 @@ def walk(
     width: int,
     first: int = 0,
     stop: int | None = None,
-) -> Iterator[list[P]]:
-    """Process some stripes of a table; all by default.
+) -> Iterator[P]:
+    """Process stripes ``first`` to ``stop`` of a table; all by default.
 
-    ``block`` returns a block by number, with its generators if wanted. Yields a list of parts after
-    every block, empty except at the end of a stripe. An exact job yields one part at the end.
+    ``block`` returns a block by number, with its generators if wanted. Yields the part of each
+    stripe; an exact job yields one part at the end.
     """
-    bounds, into = row_blocks(rows, width), None
+    into = None
     for a, b in stripes(rows, width)[first:stop]:
         into = job.begin() if into is None or not job.exact else into
         for index in range(a, b):
-            if job.looks_at(*bounds[index]):
-                job.take(block(index, job.drawn), into)
-            yield []
+            job.take(block(index, job.drawn), into)
         job.end(into)
         if not job.exact:
-            yield [into]
+            yield into
     if job.exact and into is not None:
-        yield [into]
+        yield into

@@ -10,7 +10,7 @@
 
 This guards against mistakes, not against malice: a plugin has all rights of the program. Not
 contained: endless loops, exhausted memory, crashes or exits in compiled code, and the seed of
-numpy's global generator, which is unused. A crash ends the process; the journal holds finished
+numpy's global generator, which is unused. A crash ends the process; files hold finished
 work.
 
 Messages of plugins are withheld, because they may quote data. Only kind and place of the error are

@@ -1,6 +1,6 @@
 """Files by the names that users write; new ones are there whole or not at all, and readable by whom the user wants.
 
-Copies and journals are their owner's alone.
+Copies and finished tasks are their owner's alone.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from auditor.process.console import put, say, stream, tell
 from auditor.process.containment import contained
 from auditor.process.interrupt import shielded
 from auditor.results.files import write_atomically, writing
-from auditor.runs.journal import storing
+from auditor.runs.finished_tasks import storing
 from auditor.text.safe_text import clean
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.numerics.statistics import quantile
 from auditor.process.containment import OURS, contained
 from auditor.process.environment import version
-from auditor.process.interrupt import Interrupted
+from auditor.process.interrupt import Interrupted, check
 from auditor.results import bibliography
 from auditor.results import owner_key as owner
 from auditor.results.disclosure import FEWEST_RECORDS
@@ -47,13 +47,11 @@ from auditor.results.records import (
     ExpectationRecord,
 )
 from auditor.results.remedies import Remedy
-from auditor.runs.checkpoint import Keep, TaskCheckpoint, Unfinished
+from auditor.runs.finished_tasks import FinishedTasks, Keep, identify
 from auditor.runs.remedies import remedy_of
-from auditor.runs.schedule import carry_out_all, plan
 from auditor.runs.tables import table_of
-from auditor.runs.task import Task
-from auditor.runs.task_keys import identify
-from auditor.runs.workers import Crew, Numbered
+from auditor.runs.tasks import Task, carry_out_all, plan
+from auditor.runs.workers import Crew
 from auditor.scenario.model import ExpectationUse, Scenario, SchemeUse
 from auditor.scenario.read import at_point
 from auditor.scenario.read_plugins import untried
@@ -123,21 +121,19 @@ def run_scenario(
     summaries, digests = zip(
         *(_summary_of_data(at_point(scenario, point), point) for point in points), strict=True
     )
-    tasks = list(plan(scenario, points, shared=workers > 1 or cluster is not None))
+    tasks = list(plan(scenario, points, estimated=workers > 1 or cluster is not None))
     found: dict[int, list[ReleaseAudit]] = {}
-    partial = None
-    tables = list(zip(points, digests, strict=True))
-    checkpoint = (
-        None
-        if keep is None
-        else TaskCheckpoint(keep, identify(scenario, tasks, tables), list[ReleaseAudit], _complete)
-    )
+    partial, spent = None, 0.0
     try:
-        with (
-            Crew(workers, cluster) as crew,
-            closing(_finished(tasks, crew, checkpoint, listener)) as finished,
-        ):
-            found.update(finished)
+        with ExitStack() as opened:
+            finished = None
+            if keep is not None:
+                identity = identify(scenario, tasks, list(zip(points, digests, strict=True)))
+                finished = opened.enter_context(FinishedTasks(keep, identity))
+                found.update(finished.read())
+                spent = finished.spent
+            crew = opened.enter_context(Crew(workers, cluster))
+            _carry_out_missing(tasks, crew, finished, listener, found)
     except (Interrupted, WorkersLost) as reason:
         if len(found) < len(tasks):
             partial = Partial(
@@ -147,7 +143,7 @@ def run_scenario(
                 signal=getattr(reason, "signal", None),
             )
     audits = [audit for number in sorted(found) for audit in found[number]]
-    duration = time.perf_counter() - clock + (checkpoint.spent if checkpoint is not None else 0.0)
+    duration = time.perf_counter() - clock + spent
     missing = [_missing(task) for number, task in enumerate(tasks) if number not in found]
     measurements = spread_over_replicates(
         Measurements.concatenated(audit.measurements for audit in audits)
@@ -174,37 +170,38 @@ def run_scenario(
     )
 
 
-def _complete(audits: list[ReleaseAudit]) -> bool:
-    """Whether a task is done for good: what failed may have failed for want of memory or disk, and is tried again."""
-    return not any(audit.measurements.where(status="failed").any() for audit in audits)
-
-
 def _missing(task: Task) -> Missing:
-    return Missing(dict(task.place.point), task.place.scenario().schemes[task.scheme].id)
+    return Missing(dict(task.point), task.scenario().schemes[task.scheme].id)
 
 
-def _finished(
+def _carry_out_missing(
     tasks: Sequence[Task],
     crew: Crew,
-    checkpoint: TaskCheckpoint[list[ReleaseAudit]] | None,
+    finished: FinishedTasks | None,
     listener: Listener | None,
-) -> Numbered[list[ReleaseAudit]]:
-    """Yield place and result of every task as it is finished, or was by an earlier run."""
+    found: dict[int, list[ReleaseAudit]],
+) -> None:
+    """Carry out the tasks that are not found yet, and add their results as they are finished."""
+    missing = [number for number in range(len(tasks)) if number not in found]
+    before = len(found)
 
-    def work(some: Sequence[Task], begun: Unfinished | None = None) -> Numbered[list[ReleaseAudit]]:
-        places = {task.identity: place for place, task in enumerate(some)}
-        before = len(tasks) - len(some)
+    def advance(done: int, total: int, label: str) -> None:
+        if listener is not None:
+            listener(Progress(before + done, before + total, label))
 
-        def advance(done: int, total: int, label: str) -> None:
-            if listener is not None:
-                listener(Progress(before + done, before + total, label))
-
-        if before and not some:
-            advance(0, 0, "")
-        for task, result in carry_out_all(some, crew, advance, begun):
-            yield places[task.identity], result
-
-    return work(tasks) if checkpoint is None else checkpoint.finished(tasks, work)
+    if before and not missing:
+        advance(0, 0, "")
+    lap = time.perf_counter()
+    with closing(carry_out_all([tasks[number] for number in missing], crew, advance)) as results:
+        for place, audits in results:
+            check()
+            number, now = missing[place], time.perf_counter()
+            found[number] = (
+                audits if finished is None else finished.write(number, audits, now - lap)
+            )
+            lap = now
+    if finished is not None:
+        finished.finish()
 
 
 SIGNED = ("collusion_gain", "accuracy_gain", "exact_gain", "named_gain", "belief_gap", "close")

@@ -59,7 +59,7 @@ def test_a_run_from_the_shell_prints_the_report_writes_three_files_and_exits_0(f
     assert "2 of 2 hold" in done.stdout
     assert "2 of 2 done" in done.stderr
     assert sorted(path.name for path in (folder / "audit" / "holds").iterdir()) == [
-        "journal.jsonl", "report.html", "results.json", "results.parquet",
+        "finished-tasks", "report.html", "results.json", "results.parquet",
     ]  # fmt: skip
     assert (
         json.loads((folder / "audit/holds/results.json").read_text())["provenance"]["command"]

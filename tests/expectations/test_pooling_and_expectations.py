@@ -35,7 +35,7 @@ from auditor.numerics.statistics import (
 )
 from auditor.results.evidence import Evidence, InsiderGain, Pooling, ReleaseEvidence
 from auditor.results.records import Measurement
-from auditor.runs.schedule import carry_out, plan
+from auditor.runs.tasks import carry_out, plan
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.corner_wave import CornerWave

@@ -18,7 +18,7 @@ from auditor.audit.base.outcome import ReleaseAudit
 from auditor.results.codec import CodecError, codec
 from auditor.results.measurements import Measurements
 from auditor.results.records import Measurement
-from auditor.runs.schedule import carry_out, plan
+from auditor.runs.tasks import carry_out, plan
 from auditor.scenario.read import read_scenario
 
 UNIFORM = {

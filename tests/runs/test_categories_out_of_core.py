@@ -6,7 +6,6 @@ import json
 import os
 import pickle
 import signal
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,10 @@ import pytest
 from large_tables import SMALLER, figures, in_memory
 
 import auditor
+from auditor.audit.base import request
 from auditor.audit.categorical import release as making
 from auditor.audit.counts import outcome_counts as counts
-from auditor.process.interrupt import CtrlC
-from auditor.runs import passes
-from auditor.runs import schedule as tasks
+from auditor.runs import tasks, workers
 
 ROWS = 150_000
 """Three blocks, and as many stripes; a sixteenth of them where blocks are small."""
@@ -158,10 +156,9 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
         measures=["belief-gap", "rho-breach"],
     )
     plain = figures(auditor.run(document))
-    monkeypatch.setattr(passes, "WAVE_BYTES", 1)
-    monkeypatch.setattr(passes, "FEWEST_IN_WAVE", 2)  # so that there are several waves
+    monkeypatch.setattr(workers, "AHEAD", 1)
     for count, shares in [(1, 3), (2, 256), (3, 2)]:
-        monkeypatch.setattr(passes, "TASKS_PER_PASS", shares)
+        monkeypatch.setattr(request, "MOST_STEPS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
 
 
@@ -211,12 +208,11 @@ def test_what_travels_holds_no_rows(tmp_path, large):
 
     sizes = []
 
-    class Crew:
-        def carry_out(self, work, steps):
-            for step in steps:
-                result = work(step)
-                sizes.append((len(pickle.dumps(step)), len(pickle.dumps(result))))
-                yield result
+    def share(steps):
+        for step in steps:
+            result = tasks._carry_out_step(task, step)
+            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
+            yield result
 
     file = written(tmp_path, 2 * ROWS)
     document = scenario(
@@ -229,9 +225,7 @@ def test_what_travels_holds_no_rows(tmp_path, large):
     )
     checked = read_scenario(document, [], None)
     (task,) = tasks.plan(checked, checked.sweep_points())
-    tasks.carry_out(
-        replace(task, share=passes.shared_out(task, Crew(), passes.Checkpoint(None, {})))
-    )
+    tasks.carry_out(task, share)
     assert len(sizes) >= 15  # three passes or more, five stripes each
     assert max(step for step, _ in sizes) < 20_000
     # outcomes of three copies, by value and row group, and sums of their coins by place
@@ -299,7 +293,7 @@ def test_an_attack_that_fails_on_some_rows_does_not_stop_the_others(
 def dies_at(folder: Path, number: int):
     """Go through some stripes, but kill the worker that begins the n-th share of them, once."""
 
-    def work(task):
+    def work(task, step):
         marks = [folder / f"share-{k}" for k in range(number + 1)]
         for mark in marks:
             try:
@@ -309,9 +303,9 @@ def dies_at(folder: Path, number: int):
             if mark == marks[-1]:
                 os.kill(os.getpid(), signal.SIGKILL)
             break
-        return through(task)
+        return through(task, step)
 
-    through = passes.go_through
+    through = tasks._carry_out_step
     return work
 
 
@@ -336,41 +330,6 @@ def test_a_worker_killed_in_the_middle_of_a_pass_loses_nothing(
         measures=["belief-gap"],
     )
     plain = undisturbed(json.dumps(document))
-    monkeypatch.setattr(passes, "go_through", dies_at(tmp_path, number))
+    monkeypatch.setattr(tasks, "_carry_out_step", dies_at(tmp_path, number))
     assert figures(auditor.run(document, workers=2)) == plain
     assert (tmp_path / f"share-{number}").exists()
-
-
-@pytest.mark.slow
-def test_a_run_that_broke_in_the_middle_of_a_pass_goes_on_from_the_last_release(
-    short, large, small_blocks, monkeypatch, tmp_path
-):
-    """The release under way is gone through again, those before it are not; the results are those of a run that nobody disturbed."""
-    document = scenario(
-        short, schemes=SCHEMES[:3], attacks=["posterior"], knowledge=["perfect"], measures=[]
-    )
-    plain = figures(auditor.run(document))
-    done: list[int] = []
-
-    def counted(most):
-        def work(task):
-            if len(done) == most:
-                raise CtrlC
-            done.extend(task.jobs)
-            return through(task)
-
-        return work
-
-    through = passes.go_through
-    monkeypatch.setattr(passes, "go_through", counted(10**9))
-    auditor.run(document)
-    whole = list(done)
-    third = whole.index(2)
-    done.clear()
-    monkeypatch.setattr(passes, "go_through", counted(third + 2))
-    with pytest.raises(CtrlC):
-        auditor.run(document, output=tmp_path / "out")
-    done.clear()
-    monkeypatch.setattr(passes, "go_through", counted(10**9))
-    assert figures(auditor.run(document, output=tmp_path / "out", resume=True)) == plain
-    assert done == whole[third:]

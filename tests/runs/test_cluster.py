@@ -178,9 +178,7 @@ def test_a_killed_worker_s_tasks_are_done_by_the_other(cluster, tmp_path):
 
     def work() -> None:
         with Crew(cluster=cluster.address) as crew:
-            found.extend(
-                crew.carry_out(mark_and_wait, [(str(marks), number) for number in numbers])
-            )
+            found.extend(crew.in_order(mark_and_wait, [(str(marks), number) for number in numbers]))
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()

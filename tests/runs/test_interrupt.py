@@ -19,8 +19,8 @@ from auditor.expectations.stopped_runs import Missing, undecided
 from auditor.process import interrupt
 from auditor.results.model import AuditResult
 from auditor.results.records import ExpectationRecord
-from auditor.runs import schedule as tasks
-from auditor.runs.journal import NAME
+from auditor.runs import tasks
+from auditor.runs.finished_tasks import FOLDER
 from auditor.scenario.read import read_scenario
 from tests.programs import PATIENCE, python, running, wait_for
 
@@ -55,12 +55,12 @@ def signalled(monkeypatch):
     """Send this process a signal when so many tasks were carried out."""
     real, state = tasks.carry_out, {"done": 0, "at": None, "signal": signal.SIGINT}
 
-    def carry_out(task):
+    def carry_out(task, *share):
         if state["done"] == state["at"]:
             state["at"] = None  # once
             os.kill(os.getpid(), state["signal"])
         state["done"] += 1
-        return real(task)
+        return real(task, *share)
 
     monkeypatch.setattr(tasks, "carry_out", carry_out)
     return state
@@ -140,7 +140,7 @@ def test_a_signal_while_results_are_written_waits_until_they_are(folder, run, mo
     status, _, err = run("first.yaml", "second.yaml")
     assert status == 130
     assert sorted(path.name for path in Path("audit/first").iterdir()) == [
-        NAME,
+        FOLDER,
         "report.html",
         "results.json",
         "results.parquet",
@@ -153,11 +153,11 @@ def test_results_are_written_though_their_folder_was_removed_during_the_run(
 ):
     real, done = tasks.carry_out, []
 
-    def carry_out(task):
+    def carry_out(task, *share):
         done.append(task)
         if len(done) == 4:
             shutil.rmtree("audit/first")
-        return real(task)
+        return real(task, *share)
 
     monkeypatch.setattr(tasks, "carry_out", carry_out)
     status, _, err = run("first.yaml")
@@ -240,9 +240,8 @@ def said(program):
 
 
 def begun(folder):
-    """Whether a second task is in the journal, and so the first one among the results; the journal's own first line is no task."""
-    journal = folder / "audit/many" / NAME
-    return journal.exists() and journal.read_bytes().count(b"\n") > 2
+    """Whether two tasks are finished."""
+    return len(list((folder / "audit/many" / FOLDER).glob("*-*.json"))) > 1
 
 
 @pytest.mark.slow
@@ -268,7 +267,7 @@ def test_workers_are_deaf_to_ctrl_c_from_their_start(folder):
     """What is blocked when they are started, they inherit; starting the trackers of the standard library and of joblib may undo it."""
     asks = (
         "import signal; from auditor.runs.workers import Crew\n"
-        "with Crew(2) as crew: print(*crew.carry_out(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
+        "with Crew(2) as crew: print(*crew.in_order(lambda _: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()), range(4)))\n"
         "print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))"
     )
     done = python("-c", asks, check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,10 @@ from dying import die, die_once
 from large_tables import SMALLER, figures, in_memory
 
 import auditor
-from auditor.data.streamed import rows as streamed
+from auditor.audit.base import request
 from auditor.errors import AuditorError
 from auditor.numerics import blocks
-from auditor.runs import passes, workers
-from auditor.runs import schedule as tasks
+from auditor.runs import tasks, workers
 
 ROWS = 60_000
 SHORT = ROWS // SMALLER
@@ -169,7 +169,7 @@ def test_any_number_of_workers_and_any_cut_give_the_same_results(file, large, mo
     document = wide(file)
     plain = figures(auditor.run(document))
     for count, shares in [(1, 3), (2, 256), (3, 4)]:
-        monkeypatch.setattr(passes, "TASKS_PER_PASS", shares)
+        monkeypatch.setattr(request, "MOST_STEPS", shares)
         assert figures(auditor.run(document, workers=count)) == plain
 
 
@@ -186,43 +186,32 @@ def test_more_blocks_than_groups(short, large, small_blocks, few_redraws, monkey
         1,
         2,
     }
-    plain = figures(auditor.run(document))
-    monkeypatch.setattr(passes, "TASKS_PER_PASS", 2)
-    assert figures(auditor.run(document)) == plain
-    assert figures(in_memory(monkeypatch, document)) == plain
+    assert figures(auditor.run(document)) == figures(in_memory(monkeypatch, document))
+    monkeypatch.setattr(request, "MOST_STEPS", 2)
+    document["schemes"] = SCHEMES[1:2]
+    assert figures(auditor.run(document)) == figures(in_memory(monkeypatch, document))
 
 
-@pytest.mark.slow
-def test_rows_are_read_once_for_all_schemes(short, large, small_blocks, few_redraws, monkeypatch):
-    reads = []
-    read = streamed.FileRows.read
-    monkeypatch.setattr(
-        streamed.FileRows, "read", lambda self, a, b: reads.append((a, b)) or read(self, a, b)
-    )
-    document = wide(short)
-    auditor.run(document)
-    whole = set(blocks.row_blocks(SHORT, 40))
-    # the head of each is kept when the block is read, and not read again
-    assert set(reads) <= whole
-    times = {bounds: reads.count(bounds) for bounds in reads if bounds in whole}
-    assert len(times) == 10
-    # The first block once more: the centre of the moments is found there.
-    assert max(times.values()) == 3
-    assert sum(times.values()) == 21
-
-
-def test_tasks_and_results_hold_no_rows(file, large):
-    """What travels grows with neither: places and sums."""
-    import pickle
-
+def test_steps_and_their_results_hold_no_rows(file, large):
     from auditor.scenario.read import read_scenario
 
-    checked = read_scenario(scenario(file, knowledge=["perfect"]), [], None)
-    release = list(tasks.plan(checked, checked.sweep_points()))
-    steps = passes.steps_ahead(release)
-    assert len(pickle.dumps(steps[0])) < 10_000
-    moments = 12 * (12 + 1) * 8  # of three attributes and three copies of each
-    assert len(pickle.dumps(passes.go_through(steps[0]))) < 32 * len(SCHEMES) * (moments + 300)
+    document = wide(file) | {"schemes": SCHEMES[:1], "expect": ["no-collusion-gain"]}
+    checked = read_scenario(document, [], None)
+    (task,) = tasks.plan(checked, checked.sweep_points())
+    sizes = []
+
+    def share(steps):
+        for step in steps:
+            result = tasks._carry_out_step(task, step)
+            sizes.append((len(pickle.dumps((task, step))), len(pickle.dumps(result))))
+            yield result
+
+    (audit,) = tasks.carry_out(task, share)
+    assert not audit.measurements.where(status="failed").any()
+    moments = (4 * 40) ** 2 * 8  # of forty attributes of the original and of three copies
+    assert len(sizes) == 11  # stripes, and what trees gain
+    assert max(step for step, _ in sizes[:-1]) < 30_000
+    assert max(result for _, result in sizes) < 8 * moments < ROWS * 40
 
 
 def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
@@ -249,7 +238,7 @@ def test_a_scheme_that_fails_on_its_rows_does_not_stop_the_others(
 @pytest.mark.slow
 def test_tasks_of_a_killed_worker_are_done_again(tmp_path):
     with workers.Crew(2) as crew:
-        found = list(crew.carry_out(die_once, [(str(tmp_path), number) for number in range(8)]))
+        found = list(crew.in_order(die_once, [(str(tmp_path), number) for number in range(8)]))
     assert found == [number**2 for number in range(8)]
     assert (tmp_path / "dead").exists()
 
@@ -260,7 +249,7 @@ def test_work_that_kills_every_worker_is_given_up_with_a_message():
         workers.Crew(2) as crew,
         pytest.raises(AuditorError, match="killed 3 times in a row over the same work"),
     ):
-        list(crew.carry_out(die, [1, 2, 3, 4]))
+        list(crew.in_order(die, [1, 2, 3, 4]))
 
 
 # -- rows that adversaries are given

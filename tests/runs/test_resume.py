@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 import resource
 import subprocess
@@ -14,11 +16,10 @@ import pytest
 import yaml
 
 import auditor
-from auditor.errors import AuditorError, WorkersLost
-from auditor.runs import schedule as tasks
-from auditor.runs import task_keys as identity
-from auditor.runs import workers
-from auditor.runs.journal import NAME
+from auditor.errors import AuditorError, StorageError, WorkersLost
+from auditor.runs import finished_tasks as finished
+from auditor.runs import tasks, workers
+from auditor.runs.finished_tasks import FOLDER, STATE
 from benchmarks import kills
 from benchmarks.kills import _outcome, disturb_and_resume, shipped
 from tests.programs import environment, python
@@ -66,10 +67,10 @@ def carried_out(monkeypatch):
 
     calls = Calls()
 
-    def counted(task):
+    def counted(task, *share):
         calls.before(len(calls))
         calls.append((task.scheme, task.replicates))
-        return real(task)
+        return real(task, *share)
 
     monkeypatch.setattr(tasks, "carry_out", counted)
     return calls
@@ -123,9 +124,9 @@ def test_resuming_what_is_whole_does_nothing_again(folder, run, carried_out):
 def test_the_duration_of_a_resumed_run_is_that_of_the_work_in_its_results(folder, run, monkeypatch):
     real = tasks.carry_out
 
-    def slow(task):
+    def slow(task, *share):
         time.sleep(0.2)
-        return real(task)
+        return real(task, *share)
 
     monkeypatch.setattr(tasks, "carry_out", slow)
     run("small.yaml")
@@ -221,7 +222,7 @@ def test_what_changed_is_named_and_everything_it_touches_is_done_again(
 @pytest.mark.slow
 def test_another_program_does_everything_again(folder, run, carried_out, monkeypatch, name, part):
     run("small.yaml")
-    monkeypatch.setattr(identity, name, lambda *arguments: {"x": "other"})
+    monkeypatch.setattr(finished, name, lambda *arguments: {"x": "other"})
     assert f"changed since: {part}" in run("small.yaml", "--resume")[2]
     assert len(carried_out) == 2 * TASKS
 
@@ -233,10 +234,10 @@ def test_a_changed_line_of_any_plugin_s_package_is_another_program(tmp_path, mon
     (package / "one.py").write_text("x = 1")
     monkeypatch.syspath_prepend(tmp_path)
     __import__("plugged")
-    before = identity._source_code.__wrapped__("plugged")
-    assert identity._source_code.__wrapped__("plugged") == before
+    before = finished._source_code.__wrapped__("plugged")
+    assert finished._source_code.__wrapped__("plugged") == before
     (package / "one.py").write_text("x = 2")
-    assert identity._source_code.__wrapped__("plugged") != before
+    assert finished._source_code.__wrapped__("plugged") != before
 
 
 def test_set_is_a_change_like_any_other(folder, run, carried_out):
@@ -295,36 +296,97 @@ def test_a_file_that_changes_while_it_is_audited_is_not_believed_later(folder, r
 # --------------------------------------------------------------------------------------
 
 
-def test_a_torn_entry_is_told_and_done_again(folder, run, carried_out):
+def files(folder="audit/small"):
+    return [path for path in sorted(Path(folder, FOLDER).iterdir()) if path.name != STATE]
+
+
+def test_damaged_files_are_told_and_their_tasks_done_again(folder, run, carried_out):
     run("small.yaml", "--output", "undisturbed")
-    carried_out.clear()
-    carried_out.before = crash(3)
     run("small.yaml")
-    carried_out.before = staticmethod(lambda number: None)
-    path = Path("audit/small", NAME)
-    path.write_bytes(path.read_bytes()[:-7])
-    assert (
-        "resumed: 2 of 4 tasks are finished already; 1 damaged entry is left out"
-        in run("small.yaml", "--resume")[2]
+    carried_out.clear()
+    torn, flipped, forged, _ = files()
+    torn.write_bytes(torn.read_bytes()[:-7])
+    flipped.write_bytes(flipped.read_bytes().replace(b"5", b"6", 1))
+    content = b"[0.1,[[[[1]],[],[]]]]"
+    forged.rename(
+        forged.with_name(f"{forged.name.partition('-')[0]}-{finished._hash(content)}.json")
     )
-    assert len(carried_out) == 3 + 2
+    files()[2].write_bytes(content)
+    told = run("small.yaml", "--resume")[2]
+    assert "resumed: 1 of 4 tasks are finished already; 3 damaged entries are left out" in told
+    assert len(carried_out) == 3
     assert outcome() == outcome(output="undisturbed")
 
 
-def test_entries_of_the_right_key_and_the_wrong_shape_are_done_again(folder, run, carried_out):
-    from auditor.runs.journal import _key, _line
-
+@pytest.mark.parametrize("state", [None, b"", b"[]", b"not json", b'{"parts": 3}'])
+def test_a_damaged_state_costs_the_explanation_only(folder, run, carried_out, state):
     run("small.yaml")
-    before = outcome()
-    path = Path("audit/small", NAME)
-    keys = [_key(line) for line in path.read_bytes().splitlines(keepends=True)]
-    forged = ["{}", "[1,{}]", '["x",[]]', "[0.1,[[[[1]],[],[]]]]"]
-    path.write_bytes(
-        b"".join(_line(key, text) for key, text in zip(keys[1:-1], forged, strict=True))
-    )
+    path = Path("audit/small", FOLDER, STATE)
+    path.unlink() if state is None else path.write_bytes(state)
+    assert run("small.yaml", "--resume")[0] == 0
+    assert len(carried_out) == TASKS
+
+
+def test_finished_tasks_are_their_owner_s_alone_and_no_more_than_the_results_use(folder, run):
+    run("small.yaml")
+    write(SCENARIO | {"seed": 2})
     run("small.yaml", "--resume")
-    assert len(carried_out) == 2 * TASKS
-    assert outcome() == before
+    assert len(files()) == TASKS
+    assert {path.stat().st_mode & 0o777 for path in Path("audit/small", FOLDER).iterdir()} == {
+        0o600
+    }
+    assert Path("audit/small", FOLDER).stat().st_mode & 0o777 == 0o700
+
+
+def test_two_runs_cannot_write_to_one_folder(folder, run):
+    Path("audit/small").mkdir(parents=True)
+    lock = finished.lock_folder(Path("audit/small"))
+    try:
+        status, _, err = run("small.yaml")
+    finally:
+        os.close(lock)
+    assert status == 2
+    assert "another run is writing there" in err
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room, and run again with --resume"),
+        (errno.EACCES, "mend this, and run again with --resume"),
+        (errno.ENOENT, "its folder was removed or renamed during the run; run again"),
+    ],
+)
+def test_an_error_of_writing_names_its_own_remedy(tmp_path, number, remedy):
+    with pytest.raises(StorageError, match=remedy), finished.storing(tmp_path):
+        raise OSError(number, os.strerror(number))
+
+
+def test_a_disk_that_is_full_when_a_run_begins_leaves_what_was_finished(folder, run, monkeypatch):
+    run("small.yaml")
+    before = files()
+    with monkeypatch.context() as full:
+        full.setattr(
+            finished,
+            "write_atomically",
+            lambda *_, **__: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")),
+        )
+        assert run("small.yaml", "--seed", "2")[0] == 3
+    assert files() == before
+
+
+def test_left_overs_of_killed_programs_are_swept_away_and_nothing_else(folder, run):
+    Path("audit/small").mkdir(parents=True)
+    old, young, other = (
+        Path("audit/small", name)
+        for name in (".results.json-abcd1234", ".report.html-abcd1234", ".other-abcd1234")
+    )
+    for path in (old, young, other):
+        path.touch()
+    for path in (old, other):
+        os.utime(path, (0, 0))
+    run("small.yaml")
+    assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
 def limited(size):
@@ -338,16 +400,11 @@ def shell(*arguments, **options):
     return python("-m", "auditor", "run", *arguments, **options)
 
 
-@pytest.mark.parametrize(
-    "room",
-    [
-        pytest.param(0.4, id="the journal does not fit"),
-        pytest.param(1.5, id="the results do not fit", marks=pytest.mark.slow),
-    ],
-)
-def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, carried_out, room):
+@pytest.mark.slow
+def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, carried_out):
     run("small.yaml", "--output", "undisturbed")
-    size = int(room * Path("undisturbed/small", NAME).stat().st_size)
+    size = 2 * max(path.stat().st_size for path in files("undisturbed/small"))
+    assert size < Path("undisturbed/small/results.json").stat().st_size
     # No compiled modules either: Python takes one that is cut off for whole, and every later
     # program would fail on it.
     done = shell(
@@ -357,10 +414,10 @@ def test_a_full_disk_is_told_and_nothing_that_was_finished_is_lost(folder, run, 
     assert "Traceback" not in done.stderr
     assert "cannot be written (File too large)" in done.stderr
     assert "run again with --resume" in done.stderr
-    assert sorted(path.name for path in Path("audit/small").iterdir()) == [NAME]
+    assert sorted(path.name for path in Path("audit/small").iterdir()) == [FOLDER]
     carried_out.clear()
     status, _, err = run("small.yaml", "--resume")
-    assert 0 < TASKS - len(carried_out)
+    assert not carried_out
     assert "damaged" not in err
     assert outcome(status=status) == outcome(output="undisturbed")
 
@@ -378,7 +435,11 @@ def test_a_run_that_cannot_be_disturbed_is_a_fault_and_no_endless_search(tmp_pat
 
 @pytest.mark.parametrize(
     ("left", "missed", "faults"),
-    [(None, kills.TOO_EARLY, []), ("results.json", kills.TOO_LATE, []), (NAME, "", ["status -15"])],
+    [
+        (None, kills.TOO_EARLY, []),
+        ("results.json", kills.TOO_LATE, []),
+        (FOLDER, "", ["status -15"]),
+    ],
     ids=["before it could listen", "after all was written", "in the midst of its work"],
 )
 def test_a_signal_that_is_not_listened_to_is_a_fault_only_in_the_midst_of_the_work(
@@ -460,12 +521,12 @@ def test_disturbed_at_a_random_moment_and_resumed_the_results_are_the_same(
 
 
 def test_lost_workers_leave_a_partial_report_and_a_journal(folder, run, carried_out, monkeypatch):
-    def lost(count, work, tasks):
+    def lost(crew, work, tasks):
         yield 1, work(tasks[1])
         raise WorkersLost("worker processes were killed 3 times")
 
     with monkeypatch.context() as broken:
-        broken.setattr(workers, "_in_processes", lost)
+        broken.setattr(workers.Crew, "_done", lost)
         status, out, err = run("small.yaml", "--workers", "2")
     assert status == 3
     assert "1 of 4 tasks finished; worker processes were killed" in out
@@ -484,7 +545,7 @@ def test_from_python_a_run_is_resumed_in_its_output_folder(folder, carried_out):
     second = auditor.run("small.yaml", output="mine", resume=True)
     assert len(carried_out) == TASKS
     assert first.measurements == second.measurements
-    assert Path("mine", NAME).exists()
+    assert Path("mine", FOLDER).exists()
 
 
 def test_resume_needs_a_folder(folder):

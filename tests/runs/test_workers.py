@@ -111,7 +111,7 @@ def test_copies_of_the_program_find_what_it_finds(scenario, changed, steps):
         )
         assert "warning" not in done.stderr
         judged = json.loads(Path(str(workers), "shared/results.json").read_text())["expectations"]
-        assert (f"of {steps} done" in done.stderr) == (not changed or workers > 1)
+        assert (f"of {steps} done" in done.stderr) == (changed is not LONG or workers > 1)
         assert bool(judged) == ("boosted-tree attack" in str(judged))
         found.append(
             (
@@ -138,7 +138,7 @@ def told(_):
 
 environment.begin_program()
 with interrupt.interruptible(), Crew(2) as crew:
-    for leader, deaf, ends in crew.carry_out(told, range(4)):
+    for leader, deaf, ends in crew.in_order(told, range(4)):
         print(leader == os.getpid(), deaf, ends)
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from auditor.audit.base.records import CellContext
@@ -20,15 +20,6 @@ class ReleaseAudit:
     measurements: Measurements
     distributions: list[Distribution]
     evidence: ReleaseEvidence
-
-    def with_gains(self, parts: Iterable[Attempt]) -> ReleaseAudit:
-        """Return the audit with the insider's gains by pooling, which were measured in other tasks."""
-        gains = {coalition: gain for part in parts for coalition, gain in part.gains.items()}
-        pooling = {
-            one: replace(says, insider=gains.get(one, says.insider))
-            for one, says in self.evidence.pooling.items()
-        }
-        return replace(self, evidence=replace(self.evidence, pooling=pooling))
 
 
 @dataclass(frozen=True)
@@ -63,9 +54,6 @@ class Attempt:
             {cell: gain for part in parts for cell, gain in part.paired.items()},
             any(part.told for part in parts),
         )
-
-
-NOTHING = Attempt(Measurements.of([]), [])
 
 
 def nothing_of(

@@ -52,31 +52,6 @@ def _met_heads(fingerprint: str) -> dict[int, Array]:
     return {}
 
 
-class Workspace:
-    """What releases of one table that are gone through side by side share: the rows read last, and memory that copies are written over in.
-
-    Those of one release are done with before the next one's are made: touching fresh memory costs
-    more than arithmetic, and adds up.
-    """
-
-    def __init__(self) -> None:
-        self._read: tuple[int, Array] = (-1, np.empty((0, 0)))
-        self._copies: dict[int, list[Array]] = {}
-
-    def rows(self, table: Table, start: int, stop: int) -> Array:
-        """Return rows of the table; those asked for again and again are read once."""
-        if self._read[0] != start:
-            self._read = start, table.read(start, stop)
-            _note_head(table, start, self._read[1])
-        return self._read[1]
-
-    def copies(self, rows: int, columns: int, count: int) -> list[Array]:
-        """Return memory for so many copies of a block; ``rows`` is of the longest."""
-        held = self._copies.setdefault(columns, [])
-        held += [np.empty((rows, columns)) for _ in range(len(held), count)]
-        return held[:count]
-
-
 @dataclass
 class Release:
     """One release while it is audited: where its copies come from, and what is known of them."""
@@ -88,7 +63,6 @@ class Release:
     levels: tuple[float, ...]
     key: Key
     seconds: float = 0.0
-    workspace: Workspace = field(default_factory=Workspace, repr=False)
     _kept: list[Array] | None = field(default=None, repr=False)
     _heads: tuple[int, list[tuple[int, Array, list[Array]]]] | None = field(
         default=None, repr=False
@@ -108,18 +82,19 @@ class Release:
             yield index, self.table.read(a, b), [copy[a:b] for copy in self._kept]
 
     def block(self, index: int, drawn: bool = False) -> NumberBlock:
-        """Return one block, its copies drawn anew; they are overwritten by the next of any release with the same workspace."""
+        """Return one block, its copies drawn anew; the next block overwrites them."""
         a, b = self._bounds[index]
-        x, columns = (
-            self.workspace.rows(self.table, a, b),
-            self.scheme.output_width(self.table.width),
-        )
-        copies = [
-            copy[: b - a]
-            for copy in self.workspace.copies(self._bounds[0][1], columns, self.copies)
-        ]
+        x = self.table.read(a, b)
+        _note_head(self.table, a, x)
+        copies = [copy[: b - a] for copy in self._memory]
         seconds = self._drawing.block(index, x, copies)
-        return NumberBlock.of((index, x, copies), columns == self.table.width, self.undo, seconds)
+        joint = self.scheme.output_width(self.table.width) == self.table.width
+        return NumberBlock.of((index, x, copies), joint, self.undo, seconds)
+
+    @cached_property
+    def _memory(self) -> list[Array]:
+        rows = self._bounds[0][1]
+        return [self.scheme.blank(rows, self.table.width) for _ in range(self.copies)]
 
     @cached_property
     def _bounds(self) -> list[tuple[int, int]]:
@@ -293,18 +268,9 @@ def open_release(
     use: SchemeUse,
     levels: tuple[float, ...],
     replicate: int,
-    workspace: Workspace | None = None,
 ) -> Release:
     """Return the release of one scheme, its copies not drawn yet."""
     scheme = make_scheme(use, scenario.base, table)
     seed = noise_seed(scenario.data.source, scenario.seed, table.fingerprint())
     grid = released_grid(scheme, table, levels, scale=moments.scale) if use.public_grid else ()
-    return Release(
-        table,
-        moments,
-        scheme,
-        use,
-        levels,
-        Key(seed, use.id, replicate, grid=grid),
-        workspace=workspace or Workspace(),
-    )
+    return Release(table, moments, scheme, use, levels, Key(seed, use.id, replicate, grid=grid))

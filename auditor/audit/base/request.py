@@ -1,33 +1,24 @@
-"""Which release is to be audited, and what others have found of it or will."""
+"""Request to audit one release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from auditor.audit.base.outcome import Attempt
-from auditor.audit.base.release import Workspace
 from auditor.audit.base.uses import make_scheme, release_copies, release_levels
 from auditor.data.table import Audited, Table
-from auditor.numerics.passes import Job
+from auditor.numerics.blocks import stripes
+from auditor.numerics.passes import Job, walk
 from auditor.scenario.model import Scenario, SchemeUse
 from auditor.schemes.base.scheme import TableMoments, table_moments
 
-
-class Conclusion(NamedTuple):
-    """What is made of all that a pass found: a function, and the type of the aggregates that it returns (``auditor.results.codec``)."""
-
-    kind: type[Any]
-    of: Callable[[Any], Any]
-
-
-class Share(Protocol):
-    """Has a job done for all stripes of a release by others; an ``AuditorError`` says why they could not."""
-
-    def __call__(self, job: Job[Any], conclusion: Conclusion | None = None, /) -> Iterator[Any]:
-        """Yield what each part of the rows yields, in order; or the conclusion alone."""
+MOST_STEPS = 256
+"""Steps of a pass: five for each of fifty workers."""
+Step = Callable[["ReleaseRequest"], Any]
+"""Part of an audit that any process can carry out, given the request; can be pickled."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +38,10 @@ class ReleaseRequest:
     pooling : bool
         Whether an expectation needs evidence on what pooling buys.
     share : callable, optional
-        Has others do the work of a pass, or hands out what they found already; without it all is
-        done here.
-    attempts : mapping, optional
-        What others found of attempts already, by number (``Engine.attempts``).
-    workspace : Workspace
-        Shared by releases that are gone through side by side.
+        Carries steps out, perhaps in other processes, and yields their results in order. Raises
+        AuditorError if a step fails. Without it, nothing is divided into steps.
+    kept : dict
+        What steps of this request share within one process.
     """
 
     scenario: Scenario
@@ -61,9 +50,8 @@ class ReleaseRequest:
     use: SchemeUse
     replicate: int = 1
     pooling: bool = False
-    share: Share | None = field(default=None, repr=False)
-    attempts: Mapping[int, Attempt] = field(default_factory=dict, repr=False)
-    workspace: Workspace = field(default_factory=Workspace, repr=False)
+    share: Callable[[Sequence[Step]], Iterator[Any]] | None = field(default=None, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def levels(self) -> tuple[float, ...]:
@@ -84,3 +72,31 @@ class ReleaseRequest:
     def moments(self) -> TableMoments:
         """The table's own."""
         return table_moments(self.table)
+
+
+@dataclass(frozen=True)
+class Stripes:
+    """Step that does a job on stripes ``first`` to ``stop`` (exclusive) of a release."""
+
+    job: Job[Any] = field(repr=False)
+    open: Callable[[ReleaseRequest], Any]
+    width: int
+    first: int
+    stop: int
+
+    def __call__(self, request: ReleaseRequest) -> list[Any]:
+        """Return the job's parts."""
+        block = self.open(request).block
+        return list(walk(self.job, block, request.table.rows, self.width, self.first, self.stop))
+
+
+def parts_in_steps(
+    request: ReleaseRequest, open: Callable[[ReleaseRequest], Any], width: int, job: Job[Any]
+) -> Iterator[Any]:
+    """Yield the parts of a job in order, its stripes divided into at most ``MOST_STEPS`` steps."""
+    assert request.share is not None
+    count = len(stripes(request.table.rows, width))
+    each = math.ceil(count / MOST_STEPS)
+    cuts = [(first, min(first + each, count)) for first in range(0, count, each)]
+    for parts in request.share([Stripes(job, open, width, *cut) for cut in cuts]):
+        yield from parts

@@ -24,14 +24,7 @@ from numpy.typing import NDArray
 
 from auditor.adversary.categorical_attack import Inference
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import (
-    KEY_BYTES,
-    Counts,
-    Packing,
-    chosen,
-    halvings_for,
-    possible_cells,
-)
+from auditor.audit.counts.outcome_counts import Counts, Packing, chosen, halvings_for
 from auditor.numerics.passes import Job
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
@@ -112,10 +105,6 @@ class GapJob(Job[Gaps]):
     size: int
     coalitions: tuple[Coalition, ...]
     exact = True
-
-    def weight(self, records: int) -> int:
-        """Keys and counts of the outcomes."""
-        return KEY_BYTES * sum(possible_cells(records, self.size, len(c)) for c in self.coalitions)
 
     def begin(self) -> Gaps:
         """Return empty counts."""

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from auditor.adversary.given import KnownPairs
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import KEY_BYTES, Counts
+from auditor.audit.counts.outcome_counts import Counts
 from auditor.audit.numeric.gather import Draw
-from auditor.data.columns.categorical_table import code_type
 from auditor.numerics.passes import Job
 from auditor.schemes.replacement.neighbour_coins import Between
 from auditor.types import Codes
@@ -123,13 +122,6 @@ class CountJob(Job[Counted]):
     scored: tuple[int, ...] = ()
     scored_rows: Sequence[tuple[int, int]] = ()
     exact = drawn = True
-
-    def weight(self, records: int) -> int:
-        """Return the bytes of pairs' keys and counts, and of the records that are scored."""
-        keys = (len(self.singles) + len(self.sources)) * min(records, self.size**2)
-        item = code_type(self.size).itemsize
-        scored = sum(stop - start for start, stop in self.scored_rows)
-        return KEY_BYTES * keys + item * (len(self.scored) + 1) * min(records, scored)
 
     def begin(self) -> Counted:
         """Return an empty count."""

@@ -7,7 +7,7 @@ of them; where there are few outcomes at all, once a stripe.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from auditor.audit.categorical.posterior_measures import (
     group_of,
     quantities,
 )
-from auditor.audit.categorical.stored_sums import restored, stored
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.audit.counts.outcome_counts import Counts, Packing, different
 from auditor.audit.numeric.gather import Draw
@@ -32,7 +31,6 @@ from auditor.data.columns.categorical_table import CategoricalTable
 from auditor.numerics.passes import Job
 from auditor.numerics.read_only import readable, seal
 from auditor.process.containment import contained
-from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.schemes.replacement.draws import code_type
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Array, Coalition
@@ -114,8 +112,6 @@ class MeasureJob(Job[Found]):
         The rows known in clear, or that a law was learnt from.
     apart : bool
         Whether sums of every quantity are kept apart by row group.
-    held : ndarray of shape (s,), optional
-        Values that some record has; without it nothing that is found may be written to disk.
     """
 
     size: int
@@ -123,16 +119,6 @@ class MeasureJob(Job[Found]):
     fitted: Mapping[Try, Fitted] = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
     apart: bool = False
-    held: NDArray[np.bool_] | None = field(default=None, repr=False)
-
-    def weight(self, records: int) -> int:
-        """A sum by value for each quantity of each attack on each coalition."""
-        return (
-            8
-            * self.size
-            * QUANTITIES
-            * sum(len(fitted.inferences) for fitted in self.fitted.values())
-        )
 
     def begin(self) -> Found:
         """Return nothing found."""
@@ -178,50 +164,6 @@ class MeasureJob(Job[Found]):
                 into,
             )
         into.waiting = {}
-
-    # -- what may be written to disk
-    # ---------------------------------------------------------------------------------------
-
-    @property
-    def rest(self) -> MeasureJob | None:
-        """The same for who knows records in clear: beside sums over all records theirs would tell what is known."""
-        knowing = {
-            name: fitted for name, fitted in self.fitted.items() if fitted.hidden is not None
-        }
-        return replace(self, fitted=knowing) if knowing else None
-
-    def storable(self, parts: Sequence[Found]) -> Any:
-        """Return the others' sums; None where they must not be kept, or are too many."""
-        if self.held is None or any(part.failed for part in parts):
-            return None
-        return stored(
-            [
-                {name: part.sums[name] for name in self._others if name in part.sums}
-                for part in parts
-            ],
-            self.held,
-            self._short,
-        )
-
-    def restored(self, kept: Any) -> list[Found]:
-        """Return the stripes whose sums were kept; none where nothing was, or nothing that makes sense."""
-        wanted = [
-            (name, coalition) for name in self._others for coalition in self.fitted[name].inferences
-        ]
-        return [Found(sums) for sums in restored(kept, self.size, self._count, wanted)]
-
-    @property
-    def _others(self) -> list[Try]:
-        return [name for name, fitted in self.fitted.items() if fitted.hidden is None]
-
-    @property
-    def _short(self) -> frozenset[int]:
-        return frozenset(
-            group
-            for parts in self.groups
-            for group, start, stop in parts
-            if stop - start < FEWEST_RECORDS
-        )
 
     def _with(self, hidden: str | None) -> dict[Try, Fitted]:
         return {

@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
-from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from auditor.adversary.coalitions import expand_all
 from auditor.audit.base.records import CellContext
-from auditor.audit.base.request import Conclusion, Share
 from auditor.audit.base.uses import make_scheme
 from auditor.audit.counts.code_blocks import CodeBlock
 from auditor.data.columns.categorical_table import BLOCK_WIDTH, CategoricalTable
@@ -29,8 +27,6 @@ from auditor.schemes.replacement.base import Copies, UniformScheme, fork
 from auditor.schemes.replacement.estimated_law import EstimatedLaw
 from auditor.schemes.replacement.law import UniformLaw
 from auditor.types import Codes
-
-C = TypeVar("C")
 
 KEEP_BYTES = 2**29
 """Copies of a table in memory up to this size stay there for the next pass; others are drawn again,
@@ -52,8 +48,7 @@ class UniformRelease:
     coalitions, needed : list of tuple of int
         Those asked for; and with them every member alone, by size.
     share : callable or None
-        Has a job done for all stripes by others, and yields its parts in order; None: all is done
-        here.
+        Has a job done for all stripes, perhaps in other processes, and yields its parts in order.
     table : Table, optional
         That of the data, for a scheme that needs it: copies from files.
     """
@@ -63,7 +58,7 @@ class UniformRelease:
     use: SchemeUse
     context: CellContext
     key: Key
-    share: Share | None = field(default=None, repr=False)
+    share: Callable[[Job[Any]], Iterator[Any]] | None = field(default=None, repr=False)
     table: Table | None = field(default=None, repr=False)
     _kept: dict[int, dict[int, Codes]] = field(default_factory=dict, repr=False)
 
@@ -106,16 +101,9 @@ class UniformRelease:
 
     def go_through(self, job: Job[P]) -> P:
         """Return what a job finds in the whole table, stripes added up in order."""
-        here = chain.from_iterable(walk(job, self.block, self.data.rows, BLOCK_WIDTH))
-        found: Iterator[P] = here if self.share is None else self.share(job)
-        return added_up(job, found)
-
-    def concluded(self, job: Job[P], kind: type[C], conclude: Callable[[P], C]) -> C:
-        """Return what ``conclude`` makes of what a job finds: aggregates of a ``kind`` that may be kept where the counts may not be."""
-        if self.share is None:
-            return conclude(self.go_through(job))
-        (found,) = self.share(job, Conclusion(kind, conclude))
-        return cast(C, found)
+        here = walk(job, self.block, self.data.rows, BLOCK_WIDTH)
+        parts: Iterator[P] = here if self.share is None else self.share(job)
+        return added_up(job, parts)
 
     def block(self, index: int, drawn: bool = False) -> CodeBlock:
         """Return one block with its copies; ``drawn`` is whether what makes them is wanted too."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,7 +180,7 @@ def pooling_evidence(release: UniformRelease) -> dict[Coalition, Pooling]:
     alike = release.law.pi is None and release.scheme.by_retention
 
     def gains(job: MatchingJob) -> MatchingGains:
-        return release.concluded(job, MatchingGains, partial(gains_of, job))
+        return gains_of(job, release.go_through(job))
 
     matching = CoalitionMatching(
         release.data.rows, release.data.size, release.law.levels, gains, alike

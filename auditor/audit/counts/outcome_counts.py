@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 Keys = NDArray[Any]
 """One for each combination: an integer, or a record of several where one would not do."""
 
-KEY_BYTES = 16
-"""A key of one word, and its count."""
 LARGEST_WORD = 2**62
 CELLS_A_KEY = 4
 """Where keys are this many times their number at most, going through all of them is less work than

@@ -1,16 +1,11 @@
-"""The moment pass over one release: moments of all rows, and of the rows that adversaries were given.
-
-Sums over many records may be written to disk until the pass is whole. Nothing of what adversaries
-were given is among them: of few rows a sum is those rows, so whoever goes on with a pass goes
-through them again.
-"""
+"""Moments of all rows, and of the rows that adversaries know, gathered in one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -22,18 +17,7 @@ from auditor.audit.numeric.limits import KEPT_APART
 from auditor.numerics.blocks import moment_groups
 from auditor.numerics.moments import Moments, Stack, centred
 from auditor.numerics.passes import Job, walk
-from auditor.results.codec import CodecError, codec
 from auditor.types import Array, Block, Indices
-
-FEWEST_RECORDS = 1_000
-"""Records that a sum which is kept is taken over, at least, and ten times as many as it has
-columns."""
-MOST_NUMBERS = 2**14
-"""Numbers in what is kept of some stripes: 300 kB of text. The sums of more columns (180, or fewer
-in several groups) are taken again."""
-_STORED = list[tuple[list[tuple[int, int, list[float], list[float]]], bool, float]]
-"""Of each stripe: group, records, totals and upper triangle of the products of each group; whether
-all was finite; seconds."""
 
 Undo = Callable[[Sequence[Array]], Sequence[Array]]
 """Turns the rows of all copies back to what they were before a matrix was applied."""
@@ -78,9 +62,6 @@ class MomentJob(Job[Stripe]):
         The table's standard deviations (``auditor.numerics.moments.Stack``).
     draws : mapping
         The rows each state of knowledge chooses.
-    sums : bool
-        Whether moments of all rows are taken; those of chosen rows are the same to the last bit
-        without.
     apart : bool
         Whether anybody needs the products of row groups apart (``ReleasedCopies.apart``): of wide
         copies they are not kept otherwise.
@@ -92,20 +73,11 @@ class MomentJob(Job[Stripe]):
     centre: Array = field(repr=False)
     deviation: Array = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
-    sums: bool = True
     apart: bool = True
-
-    def weight(self, records: int) -> int:
-        """Moments of a row group, and as much again of rows that were chosen."""
-        return 16 * ((self.copies + 1) * self.width) ** 2
 
     def begin(self) -> Stripe:
         """Return nothing gathered."""
         return Stripe()
-
-    def looks_at(self, start: int, stop: int) -> bool:
-        """Return whether these rows are summed, or some of them were chosen."""
-        return self.sums or any(draw.falls_within(start, stop) for draw in self.draws.values())
 
     def take(self, block: NumberBlock, into: Stripe) -> None:
         """Add one block's rows to the stripe's sums.
@@ -115,23 +87,19 @@ class MomentJob(Job[Stripe]):
         """
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
-        into.seconds += block.seconds if self.sums else 0.0
+        into.seconds += block.seconds
         stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
         for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
             kept = number if self._keeps_groups else 0
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):
                 here = slice(a - first, b - first)
-                if self.sums:
-                    stack.add([x[here], *(part[here] for part in parts)])
-                elif self.looks_at(a, b):
-                    stack.lay([x[here], *(part[here] for part in parts)])
+                stack.add([x[here], *(part[here] for part in parts)])
                 for key, draw in self.draws.items():
                     chosen = into.chosen.setdefault(key, Chosen())
                     _choose(
                         chosen, draw, a, x[here], [copy[here] for copy in copies], stack.rows, kept
                     )
-            if self.sums:
-                plus(into.groups, kept, stack.moments())
+            plus(into.groups, kept, stack.moments())
 
     @property
     def _keeps_groups(self) -> bool:
@@ -144,7 +112,7 @@ class MomentJob(Job[Stripe]):
     def stripes(self, blocks: Iterable[NumberBlock]) -> Iterator[Stripe]:
         """Yield what is gathered of each stripe of all blocks, which come in order."""
         source = iter(blocks)
-        yield from chain.from_iterable(walk(self, lambda *_: next(source), self.rows, self.width))
+        yield from walk(self, lambda *_: next(source), self.rows, self.width)
         next(source, None)  # its end: what drew the blocks may keep them then
 
     def chosen_alone(self, blocks: Iterable[NumberBlock]) -> Stripe:
@@ -167,50 +135,6 @@ class MomentJob(Job[Stripe]):
                     number,
                 )
         return found
-
-    # -- what may be written to disk
-    # ---------------------------------------------------------------------------------------
-
-    @property
-    def rest(self) -> MomentJob | None:
-        """The same for chosen rows alone."""
-        return replace(self, sums=False) if self.draws else None
-
-    def storable(self, parts: Sequence[Stripe]) -> Any:
-        """Return the sums of some stripes; None when they must not be kept, or are too many."""
-        moments = [each for stripe in parts for each in stripe.groups.values()]
-        if (
-            not moments
-            or not self._keeps_groups
-            or sum(each.size * (each.size + 1) // 2 for each in moments) > MOST_NUMBERS
-        ):
-            return None
-        if any(each.count < max(FEWEST_RECORDS, 10 * each.size) for each in moments):
-            return None
-        sums = [
-            [(number, *_numbers(each)) for number, each in stripe.groups.items()]
-            for stripe in parts
-        ]
-        return codec(_STORED)[0](
-            [
-                (groups, stripe.finite, stripe.seconds)
-                for groups, stripe in zip(sums, parts, strict=True)
-            ]
-        )
-
-    def restored(self, kept: Any) -> list[Stripe]:
-        """Return the stripes whose sums were kept, without what was chosen of them; none where nothing was, or nothing that makes sense."""
-        try:
-            return [
-                Stripe(
-                    {number: _moments(*sums) for number, *sums in groups},
-                    finite=finite,
-                    seconds=seconds,
-                )
-                for groups, finite, seconds in codec(_STORED)[1](kept)
-            ]
-        except (CodecError, TypeError, ValueError):
-            return []
 
 
 def _finite(copy: NDArray[Any]) -> bool:
@@ -235,21 +159,3 @@ def _choose(
         into.originals.append(x[inside])
         into.copies.append([copy[inside] for copy in copies])
         plus(into.by_group, number, Moments.of(stacked(inside)))
-
-
-def _numbers(moments: Moments) -> tuple[int, list[float], list[float]]:
-    return (
-        moments.count,
-        moments.total.tolist(),
-        moments.products[np.triu_indices(moments.size)].tolist(),
-    )
-
-
-def _moments(count: int, total: list[float], upper: list[float]) -> Moments:
-    d = len(total)
-    if len(upper) != d * (d + 1) // 2:
-        raise ValueError(f"{len(upper)} products of {d} columns")
-    products = np.empty((d, d))
-    products[np.triu_indices(d)] = upper
-    products.T[np.triu_indices(d)] = upper
-    return Moments(count, np.array(total, dtype=np.float64), products)

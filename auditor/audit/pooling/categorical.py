@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.audit.counts.code_blocks import CodeBlock
-from auditor.audit.counts.outcome_counts import KEY_BYTES, MOST_CELLS, batches, possible_cells
+from auditor.audit.counts.outcome_counts import MOST_CELLS, batches, possible_cells
 from auditor.audit.pooling.matching_records import (
     MOST_LABELLED,
     MOST_NUMBERS,
@@ -116,11 +116,6 @@ class MatchingJob(Job[MatchingCounts]):
     values: tuple[Coalition, ...] = ()
     threes: tuple[Coalition, ...] = ()
     exact = True
-
-    def weight(self, records: int) -> int:
-        """Keys and counts of patterns and outcomes, and counts of bits."""
-        keys = len(self.patterns) + len(self.labelled) + len(self.values)
-        return KEY_BYTES * records * keys + 8 * 64 * self.groups * len(self.threes)
 
     def begin(self) -> MatchingCounts:
         """Return empty counts."""

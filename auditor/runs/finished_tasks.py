@@ -1,0 +1,383 @@
+"""Results of finished tasks, one file each, for ``--resume``.
+
+A file's name holds digests of everything that the result depends on and of its content. The first
+finds it again, the second guards against damage, not against forgery; content is decoded strictly.
+Files are their owner's alone (mode 0600) and hold aggregates in full.
+
+*Not checked*: the kind of processor, on which linear algebra may round otherwise, and files that a
+third party's plugin reads but no parameter names.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import methodcaller
+from pathlib import Path
+from typing import Any
+
+from auditor import registry
+from auditor.audit.base.outcome import ReleaseAudit
+from auditor.data.request import is_file
+from auditor.errors import StorageError
+from auditor.process.environment import version
+from auditor.process.interrupt import shielded
+from auditor.results.codec import CodecError, codec
+from auditor.results.files import located, lock_folder, sweep, write_atomically
+from auditor.runs.tasks import Task
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import at_point
+
+FORMAT = 2
+FOLDER, STATE = "finished-tasks", "run.json"
+WRITTEN = ("results.json", "results.parquet", "report.html")
+PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn", "pyarrow")
+ELSEWHERE = ("schema", "title", "cite", "schemes", "sweep", "replicates", "expect")
+"""Sections that no measurement depends on, or that a task states itself."""
+DIGITS = 32
+
+_encode, _decode = codec(list[ReleaseAudit])
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Turn an error of writing results into a StorageError that names the remedy."""
+    try:
+        yield
+    except OSError as error:
+        problem = f"{path}: cannot be written ({error.strerror or type(error).__name__})"
+        if isinstance(error, FileNotFoundError):
+            raise StorageError(
+                f"{problem}: its folder was removed or renamed during the run; run again"
+            ) from None
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise StorageError(
+            f"{problem}; every finished task is kept there: {'make room' if full else 'mend this'}, and run again with --resume"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Place of finished work.
+
+    Attributes
+    ----------
+    folder : Path
+        An existing folder, for the results of one run.
+    resume : bool
+        Whether to use the tasks that an earlier run finished.
+    tell : callable
+        Called with one line on what is reused, and why the rest is not.
+    """
+
+    folder: Path
+    resume: bool = False
+    tell: Callable[[str], None] = lambda line: None
+
+
+class FinishedTasks:
+    """Tasks of one run that are finished, on disk.
+
+    Parameters
+    ----------
+    keep : Keep
+    identity : Identity
+
+    Attributes
+    ----------
+    spent : float
+        Seconds that the results which were read took when they were computed.
+
+    Raises
+    ------
+    AuditorError
+        Another run is writing to the folder.
+    """
+
+    def __init__(self, keep: Keep, identity: Identity) -> None:
+        self._keep, self._identity, self.spent = keep, identity, 0.0
+        self._folder, self._begun = keep.folder / FOLDER, False
+        self._lock = lock_folder(keep.folder)
+        sweep(keep.folder, WRITTEN)
+        self._used: dict[int, Path] = {}
+        try:
+            self._before = json.loads((self._folder / STATE).read_bytes())
+            self._before["parts"].items()
+        except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+            self._before = {"parts": {}, "whole": False}
+
+    def __enter__(self) -> FinishedTasks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+    def read(self) -> dict[int, list[ReleaseAudit]]:
+        """Return the results of an earlier run that are still valid, by the task's place."""
+        files = self._files()
+        if not self._keep.resume:
+            if files and not self._before["whole"]:
+                self._keep.tell(
+                    f"an earlier run was not finished; its {len(files)} finished tasks are replaced (--resume would have used them)"
+                )
+            return {}
+        found, damaged = dict[int, list[ReleaseAudit]](), 0
+        for number, key in enumerate(self._identity.keys):
+            if (path := files.get(key)) is None:
+                continue
+            try:
+                content = path.read_bytes()
+                if not path.stem.endswith(_hash(content)):
+                    raise ValueError
+                seconds, plain = json.loads(content)
+                found[number] = _decode(plain)
+                self.spent += float(seconds)
+                self._used[number] = path
+            except (OSError, CodecError, ValueError, TypeError, RecursionError):
+                damaged += 1
+        self._announce(len(found), damaged, bool(files))
+        return found
+
+    def _announce(self, found: int, damaged: int, any_there: bool) -> None:
+        if not any_there:
+            self._keep.tell(f"nothing to resume in {self._keep.folder}: every task is carried out")
+            return
+        before, parts = self._before["parts"], self._identity.parts
+        changed = [name for name in {**parts, **before} if before.get(name) != parts.get(name)]
+        why = f"; changed since: {', '.join(changed)}" if changed else ""
+        if damaged:
+            entries = "entry is" if damaged == 1 else "entries are"
+            why += f"; {damaged} damaged {entries} left out"
+        total = len(self._identity.keys)
+        self._keep.tell(f"resumed: {found} of {total} tasks are finished already{why}")
+
+    def write(self, number: int, audits: list[ReleaseAudit], seconds: float) -> list[ReleaseAudit]:
+        """Write a task's result, unless a cell failed or a file changed.
+
+        Returns the result as a resumed run would read it, equal in every type. A failed task may
+        have lacked memory or disk, so the next run tries it again.
+
+        Raises
+        ------
+        StorageError
+            It cannot be written, for example on a full disk. Earlier results are still there.
+        """
+        failed = any(audit.measurements.where(status="failed").any() for audit in audits)
+        if failed or not self._unchanged():
+            return audits
+        text = json.dumps([round(seconds, 6), _encode(audits)], default=methodcaller("item"))
+        content = text.encode("ascii")
+        path = self._folder / f"{self._identity.keys[number]}-{_hash(content)}.json"
+        with shielded(), storing(path):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_atomically(path, content, private=True)
+            self._used[number] = path
+            if not self._begun:
+                self._begun = True
+                if not self._keep.resume:
+                    self._remove_others()
+                self._write_state(whole=False)
+        kept: list[ReleaseAudit] = _decode(json.loads(text)[1])
+        return kept
+
+    def finish(self) -> None:
+        """Note that the run is whole, and remove files that its results do not use."""
+        if not self._used:
+            return
+        with shielded(), suppress(OSError):  # a full disk does no harm here
+            self._remove_others()
+            self._write_state(whole=True)
+
+    def _write_state(self, whole: bool) -> None:
+        state = {"parts": self._identity.parts, "whole": whole}
+        if state != self._before:
+            self._before = state
+            write_atomically(self._folder / STATE, json.dumps(state).encode(), private=True)
+
+    def _files(self) -> dict[str, Path]:
+        return {path.name.partition("-")[0]: path for path in self._folder.glob("*-*.json")}
+
+    def _remove_others(self) -> None:
+        for path in set(self._folder.glob("*-*.json")) - set(self._used.values()):
+            path.unlink(missing_ok=True)
+
+    def _unchanged(self) -> bool:
+        """Whether the scenario's files still are what the run began with."""
+        stamps = self._identity.stamps
+        changed = [path.name for path, stamp in stamps.items() if _stamp(path) != stamp]
+        if changed and not self._identity.unsure:
+            self._identity.unsure = True
+            self._keep.tell(
+                f"{', '.join(changed)} changed while it was audited: what was computed since is not kept for --resume"
+            )
+        return not self._identity.unsure
+
+
+# -- dependencies of a result ----------------------------------------------------------------------
+
+
+@dataclass
+class Identity:
+    """What the results of a run depend on.
+
+    Attributes
+    ----------
+    parts : dict of str to str
+        Digests by names that a user knows.
+    keys : list of str
+        One digest for each task, in order.
+    stamps : dict of Path to (time, size)
+        State of the files that the scenario names.
+    unsure : bool
+        Whether they changed since, so that tasks may have read other content.
+    """
+
+    parts: dict[str, str]
+    keys: list[str]
+    stamps: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    unsure: bool = False
+
+
+def identify(
+    scenario: Scenario, tasks: Sequence[Task], fingerprints: Sequence[tuple[dict[str, Any], str]]
+) -> Identity:
+    """Return the identity of a run.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    tasks : sequence of Task
+    fingerprints : sequence of (sweep point, fingerprint of its table)
+    """
+    program = {"program": _digest(_program(scenario)), "packages": _digest(_packages())}
+    spec = scenario.spec()
+    parts = program | {name: _digest(value) for name, value in spec.items()}
+    parts["the table"] = _digest([fingerprint for _, fingerprint in fingerprints])
+    stamps: dict[Path, tuple[int, int]] = {}
+    here: dict[str, dict[str, Any]] = {}
+    for point, fingerprint in fingerprints:
+        at = at_point(scenario, point)
+        files = {path: _content(path, _stamp(path)) for path in _files(at)}
+        parts |= {f"file {path.name}": content for path, content in files.items()}
+        stamps |= {path: _stamp(path) for path in (*files, *_source(at))}
+        here[_text(point)] = {
+            "format": FORMAT,
+            **program,
+            "table": fingerprint,
+            "files": list(files.values()),
+            "scenario": {key: value for key, value in at.spec().items() if key not in ELSEWHERE},
+            "schemes": [use.spec() for use in at.schemes],
+        }
+    return Identity(parts, [_key(task, **here[_text(dict(task.point))]) for task in tasks], stamps)
+
+
+def _key(task: Task, schemes: Sequence[Any], **common: Any) -> str:
+    scheme = schemes[task.scheme]
+    return _digest([common, task.point, scheme, task.replicates, task.pooling])
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
+
+
+def _digest(value: Any) -> str:
+    return _hash(_text(value).encode())
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:DIGITS]
+
+
+def _packages() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def _program(scenario: Scenario) -> dict[str, str]:
+    """Return the version and the source code of the core and of the packages of used plugins."""
+    uses = [("scheme", use.name) for use in scenario.schemes]
+    uses += [("attack", use.name) for use in scenario.attacks]
+    if registry.has("source", scenario.data.source):
+        uses.append(("source", scenario.data.source))
+    homes = {registry.get(kind, name).__module__.partition(".")[0] for kind, name in uses}
+    code = {home: _source_code(home) for home in sorted({"auditor", *homes})}
+    return {"version": version("auditor"), **code}
+
+
+@lru_cache(maxsize=64)
+def _source_code(package: str) -> str:
+    """Return a digest of a package's Python files; without files a new one each time."""
+    module = sys.modules.get(package)
+    roots = [Path(root) for root in getattr(module, "__path__", [])]
+    files = [path for root in roots for path in sorted(root.rglob("*.py"))]
+    if not roots and (file := getattr(module, "__file__", None)):
+        files = [Path(file)]
+    if not files:
+        return os.urandom(16).hex()
+    return _digest([(path.name, _hash(path.read_bytes())) for path in files])
+
+
+def _files(scenario: Scenario) -> list[Path]:
+    """Return the files that the scenario names.
+
+    The table has a fingerprint, so its file is left out, unless a model predicts a column that is
+    not in the table.
+    """
+    spec: dict[str, Any] = {
+        key: value
+        for key, value in scenario.spec().items()
+        if key not in ("title", "cite", "expect")
+    }
+    spec["data"] = {key: value for key, value in spec["data"].items() if key != "source"}
+    predicts = scenario.utility is not None and scenario.utility.target is not None
+    found = _source(scenario) if predicts else []
+    for name in dict.fromkeys(_names(spec)):
+        found += [path.resolve() for path in located(name, scenario.base) if path.is_file()][:1]
+    return list(dict.fromkeys(found))
+
+
+def _source(scenario: Scenario) -> list[Path]:
+    """Return the files of the table."""
+    for path in (
+        located(scenario.data.source, scenario.base) if is_file(scenario.data.source) else []
+    ):
+        return sorted(path.resolve().iterdir()) if path.is_dir() else [path.resolve()]
+    return []
+
+
+def _names(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _names(item)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return -1, -1
+    return status.st_mtime_ns, status.st_size
+
+
+@lru_cache(maxsize=256)
+def _content(path: Path, stamp: tuple[int, int]) -> str:
+    del stamp  # part of the cache's key
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError:
+        return os.urandom(16).hex()

@@ -1,0 +1,246 @@
+"""Tasks of a run: some replicates of one scheme at one sweep point, audited in any process.
+
+A task carries texts and paths, never rows of a table in memory, and yields aggregates. A release
+that would take more than one worker's share of the time is divided into steps (stripes of a pass,
+attacks) for the workers, while this process puts them together. Parts are added in order, so
+results are the same bytes for any number of workers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from auditor.audit.base.outcome import ReleaseAudit
+from auditor.audit.base.request import ReleaseRequest, Step
+from auditor.audit.engine import audit_release, engine_of
+from auditor.data.table import Table
+from auditor.errors import AuditorError
+from auditor.process.containment import contained
+from auditor.process.environment import one_thread
+from auditor.process.memory import keep_freed_memory
+from auditor.runs.plan import line_of
+from auditor.runs.tables import table_of
+from auditor.runs.workers import Crew, Numbered
+from auditor.scenario.model import Scenario
+from auditor.scenario.read import at_point, rebuild
+
+TASKS_PER_SCHEME = 16
+"""Most tasks that share a scheme's replicates, so that cheap ones do not each pay for a task."""
+
+Advance = Callable[[int, int, str], None]
+"""Called with the steps done, all steps, and the label of one under way."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some replicates of one scheme at one sweep point.
+
+    Attributes
+    ----------
+    document : dict
+        The scenario as read, without its sweep point.
+    base : str or None
+        Folder of the scenario's file.
+    name : str
+    point : tuple of (path, value)
+    scheme : int
+        Its place in the scenario.
+    replicates : tuple of int
+    pooling : bool
+        Whether an expectation needs evidence on what pooling buys.
+    table : Table or None
+        A table that stays in its files; others are loaded by the process that needs them.
+    seconds : float
+        Estimated time; 0 if not estimated.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    base: str | None
+    name: str
+    point: tuple[tuple[str, Any], ...]
+    scheme: int
+    replicates: tuple[int, ...]
+    pooling: bool
+    table: Table | None = field(default=None, repr=False)
+    seconds: float = 0.0
+
+    def scenario(self) -> Scenario:
+        """Return the scenario at the sweep point, rebuilt once in a process."""
+        return _scenario_at(json.dumps([self.document, self.point]), self.base, self.name)
+
+    @property
+    def label(self) -> str:
+        """Text for the progress display."""
+        where = ", ".join(f"{path}={value}" for path, value in self.point)
+        scheme = self.scenario().schemes[self.scheme].id
+        return f"{scheme}{f' at {where}' if where else ''}, replicate {self.replicates[0]}"
+
+    @property
+    def divisible(self) -> bool:
+        """Whether steps for several workers can save time."""
+        engine = engine_of(self.scenario().schemes[self.scheme])
+        return len(self.replicates) == 1 and (self.table is not None or engine.divides_held_tables)
+
+    def request(self, replicate: int) -> ReleaseRequest:
+        """Return the request to audit one release."""
+        here = self.scenario()
+        table = table_of(here)[0] if self.table is None else self.table
+        use = here.schemes[self.scheme]
+        return ReleaseRequest(here, dict(self.point), table, use, replicate, self.pooling)
+
+
+@lru_cache(maxsize=64)
+def _scenario_at(text: str, base: str | None, name: str) -> Scenario:
+    document, point = json.loads(text)
+    return at_point(rebuild(document, None if base is None else Path(base), name), dict(point))
+
+
+def plan(
+    scenario: Scenario, points: Sequence[Mapping[str, Any]], estimated: bool = False
+) -> Iterator[Task]:
+    """Yield the tasks of a scenario in the order of its results; ``estimated`` adds their times."""
+    base = None if scenario.base is None else str(scenario.base)
+    for point in points:
+        here = at_point(scenario, dict(point))
+        table, _ = table_of(here)
+        for scheme, use in enumerate(here.schemes):
+            replicates = here.replicates_of(use)
+            share = 1 if table.streamed else math.ceil(replicates / TASKS_PER_SCHEME)
+            seconds = 0.0
+            with contained():  # if the estimate fails, the audit fails too and gives the reason
+                if estimated:
+                    seconds = line_of(here, dict(point), use, table).work * share / replicates
+            for first in range(1, replicates + 1, share):
+                yield Task(
+                    scenario.document,
+                    base,
+                    scenario.name,
+                    tuple(point.items()),
+                    scheme,
+                    tuple(range(first, min(first + share, replicates + 1))),
+                    any(judged.asks_pooling(use.id, dict(point)) for judged in scenario.judged),
+                    table if table.streamed else None,
+                    seconds,
+                )
+
+
+def carry_out_all(
+    tasks: Sequence[Task], crew: Crew, advance: Advance
+) -> Numbered[list[ReleaseAudit]]:
+    """Yield place and result of every task when finished, tasks divided into steps last."""
+    total = sum(task.seconds for task in tasks)
+    divided = [
+        place
+        for place, task in enumerate(tasks)
+        if (len(tasks) == 1 or task.seconds * crew.workers > total) and task.divisible
+    ]
+    whole = [place for place in range(len(tasks)) if place not in set(divided)]
+    whole.sort(key=lambda place: -tasks[place].seconds)  # a long task begun last would run alone
+    progress = _Progress(len(tasks), advance)
+    labels = [tasks[place].label for place in (*whole, *divided)]
+    with closing(crew.as_done(carry_out, [tasks[place] for place in whole])) as results:
+        progress.begin(labels)
+        for number, result in results:
+            progress.finish(number)
+            yield whole[number], result
+    for number, place in enumerate(divided, start=len(whole)):
+        task = tasks[place]
+        result = carry_out(task, partial(_in_steps, task, crew, progress))
+        progress.finish(number)
+        yield place, result
+
+
+def carry_out(
+    task: Task, share: Callable[[Sequence[Step]], Iterator[Any]] | None = None
+) -> list[ReleaseAudit]:
+    """Audit the releases of one task, in any process.
+
+    Linear algebra uses one thread, because its sums depend on the number of threads.
+    """
+    keep_freed_memory()
+    with one_thread():
+        return [
+            audit_release(replace(task.request(replicate), share=share))
+            for replicate in task.replicates
+        ]
+
+
+# -- steps of one release --------------------------------------------------------------------------
+
+
+class _Failed(NamedTuple):
+    reason: str
+
+
+def _in_steps(task: Task, crew: Crew, progress: _Progress, steps: Sequence[Step]) -> Iterator[Any]:
+    """Yield the results of steps in order.
+
+    Raises
+    ------
+    AuditorError
+        A step failed.
+    """
+    progress.add(len(steps))
+    work = partial(_carry_out_step, task)
+    with closing(crew.in_order(work, steps)) as results:
+        for result in results:
+            progress.step()
+            if isinstance(result, _Failed):
+                raise AuditorError(result.reason)
+            yield result
+
+
+def _carry_out_step(task: Task, step: Step) -> Any:
+    keep_freed_memory()
+    with one_thread(), contained() as failure:
+        return step(_kept_request(task))
+    return _Failed(failure.reason)
+
+
+_last: list[Any] = ["", None]
+"""Name and request of the release whose steps this process carried out last."""
+
+
+def _kept_request(task: Task) -> ReleaseRequest:
+    name = json.dumps([task.document, task.point, task.scheme, task.replicates])
+    if _last[0] != name:
+        _last[:] = "", None  # lets go of the former release before the next is opened
+        _last[:] = name, task.request(task.replicates[0]).audited()[0]
+    request: ReleaseRequest = _last[1]
+    return request
+
+
+class _Progress:
+    """Counts finished tasks and steps."""
+
+    def __init__(self, total: int, advance: Advance) -> None:
+        self._done, self._total, self._advance = 0, total, advance
+        self._left: dict[int, str] = {}
+        self._label = ""
+
+    def begin(self, labels: Sequence[str]) -> None:
+        self._left = dict(enumerate(labels))
+        self._show()
+
+    def finish(self, number: int) -> None:
+        self._label = self._left.pop(number)
+        self.step()
+
+    def add(self, steps: int) -> None:
+        self._total += steps
+        self._show()
+
+    def step(self) -> None:
+        self._done += 1
+        self._show()
+
+    def _show(self) -> None:
+        """Show the first unfinished task: tasks are begun in order."""
+        self._advance(self._done, self._total, next(iter(self._left.values()), self._label))
