@@ -20,6 +20,9 @@ Path: TypeAlias = tuple[str | int, ...]
 # A scenario needs depth 6; Python's stack allows about 1,000.
 MAX_DEPTH = 50
 
+EVERY = "*"
+"""Wildcard: ``schemes[*].levels`` is the levels of every scheme."""
+
 # `format_path` writes these elements without quotes; `parse_path` also accepts ``a.b/c`` and
 # ``[corner wave]``.
 _BARE = re.compile(r"[^\W\d][\w-]*")
@@ -77,13 +80,14 @@ def parse_path(text: str) -> Path:
     return tuple(elements)
 
 
-def set_at(value: Value, path: Path, new: Value) -> Value:
-    """Copy a document's value with one place replaced or added.
+def set_at(value: Value, path: Path, new: Value, places: list[Path] | None = None) -> Value:
+    """Copy a document's value with one place, or all of ``[*]``, replaced or added.
 
     Missing (or null) mappings on the path are created. A bare name in a list, as in ``schemes:
     [corner-wave]``, becomes ``{name: corner-wave}`` if a field below it is set.
 
     ``value`` is unchanged, and independent of the result. An empty path means the whole.
+    ``places`` receives the path of every place, with numbers for ids and names.
 
     Raises
     ------
@@ -100,15 +104,33 @@ def set_at(value: Value, path: Path, new: Value) -> Value:
         raise AuditorError(
             f"a path of {len(path)} elements is longer than the {MAX_DEPTH} a scenario may be deep"
         )
-    # an outer list makes the whole document an ordinary place
-    root: Any = [copy_value(value)]
-    parent, slot = root, cast("str | int", 0)
-    for depth, element in enumerate(path):
-        _make_room(parent, slot, element, in_list=depth > 0 and isinstance(parent, list))
-        here = parent.get(slot) if isinstance(parent, dict) else parent[slot]
-        parent, slot = here, _slot(here, parent, path, depth)
-    parent[slot] = copy_value(new)
-    return cast("Value", root[0])
+    found: list[Path] = [] if places is None else places
+
+    def changed(here: Any, parent: Any, at: Path, depth: int) -> Any:
+        """Return a value with everything below it set; ``at`` is its numbered path."""
+        if depth == len(path):
+            found.append(at)
+            return copy_value(new)
+        element = path[depth]
+        if element == EVERY and not isinstance(here, dict):
+            if not isinstance(here, list):
+                raise AuditorError(
+                    f"{_place(path, depth)} is not a list, so [*] names nothing in it"
+                )
+            return [changed(item, here, (*at, n), depth + 1) for n, item in enumerate(here)]
+        if isinstance(here, list):
+            number = _item_number(here, path, depth)
+            item = changed(here[number], here, (*at, number), depth + 1)
+            return [*here[:number], item, *here[number + 1 :]]
+        if isinstance(element, str) and here is None:
+            here = {}
+        elif isinstance(element, str) and isinstance(here, str) and isinstance(parent, list):
+            here = {"name": here}
+        if isinstance(here, dict) and isinstance(element, str):
+            return here | {element: changed(here.get(element), here, (*at, element), depth + 1)}
+        raise AuditorError(_dead_end(here, parent, path, depth))
+
+    return cast("Value", changed(copy_value(value), None, (), 0))
 
 
 def copy_value(value: Value) -> Value:
@@ -159,12 +181,8 @@ def _parse_element(match: re.Match[str], text: str) -> str | int:
         return int(match["index"])
     if match["single"] is not None:
         return match["single"].replace("''", "'")
-    if match["quoted"] is not None:
-        return _unquote(match, text)
-    return match["key"] or match["name"].rstrip()
-
-
-def _unquote(match: re.Match[str], text: str) -> str:
+    if match["quoted"] is None:
+        return match["key"] or match["name"].rstrip()
     try:
         return str(json.loads(match["quoted"], strict=False))
     except json.JSONDecodeError:
@@ -179,76 +197,43 @@ def _bad_path(text: str, at: int) -> AuditorError:
     )
 
 
-def _make_room(parent: Any, slot: str | int, element: str | int, *, in_list: bool) -> None:
-    """Create a mapping at the slot if a key below it needs one."""
-    if isinstance(element, int):
-        return
-    if isinstance(parent, dict):
-        parent.setdefault(slot, None)
-    if parent[slot] is None:
-        parent[slot] = {}
-    elif in_list and isinstance(parent[slot], str):
-        parent[slot] = {"name": parent[slot]}
-
-
-def _slot(here: Value, parent: Any, path: Path, depth: int) -> str | int:
-    element = path[depth]
-    if isinstance(here, list):
-        return _item_number(here, path, depth)
-    if isinstance(here, dict) and isinstance(element, str):
-        return element
-    raise AuditorError(_dead_end(here, parent, path, depth))
-
-
 def _item_number(items: list[Value], path: Path, depth: int) -> int:
     element, where = path[depth], _place(path, depth)
+    count = f"{len(items)} item" + "s" * (len(items) != 1)
     if isinstance(element, int):
         if 0 <= element < len(items):
             return element
-        raise AuditorError(f"{where} has {_counted(items)}, numbered from 0; got [{element}]")
+        raise AuditorError(f"{where} has {count}, numbered from 0; got [{element}]")
     found = find_item(items, element)
     if len(found) == 1:
         return found[0]
     if found:
         several = ", ".join(f"[{at}]" for at in found)
-        raise AuditorError(
-            f"{where} has several items named {quoted(element)}: {several}; choose by number or id"
-        )
-    hint = (
-        f"; write {where}[{element}]"
-        if element in map(str, range(len(items)))
-        else did_you_mean(element, _names(items))
-    )
-    raise AuditorError(
-        f"{where} is a list of {_counted(items)}, none named {quoted(element)}{hint}"
-    )
+        advice = f"{several}; choose by number or id"
+        raise AuditorError(f"{where} has several items named {quoted(element)}: {advice}")
+    ids = (item.get("id") for item in items if isinstance(item, dict))
+    names = {name for name in (*ids, *map(_name, items)) if isinstance(name, str)}
+    numbered = element in map(str, range(len(items)))
+    hint = f"; write {where}[{element}]" if numbered else did_you_mean(element, names)
+    raise AuditorError(f"{where} is a list of {count}, none named {quoted(element)}{hint}")
 
 
 def _dead_end(here: Value, parent: Any, path: Path, depth: int) -> str:
     where, element = _place(path, depth), path[depth]
     if isinstance(here, dict):
-        return (
-            f"{where} is a mapping, so [{element}] is no place in it{did_you_mean(element, here)}"
-        )
+        hint = did_you_mean(element, here)
+        return f"{where} is a mapping, so [{element}] is no place in it{hint}"
     if here is None:
         return f"{where} is not given, so it has no item [{element}]"
     # the key may belong to the parent
-    beside = did_you_mean(element, parent) if isinstance(parent, dict) else ""
-    return f"{where} is {kind_of(here)}, so nothing can be set below it; got {shortened(format_path(path), 120)}{beside}"
+    hint = did_you_mean(element, parent) if isinstance(parent, dict) else ""
+    got = shortened(format_path(path), 120)
+    return f"{where} is {kind_of(here)}, so nothing can be set below it; got {got}{hint}"
 
 
 def _place(path: Path, depth: int) -> str:
     return shortened(format_path(path[:depth]), 120) or "the document"
 
 
-def _counted(items: list[Value]) -> str:
-    return f"{len(items)} item" + "s" * (len(items) != 1)
-
-
 def _name(item: Value) -> Value:
     return item.get("name") if isinstance(item, dict) else item
-
-
-def _names(items: list[Value]) -> set[str]:
-    ids = (item.get("id") for item in items if isinstance(item, dict))
-    return {name for name in (*ids, *map(_name, items)) if isinstance(name, str)}

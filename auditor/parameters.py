@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeGuard
+from typing import Annotated, Any, NamedTuple, TypeGuard, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
 from auditor.errors import did_you_mean
 
 Path = tuple[str | int, ...]
+Found = tuple[Path, str, bool]
+"""Relative path, message, and whether the key is at fault."""
 
 _KINDS = {
     str: "text",
@@ -41,16 +43,37 @@ def whole(value: Any) -> Any:
     >>> whole(1e5), whole(2.5), whole(True), whole("1")
     (100000, 2.5, True, '1')
     """
-    return (
-        int(value)
-        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53
-        else value
-    )
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(whole)]
+"""An integer, which YAML may write with an exponent."""
+
+
+class FieldError(ValueError):
+    """Error of a validator with a complete message, at a field below its own."""
+
+    def __init__(self, message: str, *place: str | int) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 def kind_of(value: object) -> str:
     """Name a value's kind for a message: ``an integer``, ``a list``."""
     return _KINDS.get(type(value), "a list" if isinstance(value, list) else "a mapping")
+
+
+def shown(value: Any) -> str:
+    """Format a scenario's value for a message: short, without table content."""
+    if isinstance(value, (list, tuple, dict)) and len(value) > 4:
+        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
+    try:
+        text = "nothing" if value is None else repr(value)
+    except ValueError:  # an integer too long for Python to print
+        text = "a huge integer"
+    return text if len(text) <= 60 else text[:57] + "…"
 
 
 class _Finding(NamedTuple):
@@ -69,61 +92,67 @@ class _Finding(NamedTuple):
 
 
 def explain(
-    error: ValidationError, model: type[BaseModel], value: Any
-) -> list[tuple[Path, str, bool]]:
+    error: ValidationError, model: type[BaseModel], value: Any, known: tuple[str, ...] = ()
+) -> list[Found]:
     """Return pydantic's errors as (relative path, message, key at fault).
 
     Pydantic reports every branch of a union. This function selects the intended branch: the value
     fits except for its content, or has the branch's fields. Without a closest branch, one message
-    lists all alternatives.
+    lists all alternatives. ``known`` has further valid names beside the model's own fields.
     """
     tell: Callable[[Any], str] = kind_of if getattr(model, "holds_cells", False) else shown
-    findings = [_finding(item, value) for item in error.errors()]
-    problems: list[tuple[Path, str, bool]] = []
+    findings = [_finding(item, value) for item in error.errors(include_url=False)]
+    problems: list[Found] = []
     for place in sorted({at for finding in findings for at, _ in finding.branches}, key=len):
         inside = [finding for finding in findings if finding.within(place) is not None]
         if inside:
             kept, summary = _meant(place, inside, tell)
-            findings = [
-                finding for finding in findings if finding.within(place) is None or finding in kept
-            ]
+            findings = [f for f in findings if f.within(place) is None or f in kept]
             problems += summary
     by_place: dict[Path, list[_Finding]] = {}
     for finding in findings:
         by_place.setdefault(finding.place, []).append(finding)
-    missing = [place for place, items in by_place.items() if items[0].kind == "missing"]
-    found = [
-        _problem(place, items, _siblings(place, model, missing), tell)
-        for place, items in by_place.items()
-    ]
-    return problems + [
-        _with_description(*problem, by_place[problem[0]], model) for problem in found
-    ]
+    misspelt = {f.place[:-1] for f in findings if f.kind == "extra_forbidden"}
+    for place, items in by_place.items():
+        if items[0].kind == "missing" and place[:-1] in misspelt:
+            continue  # the unknown field may be the missing one
+        fields = _fields(model, place[:-1])
+        kinds = {item.kind for item in items}
+        if kinds == {"extra_forbidden"}:
+            names = [*fields, *(known if len(place) == 1 else ())]
+            hint = did_you_mean(place[-1], names)
+            problems.append((place, f"is not a known field{hint}", True))
+        elif "missing" in kinds:
+            about = fields.get(str(place[-1]))
+            problems.append((place, f"is required{(about and f': {about}') or ''}", False))
+        else:
+            own = ", ".join(_fields(model, place)) if kinds <= _MAPPINGS else ""
+            problems.append((place, _wrong(place, items, own, tell), False))
+    return problems
 
 
-def _with_description(
-    place: Path, message: str, key: bool, findings: list[_Finding], model: type[BaseModel]
-) -> tuple[Path, str, bool]:
-    inner: Any = model
-    for part in place[:-1]:
-        inner = _fields(inner).get(str(part), inner)
-    meant = {
-        field.alias or name: field.description
-        for name, field in getattr(inner, "model_fields", {}).items()
-    }
-    if (
-        {finding.kind for finding in findings} <= {"missing", *_MAPPINGS}
-        and place
-        and meant.get(str(place[-1]))
-    ):
-        return place, f"{message}: {meant[str(place[-1])]}", key
-    return place, message, key
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]
 
 
-def _fields(model: Any) -> dict[str, Any]:
+def _fields(model: type[BaseModel], place: Path) -> dict[str, str | None]:
+    """Return the fields of all models that a place may hold, with descriptions."""
+    models = [model]
+    for part in place:
+        if isinstance(part, str):
+            models = [
+                inner
+                for each in models
+                for name, field in each.model_fields.items()
+                if (field.alias or name) == part
+                for inner in _models(field.annotation)
+            ]
     return {
-        field.alias or name: field.annotation
-        for name, field in getattr(model, "model_fields", {}).items()
+        field.alias or name: field.description
+        for each in models
+        for name, field in each.model_fields.items()
     }
 
 
@@ -141,23 +170,20 @@ def _finding(item: ErrorDetails, value: Any) -> _Finding:
             value = value[part]
         else:
             branches.append((tuple(place), part))
-    return _Finding(tuple(place), tuple(branches), item)
+    below = getattr(item.get("ctx", {}).get("error"), "place", ())
+    return _Finding((*place, *below), tuple(branches), item)
 
 
 def _meant(
     place: Path, inside: list[_Finding], tell: Callable[[Any], str]
-) -> tuple[list[_Finding], list[tuple[Path, str, bool]]]:
+) -> tuple[list[_Finding], list[Found]]:
     """Return the errors of the intended branch, or one message for all."""
     groups: dict[str | int, list[_Finding]] = {}
     for finding in inside:
         groups.setdefault(finding.within(place) or "", []).append(finding)
-    fits = [
-        group for group in groups.values() if not any(_misfit(finding, place) for finding in group)
-    ]
-    if fits:
-        return fits[0], []
-    if len(groups) == 1:
-        return inside, []
+    fits = [group for group in groups.values() if not any(_misfit(f, place) for f in group)]
+    if fits or len(groups) == 1:
+        return (fits or list(groups.values()))[0], []
     entered = {
         branch: group
         for branch, group in groups.items()
@@ -167,21 +193,30 @@ def _meant(
         branch: {f.place for f in group if f.kind == "extra_forbidden"}
         for branch, group in entered.items()
     }
-    written = set.union(set(), *unknown.values())
+    written = set[Path]().union(*unknown.values())
     named = [branch for branch in entered if len(unknown[branch]) < len(written)]
     if len(named) == 1:
         return entered[named[0]], []
     if len(named) > 1:
-        alien = {path for path in written if all(path in fields for fields in unknown.values())}
-        mixed = ", ".join(sorted(str(path[-1]) for path in written - alien))
-        return [], [(place, f"mixes fields that do not go together: {mixed}", False)]
+        mixed = {path for path in written if not all(path in each for each in unknown.values())}
+        names = ", ".join(sorted(str(path[-1]) for path in mixed))
+        return [], [(place, f"mixes fields that do not go together: {names}", False)]
     wanted = [
-        f.place
+        str(f.place[-1])
         for group in entered.values()
         for f in group
         if f.kind == "missing" and len(f.place) == len(place) + 1
     ]
-    return [], [_none_fits(place, inside, written, [str(path[-1]) for path in wanted], tell)]
+    for path in sorted(written, key=str):
+        close = did_you_mean(path[-1], wanted)
+        if close.startswith("; did"):
+            return [], [(path, f"is not a known field{close}", True)]
+    alone = [finding for finding in inside if finding.place == place]
+    choices = [_expected(finding.item).removeprefix("must be ") for finding in alone]
+    choices += [f"{{{name}: …}}" for name in wanted]
+    got = tell(alone[0].item["input"] if alone else None)
+    message = f"must be {' or '.join(dict.fromkeys(choices))}; got {got}{_nearest(alone)}"
+    return [], [(place, message, False)]
 
 
 def _misfit(finding: _Finding, place: Path) -> bool:
@@ -189,28 +224,6 @@ def _misfit(finding: _Finding, place: Path) -> bool:
     if finding.place == place:
         return finding.kind != "value_error"
     return len(finding.place) == len(place) + 1 and finding.kind in ("missing", "extra_forbidden")
-
-
-def _none_fits(
-    place: Path,
-    inside: list[_Finding],
-    written: set[Path],
-    wanted: list[str],
-    tell: Callable[[Any], str],
-) -> tuple[Path, str, bool]:
-    for path in sorted(written, key=str):
-        close = did_you_mean(path[-1], wanted)
-        if close.startswith("; did"):
-            return path, f"is not a known field{close}", True
-    whole = [finding for finding in inside if finding.place == place]
-    choices = [_expected(finding.item).removeprefix("must be ") for finding in whole]
-    choices += [f"{{{name}: …}}" for name in wanted]
-    value = whole[0].item["input"] if whole else None
-    return (
-        place,
-        f"must be {' or '.join(dict.fromkeys(choices))}; got {tell(value)}{_nearest(whole)}",
-        False,
-    )
 
 
 def _nearest(findings: list[_Finding]) -> str:
@@ -224,50 +237,37 @@ def _nearest(findings: list[_Finding]) -> str:
     return hint if hint.startswith("; did") else ""
 
 
-def _siblings(place: Path, model: type[BaseModel], missing: list[Path]) -> list[str]:
-    """Return a field's siblings: of its model, or missing fields in a union."""
-    inner: Any = model
-    for part in place[:-1]:
-        inner = _fields(inner).get(str(part))
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return [str(other[-1]) for other in missing if other[:-1] == place[:-1]]
-    return [field.alias or name for name, field in inner.model_fields.items()]
-
-
-def _problem(
-    place: Path, findings: list[_Finding], known: list[str], tell: Callable[[Any], str]
-) -> tuple[Path, str, bool]:
-    kinds = {finding.kind for finding in findings}
-    if kinds == {"extra_forbidden"}:
-        return place, f"is not a known field{did_you_mean(place[-1], known)}", True
-    if "missing" in kinds:
-        return place, "is required", False
+def _wrong(place: Path, findings: list[_Finding], own: str, tell: Callable[[Any], str]) -> str:
+    """Describe a wrong value; ``own`` names the fields of the mapping that it must be."""
     expected = " or ".join(dict.fromkeys(_expected(finding.item) for finding in findings))
-    if not place and kinds == {"value_error"}:  # incompatible fields, each shown elsewhere
-        return place, expected, False
-    got = "" if "; got" in expected else f"; got {tell(findings[0].item['input'])}"
-    return place, f"{expected}{got}{_nearest(findings)}", False
+    stated = isinstance(findings[0].item.get("ctx", {}).get("error"), FieldError)
+    whole_model = not place and all(finding.kind == "value_error" for finding in findings)
+    if stated or whole_model or "; got" in expected:
+        return expected
+    got = tell(findings[0].item["input"])
+    return f"{expected}{f' with {own}' if own else ''}; got {got}{_nearest(findings)}"
 
 
-_MAPPINGS = ("dict_type", "model_type", "model_attributes_type")
+_MAPPINGS = {"dict_type", "model_type", "model_attributes_type"}
 _WORDS = {
     "int_type": "must be an integer",
     "int_from_float": "must be an integer",
     "float_type": "must be a number",
     "finite_number": "must be a finite number",
     "string_type": "must be text",
+    "string_too_short": "must not be empty",
     "bool_type": "must be true or false",
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     **dict.fromkeys(_MAPPINGS, "must be a mapping"),
 }
 _BOUNDS = {
-    "greater_than": ("must be greater than", "gt"),
-    "greater_than_equal": ("must be at least", "ge"),
-    "less_than": ("must be less than", "lt"),
-    "less_than_equal": ("must be at most", "le"),
-    "too_short": ("must have this many entries or more:", "min_length"),
-    "too_long": ("must have this many entries or fewer:", "max_length"),
+    "greater_than": ("must be greater than {}", "gt"),
+    "greater_than_equal": ("must be at least {}", "ge"),
+    "less_than": ("must be less than {}", "lt"),
+    "less_than_equal": ("must be at most {}", "le"),
+    "too_short": ("must have {} or more entries", "min_length"),
+    "too_long": ("must have {} or fewer entries", "max_length"),
 }
 
 
@@ -277,20 +277,11 @@ def _expected(item: ErrorDetails) -> str:
         return _WORDS[kind]
     if kind in _BOUNDS:
         words, name = _BOUNDS[kind]
-        return f"{words} {context[name]:g}"
+        limit = context[name]
+        big = isinstance(limit, float) or limit >= 2**64
+        return words.format(f"{limit:g}" if big else f"{limit:,}")
     if kind == "literal_error":
         return f"must be {context['expected']}"
     if kind == "value_error":
         return str(context["error"])
     return item["msg"][:1].lower() + item["msg"][1:]
-
-
-def shown(value: Any) -> str:
-    """Format a scenario's value for a message: short, without table content."""
-    if isinstance(value, (list, tuple, dict)) and len(value) > 4:
-        return f"a {'mapping' if isinstance(value, dict) else 'list'} of {len(value)}"
-    try:
-        text = "nothing" if value is None else repr(value)
-    except ValueError:  # an integer too long for Python to print
-        text = "a huge integer"
-    return text if len(text) <= 60 else text[:57] + "…"

@@ -22,6 +22,7 @@ from auditor.data.microdata_categories import as_categories
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning, Problem, ScenarioError
+from auditor.field_paths import format_path
 from auditor.numerics.random_streams import Seed
 from auditor.process.containment import with_plugin_errors
 from auditor.process.environment import one_thread
@@ -31,7 +32,7 @@ from auditor.runs import perturb_categories as categories
 from auditor.scenario.from_python import plain
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.problems import Problems
-from auditor.scenario.read_data import read_bounds
+from auditor.scenario.read_data import parse_bounds
 from auditor.scenario.stated_levels import level_of
 from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
@@ -312,15 +313,16 @@ def perturb(
 def _parsed(levels: Any) -> Levels:
     if isinstance(levels, range) or (hasattr(levels, "tolist") and not np.isscalar(levels)):
         levels = list(levels)
-    try:
-        return parse_levels(levels)
-    except ValueError as error:
-        raise AuditorError(f"levels {error}") from None
+    problems = Problems()
+    found = problems.attempt(("levels",), parse_levels, levels)
+    _refuse(problems)
+    assert found is not None
+    return found
 
 
 def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None) -> Bounds:
     problems = Problems()
-    found = read_bounds(("bounds",), plain(bounds), None, problems)
+    found = problems.attempt(("bounds",), parse_bounds, plain(bounds or {})) or {}
     if found and scheme.engine != "numeric":
         problems.add(
             ("bounds",), f"are of columns of numbers, and {scheme.name} perturbs categories"
@@ -332,8 +334,7 @@ def _checked_bounds(scheme: Scheme, bounds: Mapping[str, Sequence[float]] | None
 def _refuse(problems: Problems, of: str = "") -> None:
     if problems.found:
         raise ScenarioError(
-            Problem(".".join(map(str, path)), f"{message}{of}")
-            for path, message, _ in problems.found
+            Problem(format_path(path), f"{message}{of}") for path, message, _ in problems.found
         )
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, model_validator
 
 from auditor.errors import AuditorError, did_you_mean
 from auditor.numerics.random_streams import stream
-from auditor.parameters import is_whole, whole
+from auditor.parameters import FieldError, Whole, shown
+from auditor.scenario.from_python import plain
+from auditor.scenario.problems import Form, FormError, Problems
 
 MOST_COPIES = 10_000
 """Limit against typing errors: a million copies would need terabytes for their covariance."""
@@ -19,9 +21,6 @@ RANGES = ("uniform", "log-uniform", "linear")
 DRAWN = ("uniform", "log-uniform")
 CURRENCIES = {"scale": {"variance": 1.0}, "epsilon": "bounds", "gaussian-dp": "bounds"}
 """Other units of levels, and the noise at level 1 (``auditor.scenario.stated_levels``)."""
-ORDERS = ("ascending", "descending")
-
-LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -99,93 +98,92 @@ class Levels:
         return tuple(float(level) for level in np.exp(exponents))
 
 
+Count = Annotated[Whole, Field(ge=1, le=MOST_COPIES)]
+Ends = Annotated[list[float], Field(min_length=2, max_length=2)]
+Stated = Annotated[list[Annotated[float, Field(gt=0)]], Field(min_length=1, max_length=MOST_COPIES)]
+
+
+class Listed(Form):
+    """Levels as noise multiples or probabilities."""
+
+    levels: list[float] = Field(min_length=1, max_length=MOST_COPIES)
+
+
+class ByGuarantee(Form):
+    """Levels in one of the units of ``CURRENCIES``."""
+
+    scale: Stated | None = Field(None, description="in data units")
+    epsilon: Stated | None = None
+    gaussian_dp: Stated | None = None
+
+
+class Range(Form):
+    """A range of levels."""
+
+    uniform: Ends | None = Field(None, description="[low, high] of uniform draws")
+    log_uniform: Ends | None = Field(None, description="[low, high] of draws uniform in the log")
+    linear: Ends | None = Field(None, description="[low, high] of even spacing")
+    count: Count = Field(description="number of levels")
+    order: Literal["ascending", "descending"] | None = None
+    out_of: Annotated[Whole, Field(ge=0, le=MOST_COPIES)] = Field(
+        0, description="with an order: draw so many and release the first `count`"
+    )
+    each_replicate: bool = Field(False, description="whether every replicate draws levels anew")
+
+    @property
+    def ends(self) -> dict[str, list[float]]:
+        """The given ranges by kind."""
+        given = self.model_dump(by_alias=True, exclude_none=True)
+        return {kind: given[kind] for kind in RANGES if kind in given}
+
+    @model_validator(mode="after")
+    def _drawable(self) -> Range:
+        kind, (low, high) = next(iter(self.ends.items()))
+        if low > high:
+            raise FieldError(f"needs low ≤ high; got [{low:g}, {high:g}]", kind)
+        if kind == "log-uniform" and low <= 0:
+            raise FieldError(f"needs low > 0; got {low:g}", kind)
+        if self.out_of and (self.order is None or self.out_of < self.count):
+            raise FieldError(f"needs an order, and at least count; got {self.out_of}", "out-of")
+        if self.each_replicate and kind not in DRAWN:
+            raise FieldError(
+                "needs levels that are drawn: uniform or log-uniform", "each-replicate"
+            )
+        return self
+
+
 def parse_levels(value: Any) -> Levels:
     """Parse levels from a scenario or a Python call.
 
     Raises
     ------
-    ValueError
-        Invalid levels; the message states the expected form.
+    FormError
+        Invalid levels; the messages state the expected form.
     """
     if isinstance(value, Levels):
         return value
-    if isinstance(value, dict) and not value.keys().isdisjoint(CURRENCIES):
-        return _parse_stated(value)
-    if isinstance(value, dict):
-        return _parse_range(value)
-    if not isinstance(value, (list, tuple, np.ndarray)) or len(value) == 0:
-        forms = "{uniform|log-uniform|linear: [low, high], count: m} or {scale|epsilon|gaussian-dp: [first, …]}"
-        raise ValueError(f"must be a list of levels, {forms}; got {_short(value)}")
-    if len(value) > MOST_COPIES:
-        raise ValueError(f"must name at most {MOST_COPIES:,} copies; got {len(value):,}")
-    for number, level in enumerate(value, start=1):
-        if not _is_number(level):
-            raise ValueError(f"must hold numbers only; level {number} is {_short(level)}")
-    return Levels(values=tuple(float(level) for level in value))
-
-
-def _parse_stated(value: dict[Any, Any]) -> Levels:
-    (currency, stated), *others = value.items()
-    if others or not isinstance(stated, (list, tuple)) or not 0 < len(stated) <= MOST_COPIES:
-        raise ValueError(f"must be a list alone, as {{epsilon: [1, 0.5]}}; got {_short(value)}")
-    for number, one in enumerate(stated, start=1):
-        if not _is_number(one) or not one > 0:
-            raise ValueError(
-                f"must hold numbers above 0; {currency} of copy {number} is {_short(one)}"
-            )
-    return Levels(currency=currency, stated=tuple(float(one) for one in stated))
-
-
-def _parse_range(value: dict[Any, Any]) -> Levels:
-    kinds = [key for key in value if key in RANGES]
-    unknown = [
-        key for key in value if key not in (*RANGES, "count", "order", "out-of", "each-replicate")
-    ]
-    if len(kinds) != 1 or unknown:
-        meant = did_you_mean(str(unknown[0]), (*RANGES, *CURRENCIES)) if unknown else ""
-        found = ", ".join(map(str, value)) or "nothing"
-        raise ValueError(
-            f"must have one of uniform, log-uniform or linear, and count; got {found}{meant}"
-        )
-    kind, ends, count = kinds[0], value[kinds[0]], whole(value.get("count"))
-    if not isinstance(ends, (list, tuple)) or len(ends) != 2 or not all(map(_is_number, ends)):
-        raise ValueError(f"needs two numbers, {kind}: [low, high]; got {_short(ends)}")
-    low, high = map(float, ends)
-    if low > high:
-        raise ValueError(f"needs low ≤ high in {kind}: [low, high]; got [{low:g}, {high:g}]")
-    if kind == "log-uniform" and low <= 0:
-        raise ValueError(f"needs low > 0 for log-uniform; got {low:g}")
-    if not is_whole(count, 1, MOST_COPIES):
-        raise ValueError(f"needs count, an integer from 1 to {MOST_COPIES:,}; got {_short(count)}")
-    order, out_of = value.get("order"), value.get("out-of", 0)
-    if order is not None and order not in ORDERS:
-        raise ValueError(f"needs order: ascending or descending; got {_short(order)}")
-    if (
-        isinstance(out_of, bool)
-        or not isinstance(out_of, int)
-        or (out_of and (order is None or not count <= out_of <= MOST_COPIES))
-    ):
-        raise ValueError(
-            f"needs out-of, with an order, an integer from count to {MOST_COPIES:,}; got {_short(out_of)}"
-        )
-    each = value.get("each-replicate", False)
-    if not isinstance(each, bool) or (each and kind not in DRAWN):
-        given = "evenly spaced levels, which are not drawn" if each is True else _short(each)
-        raise ValueError(
-            f"needs each-replicate, true or false, with uniform or log-uniform levels; got {given}"
-        )
-    return Levels(
-        kind=kind, low=low, high=high, count=count, order=order, out_of=out_of, each_replicate=each
-    )
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    # false for NaN; integers beyond a double's range compare correctly
-    return bool(-LARGEST <= value <= LARGEST)
-
-
-def _short(value: Any) -> str:
-    text = "nothing" if value is None else repr(value)
-    return text if len(text) <= 60 else text[:57] + "…"
+    given = plain(value)
+    problems = Problems()
+    if isinstance(given, list):
+        listed = problems.model((), {"levels": given}, Listed)
+        if listed is not None:
+            return Levels(values=tuple(listed.levels))
+        raise FormError((path[1:], message, key) for path, message, key in problems.found)
+    known = (*RANGES, *CURRENCIES)
+    kinds = [key for key in given if key in known] if isinstance(given, dict) else []
+    if len(kinds) != 1:
+        keys = [key for key in given if key not in known] if isinstance(given, dict) else []
+        wanted = f"a list of levels, or a mapping with one of {', '.join(known)}"
+        hint = did_you_mean(keys[0], known) if keys else ""
+        raise FormError([((), f"must be {wanted}; got {shown(given)}{hint}", False)])
+    (kind,) = kinds
+    if kind in CURRENCIES:
+        form = problems.model((), given, ByGuarantee)
+        stated = form and getattr(form, kind.replace("-", "_"))
+        if stated:
+            return Levels(currency=kind, stated=tuple(stated))
+    elif drawn := problems.model((), given, Range):
+        low, high = drawn.ends[kind]
+        drawing = (drawn.count, drawn.order, drawn.out_of, drawn.each_replicate)
+        return Levels(None, kind, low, high, *drawing)
+    raise FormError(problems.found)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from auditor.data.formats import file_kinds
 from auditor.errors import AuditorError, shortened
-from auditor.scenario.fields import FIELDS
+from auditor.scenario.model import FIELDS
 
 SUFFIXES = (
     ".csv",

@@ -19,6 +19,23 @@ from auditor.scenario.yaml.positions import Places
 from auditor.types import Coalition
 
 SCENARIO_VERSION = 1
+FIELDS = (
+    "schema",
+    "title",
+    "cite",
+    "seed",
+    "data",
+    "schemes",
+    "knowledge",
+    "coalitions",
+    "attacks",
+    "measures",
+    "utility",
+    "sweep",
+    "replicates",
+    "expect",
+)
+"""Sections in order of documentation."""
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,113 @@
-"""Collection of a scenario's errors, each with its field's path."""
+"""Errors of a scenario with their fields, and models of its sections."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
+from pydantic import WithJsonSchema as Schema
 
 from auditor.errors import did_you_mean
-from auditor.parameters import explain, kind_of, shown
+from auditor.field_paths import format_path
+from auditor.parameters import Found, Path, explain, kind_of, shown
+from auditor.registry import PluginParameters
 
-Path = tuple[str | int, ...]
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
+
+
+class Form(PluginParameters):
+    """Base of the models of sections and of named entries.
+
+    ``alone`` is the field that an entry's bare value states, as in ``{known-records: 10}``.
+    """
+
+    alone: ClassVar[str] = ""
+
+    @classmethod
+    def spelt_out(cls, argument: Any) -> Any:
+        """Return an entry's argument as a mapping of fields."""
+        if argument is None:
+            return {}
+        return argument if isinstance(argument, dict) or not cls.alone else {cls.alone: argument}
+
+
+def _several(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise ValueError("names a column twice")
+    return names
+
+
+NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Names = Annotated[
+    list[str],
+    BeforeValidator(_several),
+    Field(min_length=1),
+    AfterValidator(_distinct),
+    Schema({"anyOf": [{"type": "string"}, NAMES_SCHEMA]}),
+]
+"""Column names, or a single one."""
+
+
+class FormError(ValueError):
+    """Errors of one entry; ``found`` has relative paths and messages."""
+
+    def __init__(self, found: Iterable[Found]) -> None:
+        self.found = tuple(found)
+        super().__init__(
+            "; ".join(f"{format_path(path)} {message}".lstrip() for path, message, _ in self.found)
+        )
+
+
+def split(item: Any) -> tuple[Any, Any]:
+    """Split an entry into name and argument.
+
+    Forms: ``perfect``, ``{estimated: {rows: 400}}`` or ``{name: estimated, rows: 400}``.
+    """
+    if isinstance(item, str):
+        return item, None
+    if isinstance(item, dict) and isinstance(item.get("name"), str):
+        return item["name"], {key: value for key, value in item.items() if key != "name"} or None
+    if isinstance(item, dict) and len(item) == 1:
+        return next(iter(item.items()))
+    return None, None
+
+
+def read_entry(item: Any, forms: Mapping[str, type[Form]], what: str) -> tuple[str, Any]:
+    """Return an entry's name and its validated form.
+
+    Raises
+    ------
+    FormError
+        All errors of the entry; ``what`` describes it, as ``a measure``.
+    """
+    name, argument = split(item)
+    if name not in forms:
+        hint = did_you_mean(name or "", forms)
+        raise FormError([((), f"must be {what}; got {shown(item)}{hint}", False)])
+    problems = Problems()
+    place = () if isinstance(item, dict) and "name" in item else (name,)
+    form = problems.model(place or ("name",), forms[name].spelt_out(argument), forms[name])
+    if form is None:
+        # a bare value is at its entry's place
+        bare = 1 if forms[name].alone and not isinstance(argument, dict) else 0
+        raise FormError(
+            ((*place, *path[1 + bare :]), message, key) for path, message, key in problems.found
+        )
+    return name, form
 
 
 @dataclass
 class Problems:
     """Errors so far: (path, message, whether the *key* is wrong)."""
 
-    found: list[tuple[Path, str, bool]] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
 
     def add(self, path: Path, message: str, key: bool = False) -> None:
         """Add an error; ``key`` places it at the key instead of the value."""
@@ -30,37 +117,32 @@ class Problems:
         """Return ``parse(value)``, or add the ValueError that it raises."""
         try:
             return parse(value)
+        except FormError as error:
+            self.found += [((*path, *place), message, key) for place, message, key in error.found]
         except ValueError as error:
-            self.add(path, str(error))
-            return None
+            self.add((*path, *getattr(error, "place", ())), str(error))
+        return None
 
-    def mapping(
-        self, path: Path, value: Any, allowed: Iterable[str], required: Iterable[str] = ()
-    ) -> dict[str, Any]:
-        """Return a mapping's known keys; report unknown and missing keys.
+    def each(self, path: Path, parse: Callable[[Any], T], value: Any) -> list[T | None]:
+        """Return every item of a list by ``parse``; None for invalid items."""
+        return [
+            self.attempt((*path, place), parse, item)
+            for place, item in enumerate(self.sequence(path, value))
+        ]
 
-        Other types are reported and give an empty mapping.
+    def sequence(self, path: Path, value: Any, optional: bool = False) -> list[Any]:
+        """Return a list; a single item becomes a list.
+
+        Emptiness is an error unless the list is ``optional``, which may be null, too.
         """
-        if not isinstance(value, dict):
-            self.add(path, f"must be a mapping; got {shown(value) if path else kind_of(value)}")
-            return {}
-        known = list(allowed)
-        for key in value:
-            if key not in known:
-                self.add((*path, key), f"is not a known field{did_you_mean(key, known)}", key=True)
-        for key in required:
-            if key not in value:
-                self.add((*path, key), "is required")
-        return {key: item for key, item in value.items() if key in known}
-
-    def sequence(self, path: Path, value: Any) -> list[Any]:
-        """Return a list; a single item becomes a list, and emptiness is an error."""
+        if optional and value is None:
+            return []
         if isinstance(value, (str, dict)):
             return [value]
         if not isinstance(value, (list, tuple)):
             self.add(path, f"must be a list; got {shown(value)}")
             return []
-        if not value:
+        if not value and not optional:
             self.add(path, "must name at least one")
         return list(value)
 
@@ -69,17 +151,31 @@ class Problems:
         seen: set[str] = set()
         remedy = "; give one of them an id of its own" if what in ("scheme", "attack") else ""
         for place, name in enumerate(names):
-            if name is None:
-                continue
             if name in seen:
                 self.add((*path, place), f"repeats {what} {name!r}{remedy}")
-            seen.add(name)
+            elif name is not None:
+                seen.add(name)
 
-    def model(self, path: Path, value: dict[str, Any], model: type[M]) -> M | None:
-        """Return the validated model, or report all errors of pydantic."""
+    def model(
+        self, path: Path, value: Any, model: type[M], beside: tuple[str, ...] = ()
+    ) -> M | None:
+        """Return the validated model, or report all errors.
+
+        ``beside`` has names of fields that are read elsewhere, for suggestions of spelling.
+        """
+        if not path and not isinstance(value, dict):  # a document may be a table
+            self.add(path, f"must be a mapping; got {kind_of(value)}")
+            return None
+        aliases = {field.alias or name for name, field in model.model_fields.items()}
+        spelt = value
+        if isinstance(value, dict):
+            spelt = {
+                key.replace("_", "-") if key.replace("_", "-") in aliases else key: item
+                for key, item in value.items()
+            }
         try:
-            return model.model_validate(value)
+            return model.model_validate(spelt)
         except ValidationError as error:
-            for relative, message, key in explain(error, model, value):
+            for relative, message, key in explain(error, model, spelt, beside):
                 self.add((*path, *relative), message, key)
             return None

@@ -16,8 +16,7 @@ from auditor.scenario.from_python import plain
 from auditor.scenario.misplaced_tables import check_no_table
 from auditor.scenario.model import Scenario
 from auditor.scenario.problems import Problems
-from auditor.scenario.sections import assemble
-from auditor.scenario.sweep_points import at_point, check_points
+from auditor.scenario.sections import assemble, at_point, check_points
 from auditor.scenario.yaml.document import load_file
 from auditor.scenario.yaml.positions import Places, put
 from auditor.text.safe_text import clean

@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
 
 from auditor.adversary.coalitions import MOST_COALITIONS, NAMED, Coalitions
-from auditor.errors import did_you_mean
-from auditor.parameters import is_whole, whole
-from auditor.types import Coalition
+from auditor.parameters import Whole
+from auditor.scenario.problems import Form, read_entry
+
+
+class Copies(Form):
+    """A list of copies."""
+
+    alone = "copies"
+    copies: list[Annotated[int, Field(ge=1)]] = Field(
+        min_length=1, description="copy numbers from 1, as [1, 3]"
+    )
+
+    @field_validator("copies")
+    @classmethod
+    def _distinct(cls, copies: list[int]) -> list[int]:
+        if len(set(copies)) < len(copies):
+            raise ValueError("names a copy twice")
+        return copies
+
+
+class Count(Form):
+    """A number of copies or of random coalitions."""
+
+    alone = "count"
+    count: Whole = Field(ge=1, le=MOST_COALITIONS, description="how many, as 100")
+
+
+COALITIONS: dict[str, type[Form]] = {
+    **dict.fromkeys(NAMED, Form),
+    "copies": Copies,
+    "first": Count,
+    "random": Count,
+}
 
 
 def parse_coalitions(value: Any) -> Coalitions:
@@ -15,55 +47,10 @@ def parse_coalitions(value: Any) -> Coalitions:
 
     Raises
     ------
-    ValueError
+    FormError
         Invalid entry; the message states the expected form.
     """
-    if isinstance(value, str):
-        if value not in NAMED:
-            raise ValueError(
-                f"must be one of {', '.join(NAMED)}, {{copies: […]}}, {{first: m}} or {{random: count}}; "
-                f"got {value!r}{did_you_mean(value, NAMED)}"
-            )
-        return Coalitions(value)
-    if isinstance(value, (list, tuple)):
-        return Coalitions("copies", _copies(value))
-    if isinstance(value, dict) and isinstance(value.get("name"), str):  # {name: random, count: 100}
-        rest = [argument for key, argument in value.items() if key != "name"]
-        return parse_coalitions(
-            {value["name"]: rest[0]}
-            if len(rest) == 1
-            else value["name"]
-            if not rest
-            else list(value)
-        )
-    if isinstance(value, dict) and len(value) == 1:
-        kind, argument = next(iter(value.items()))
-        if kind == "copies":
-            return Coalitions("copies", _copies(argument))
-        if kind in ("first", "random"):
-            return Coalitions(kind, count=_count(kind, argument))
-    raise ValueError(
-        f"must be one of {', '.join(NAMED)}, {{copies: [1, 3]}}, {{first: m}} or {{random: count}}; got {value!r:.60}"
-    )
-
-
-def _copies(value: Any) -> Coalition:
-    valid = isinstance(value, (list, tuple)) and len(value) > 0
-    if not valid or not all(
-        isinstance(copy, int) and not isinstance(copy, bool) and copy >= 1 for copy in value
-    ):
-        raise ValueError(
-            f"needs a list of copy numbers from 1, as {{copies: [1, 3]}}; got {value!r:.60}"
-        )
-    if len(set(value)) != len(value):
-        raise ValueError(f"names a copy twice; got {value!r:.60}")
-    return tuple(sorted(value))
-
-
-def _count(kind: str, value: Any) -> int:
-    value = whole(value)
-    if not is_whole(value, 1, MOST_COALITIONS):
-        raise ValueError(
-            f"needs a count from 1 to {MOST_COALITIONS:,}, as {{{kind}: 100}}; got {value!r:.60}"
-        )
-    return value
+    entry = {"copies": list(value)} if isinstance(value, (list, tuple)) else value
+    name, form = read_entry(entry, COALITIONS, "copy numbers or a set of coalitions")
+    copies = tuple(sorted(form.copies)) if name == "copies" else ()
+    return Coalitions(name, copies, getattr(form, "count", 0))

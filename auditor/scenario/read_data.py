@@ -3,47 +3,194 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic import WithJsonSchema as Schema
 
 from auditor import registry
 from auditor.data.columns.category_rules import parse_bins, parse_domains
 from auditor.data.columns.checks import LARGEST_VARIANCE
 from auditor.data.columns.dates import parse_dates
+from auditor.data.columns.hierarchy import hierarchy_of
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
 from auditor.data.request import DataUse
 from auditor.errors import AuditorError, did_you_mean, shortened
-from auditor.parameters import is_number, is_whole, shown, whole
+from auditor.field_paths import format_path
+from auditor.parameters import FieldError, Path, Whole, is_number, kind_of, shown
 from auditor.results.files import located
-from auditor.scenario.problems import Path, Problems
-from auditor.scenario.read_hierarchies import parse_hierarchies
-from auditor.scenario.read_plugins import plugin_parameters
+from auditor.scenario.problems import NAMES_SCHEMA, Form, Names, Problems
 
-DATA_FIELDS = (
-    "source",
-    "columns",
-    "order",
-    "key",
-    "rows",
-    "missing",
-    "standardize",
-    "disclosure",
-    "bin",
-    "categorical",
-    "dates",
-    "hierarchies",
-    "bounds",
-    "tolerance",
-    "first-batch",
-)
-MISSING = ("refuse", "drop", "mean")
-DISCLOSURE = ("rounded", "public", "moments", "figures")
-"""Of which ``moments`` and ``figures``, of earlier scenarios, are read as ``rounded``."""
 MOST_ROWS = 10**9
 """Limit against typing errors: two columns would need 16 GB."""
 LARGEST_SPAN = math.sqrt(LARGEST_VARIANCE)
 """Limit because squared spans are divided by noise variances up to `LARGEST_VARIANCE`."""
+
+_COUNT = {"type": "integer", "minimum": 1}
+_EDGES = {"type": "array", "items": {"type": "number"}, "minItems": 2}
+_RULES = {"equal-width": _COUNT, "quantile": _COUNT, "edges": _EDGES}
+_BINS = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+    "properties": _RULES,
+}
+_ENDS = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+_COLUMNS = {"anyOf": [NAMES_SCHEMA, {"type": ["object", "string", "null"]}]}
+
+
+def _or_empty(parse: Callable[[Any], Any]) -> BeforeValidator:
+    """Validate by a function whose messages are complete; null is empty."""
+
+    def parsed(value: Any) -> Any:
+        try:
+            return parse({} if value is None else value)
+        except ValueError as error:
+            raise FieldError(str(error), *getattr(error, "place", ())) from None
+
+    return BeforeValidator(parsed)
+
+
+def _mapping_of(items: dict[str, Any]) -> Schema:
+    return Schema({"type": ["object", "null"], "additionalProperties": items})
+
+
+def parse_hierarchies(hierarchies: Any) -> Any:
+    """Return hierarchies by column: nested mappings with lists of values.
+
+    Raises
+    ------
+    FieldError
+        A part is neither, or values are repeated, mixed or unequally deep.
+    """
+    if not isinstance(hierarchies, dict):
+        raise ValueError("must map columns to their hierarchies")
+    for name, declared in hierarchies.items():
+        seen: dict[Any, Path] = {}
+        _check_node((name,), declared, seen, inner=False)
+        depths = {len(chain) for chain in hierarchy_of(declared).nodes}
+        if len(depths) > 1:
+            between = f"some values are under {min(depths)} nodes and some under {max(depths)}"
+            raise FieldError(f"must be as deep in every branch; {between}", name)
+        if len(seen) < 2:
+            raise FieldError("must list at least two values", name)
+        if len({isinstance(leaf, str) for leaf in seen}) > 1:
+            raise FieldError("must list numbers or text, and not both", name)
+    return hierarchies
+
+
+def _check_node(at: Path, part: Any, seen: dict[Any, Path], inner: bool = True) -> None:
+    if isinstance(part, dict) and part:
+        for name, below in part.items():
+            _check_node((*at, name), below, seen)
+        return
+    if not inner or not isinstance(part, list) or not part:
+        wanted = "must map a common property of values to a list of them, or to a mapping"
+        raise FieldError(f"{wanted}; got {kind_of(part)}", *at)
+    for place, leaf in enumerate(part):
+        if isinstance(leaf, bool) or not isinstance(leaf, (str, int, float)):
+            raise FieldError(f"must be text or a number; got {kind_of(leaf)}", *at, place)
+        if leaf in seen:
+            first = format_path(("data", "hierarchies", *seen[leaf]))
+            raise FieldError(
+                f"repeats a value of this hierarchy, first given at {first}", *at, place
+            )
+        seen[leaf] = (*at, place)
+
+
+def parse_bounds(bounds: Any) -> dict[str, tuple[float, float]]:
+    """Return [low, high] by column.
+
+    Raises
+    ------
+    FieldError
+        They are not two finite numbers, or too far apart.
+    """
+    if not isinstance(bounds, dict):
+        raise ValueError("must map columns to [low, high]")
+    for name, ends in bounds.items():
+        two = isinstance(ends, (list, tuple)) and len(ends) == 2
+        if not two or not all(is_number(end) and -1e300 <= end <= 1e300 for end in ends):
+            raise FieldError(f"must be [low, high], two finite numbers; got {shown(ends)}", name)
+        if not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
+            wanted = f"needs low < high, at most {LARGEST_SPAN:g} apart"
+            raise FieldError(f"{wanted}; got {shown(ends)}", name)
+    return {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
+
+
+class Relative(Form):
+    """Tolerance as a share of the true value."""
+
+    relative: float = Field(gt=0, le=1e9, description="share of the true value")
+
+
+class DataForm(Form):
+    """Fields of ``data`` for every source."""
+
+    source: str = Field(description="a registered source, or a path to a file of data")
+    columns: Names | None = None
+    order: str | None = Field(None, description="column that orders the records; not audited")
+    key: str | None = Field(
+        None, description="column that identifies records, to join copies; not audited"
+    )
+    rows: Annotated[Whole, Field(ge=2, le=MOST_ROWS)] | None = None
+    first_batch: Annotated[Whole, Field(ge=2)] | None = Field(
+        None, description="records of the first batch, to which noise is scaled"
+    )
+    missing: Literal["refuse", "drop", "mean"] = "refuse"
+    standardize: bool = False
+    # `moments` and `figures` of earlier scenarios are read as `rounded`
+    disclosure: Literal["rounded", "public", "moments", "figures"] = "rounded"
+    bin: Annotated[Any, _or_empty(parse_bins), _mapping_of(_BINS)] = Field(
+        {}, description="columns cut into classes, for uniform schemes"
+    )
+    categorical: Annotated[Any, _or_empty(parse_domains), Schema(_COLUMNS)] = Field(
+        {}, description="columns of categories: names, or names with their domains"
+    )
+    dates: Annotated[Any, _or_empty(parse_dates), Schema(_COLUMNS)] = Field(
+        {}, description="columns of dates: names, or names with the format of their text"
+    )
+    bounds: Annotated[Any, _or_empty(parse_bounds), _mapping_of(_ENDS)] = Field(
+        {}, description="range of each column's possible values, [low, high], for guarantees"
+    )
+    tolerance: dict[str, Annotated[float, Field(gt=0, le=1e300)] | Relative] = Field(
+        {}, description="largest close error by column, or {relative: share}; default IQR/10"
+    )
+    hierarchies: Annotated[
+        Any, _or_empty(parse_hierarchies), _mapping_of({"type": "object", "minProperties": 1})
+    ] = Field({}, description="nested mappings with lists of values at the ends, by column")
+
+    @model_validator(mode="after")
+    def _compatible(self) -> DataForm:
+        for name in self.dates:
+            if name in self.categorical:
+                raise FieldError("cannot be taken as categories as well", "dates", name)
+        for name in self.hierarchies:
+            if self.standardize or name in {**self.bin, **self.categorical, **self.dates}:
+                why = "cannot be binned, standardized or taken as categories or dates as well"
+                raise FieldError(why, "hierarchies", name)
+        beside = (*self.dates, *self.hierarchies, *self.categorical)
+        audited = (*(self.columns or ()), *beside)
+        for field in ("bounds", "tolerance") if self.columns is not None else ():
+            for name in getattr(self, field):
+                if name not in audited:
+                    hint = did_you_mean(name, audited)
+                    raise FieldError(f"names a column that is not audited{hint}", field, name)
+        if self.bounds and self.standardize:
+            why = (
+                "are stated in the data's own units, which `standardize` takes away; leave one out"
+            )
+            raise FieldError(why, "bounds")
+        if self.order in (*audited, *self.bin):
+            why = "records are put in the order of a column that is not"
+            raise FieldError(f"names column {self.order!r}, which is audited: {why}", "order")
+        return self
+
+
+DATA_FIELDS = tuple(field.alias or name for name, field in DataForm.model_fields.items())
 
 
 def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse | None:
@@ -51,215 +198,61 @@ def read_data(value: Any, problems: Problems, base: FilePath | None) -> DataUse 
 
     A file is searched in ``base``, then in the working directory. It is not opened.
     """
-    if isinstance(value, str):
-        value = {"source": value}
-    if not isinstance(value, dict):
-        problems.add(
-            ("data",),
-            f"must be a source's name, a path or a mapping with `source`; got {shown(value)}",
-        )
+    given = {"source": value} if isinstance(value, str) else value
+    if not isinstance(given, dict):
+        wanted = "a source's name, a path or a mapping with `source`"
+        problems.add(("data",), f"must be {wanted}; got {shown(value)}")
         return None
-    source = value.get("source")
+    common = {key: item for key, item in given.items() if key.replace("_", "-") in DATA_FIELDS}
+    form = problems.model(("data",), common, DataForm)
+    source = given.get("source")
     if not isinstance(source, str):
-        problems.add(
-            ("data", "source"), "is required: a registered source, or a path to a file of data"
-        )
         return None
-    columns = _columns(value.get("columns"), problems)
-    rows = whole(value.get("rows"))
-    if rows is not None and not is_whole(rows, 2, MOST_ROWS):
-        problems.add(
-            ("data", "rows"), f"must be an integer from 2 to {MOST_ROWS:,}; got {shown(rows)}"
-        )
-    first_batch = whole(value.get("first-batch"))
-    if first_batch is not None and not is_whole(first_batch, 2):
-        problems.add(
-            ("data", "first-batch"),
-            f"must be an integer of at least 2, records of the first batch; got {shown(first_batch)}",
-        )
-    missing = _one_of("missing", MISSING, value, problems)
-    disclosure: Any = (
-        "public" if _one_of("disclosure", DISCLOSURE, value, problems) == "public" else "rounded"
-    )
-    standardize = value.get("standardize", False)
-    if not isinstance(standardize, bool):
-        problems.add(("data", "standardize"), f"must be true or false; got {shown(standardize)}")
-    own = {key: item for key, item in value.items() if key not in DATA_FIELDS}
+    own = {key: item for key, item in given.items() if key not in common}
     parameters = _source_parameters(source, own, problems, base)
-    bins = problems.attempt(("data", "bin"), parse_bins, value.get("bin") or {}) or {}
-    categorical = (
-        problems.attempt(("data", "categorical"), parse_domains, value.get("categorical") or {})
-        or {}
-    )
-    dates = problems.attempt(("data", "dates"), parse_dates, value.get("dates") or {}) or {}
-    for name in dates:
-        if name in categorical:
-            problems.add(("data", "dates", name), "cannot be taken as categories as well", key=True)
-    hierarchies = parse_hierarchies(value.get("hierarchies"), problems)
-    for name in hierarchies:
-        if name in bins or name in categorical or name in dates or standardize is True:
-            problems.add(
-                ("data", "hierarchies", name),
-                "cannot be binned, standardized or taken as categories or dates as well",
-                key=True,
-            )
-    key = value.get("key")
-    if key is not None and not isinstance(key, str):
-        problems.add(("data", "key"), f"must be a column's name; got {shown(key)}")
-        key = None
-    audited = None if columns is None else (*columns, *dates, *hierarchies, *categorical)
-    bounds = read_bounds(("data", "bounds"), value.get("bounds"), audited, problems)
-    if bounds and standardize is True:
-        problems.add(
-            ("data", "bounds"),
-            "are stated in the data's own units, which `standardize` takes away; leave one out",
-            key=True,
-        )
-    order = _order(
-        value.get("order"), (*(columns or ()), *bins, *categorical, *dates, *hierarchies), problems
-    )
+    if form is None:
+        return None
     return DataUse(
         source=source,
-        columns=columns,
-        rows=rows,
-        missing=missing,
-        standardize=bool(standardize),
-        disclosure=disclosure,
+        columns=None if form.columns is None else tuple(form.columns),
+        rows=form.rows,
+        missing=form.missing,
+        standardize=form.standardize,
+        disclosure="public" if form.disclosure == "public" else "rounded",
         parameters=parameters,
-        bins=bins,
-        categorical=categorical,
-        dates=dates,
-        hierarchies=hierarchies,
-        order=order,
-        key=key,
-        bounds=bounds,
-        tolerance=_tolerance(value.get("tolerance"), audited, problems),
-        first_batch=first_batch,
+        bins=form.bin,
+        categorical=form.categorical,
+        hierarchies=form.hierarchies,
+        dates=form.dates,
+        order=form.order,
+        key=form.key,
+        bounds=form.bounds,
+        tolerance=form.model_dump()["tolerance"],
+        first_batch=form.first_batch,
     )
-
-
-def _one_of(
-    name: str, choices: tuple[str, ...], section: dict[str, Any], problems: Problems
-) -> str:
-    value = section.get(name, choices[0])
-    if value not in choices:
-        problems.add(
-            ("data", name),
-            f"must be one of {', '.join(choices)}; got {shown(value)}{did_you_mean(value, choices)}",
-        )
-    return str(value)
-
-
-def _columns(value: Any, problems: Problems) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    names = problems.sequence(("data", "columns"), value)
-    for place, name in enumerate(names):
-        if not isinstance(name, str):
-            problems.add(("data", "columns", place), f"must be a column's name; got {shown(name)}")
-        elif name in names[:place]:
-            problems.add(("data", "columns", place), f"repeats column {name!r}")
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def read_bounds(
-    at: Path, value: Any, known: Sequence[str] | None, problems: Problems
-) -> dict[str, tuple[float, float]]:
-    """Return bounds by column; ``known`` are the audited columns, if stated."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        problems.add(at, f"must map columns to [low, high]; got {shown(value)}")
-        return {}
-    found = {}
-    for name, ends in value.items():
-        if known is not None and name not in known:
-            problems.add(
-                (*at, name),
-                f"names a column that is not audited{did_you_mean(name, known)}",
-                key=True,
-            )
-        elif not isinstance(ends, list) or len(ends) != 2 or not all(map(_is_finite, ends)):
-            problems.add((*at, name), f"must be [low, high], two finite numbers; got {shown(ends)}")
-        elif not 0 < float(ends[1]) - float(ends[0]) <= LARGEST_SPAN:
-            problems.add(
-                (*at, name), f"needs low < high, at most {LARGEST_SPAN:g} apart; got {shown(ends)}"
-            )
-        else:
-            found[name] = (float(ends[0]), float(ends[1]))
-    return found
-
-
-def _tolerance(value: Any, known: Sequence[str] | None, problems: Problems) -> dict[str, Any]:
-    """Return tolerances by column; ``known`` are the audited columns, if stated."""
-    at = ("data", "tolerance")
-    if value is not None and not isinstance(value, dict):
-        problems.add(at, f"must map columns to the largest close error; got {shown(value)}")
-    found = {}
-    for name, asked in value.items() if isinstance(value, dict) else ():
-        size = asked.get("relative") if isinstance(asked, dict) and len(asked) == 1 else asked
-        if known is not None and name not in known:
-            why = f"names a column that is not audited{did_you_mean(name, known)}"
-            problems.add((*at, name), why, key=True)
-        elif not (is_number(size) and 0 < size <= 1e300):
-            form = "must be a number above 0, in the column's units, or {relative: share}"
-            problems.add((*at, name), f"{form}; got {shown(asked)}")
-        else:
-            found[name] = {"relative": float(size)} if isinstance(asked, dict) else float(size)
-    return found
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and bool(-1e300 <= value <= 1e300)  # false for NaN
-
-
-def _order(value: Any, audited: tuple[str, ...], problems: Problems) -> str | None:
-    if value is not None and not isinstance(value, str):
-        problems.add(("data", "order"), f"must be a column's name; got {shown(value)}")
-    elif value in audited:
-        problems.add(
-            ("data", "order"),
-            f"names column {value!r}, which is audited: records are put in the order of a column that is not",
-        )
-    else:
-        return value
-    return None
 
 
 def _source_parameters(
     source: str, own: dict[str, Any], problems: Problems, base: FilePath | None
 ) -> dict[str, Any]:
     if registry.has("source", source):
-        model = plugin_parameters(
-            ("data",), own, registry.get("source", source).Parameters, DATA_FIELDS, problems
-        )
+        parameters = registry.get("source", source).Parameters
+        model = problems.model(("data",), own, parameters, DATA_FIELDS)
         return {} if model is None else model.model_dump(mode="json", by_alias=True)
-    for key in own:
-        problems.add(
-            ("data", key), f"is not a known field{did_you_mean(key, DATA_FIELDS)}", key=True
-        )
+    problems.model(("data",), own, Form, DATA_FIELDS)
     try:
         there = located(source, base)
     except AuditorError as error:
         problems.add(("data", "source"), f"cannot be used: {error}")
         return {}
-    parts = any(path.is_dir() for path in there)
+    folder = any(path.is_dir() for path in there)
     given = shortened(repr(source), 120)
-    if not source.lower().endswith(SUFFIXES) and not (parts and is_path(source)):
-        hint = (
-            f"; write {source + '/'!r} for the folder of that name"
-            if parts
-            else did_you_mean(source, registry.names("source"))
-        )
-        problems.add(
-            ("data", "source"),
-            f"must be a registered source or a path to {SAID}; got {given}{hint}",
-        )
+    if not source.lower().endswith(SUFFIXES) and not (folder and ("/" in source or "\\" in source)):
+        hint = did_you_mean(source, registry.names("source"))
+        if folder:
+            hint = f"; write {source + '/'!r} for the folder of that name"
+        wanted = f"must be a registered source or a path to {SAID}"
+        problems.add(("data", "source"), f"{wanted}; got {given}{hint}")
     elif not there:
         problems.add(("data", "source"), f"names a file that is not there: {given}")
     return {}
-
-
-def is_path(source: str) -> bool:
-    """Return whether a source without suffix is a folder's path."""
-    return "/" in source or "\\" in source

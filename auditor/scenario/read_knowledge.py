@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from auditor.adversary.knowledge import (
-    EXPECTED,
-    KINDS,
     Estimated,
     Knowledge,
     KnownAttributes,
     KnownRecords,
+    KnownSample,
     Leaf,
     Perfect,
     PublishedModel,
@@ -23,46 +22,251 @@ from auditor.adversary.knowledge import (
     Split,
     Tree,
     UniformPrior,
+    UnmatchedRecords,
 )
-from auditor.errors import did_you_mean
-from auditor.field_paths import Path, format_path
-from auditor.parameters import is_number, is_whole, shown, whole
-from auditor.scenario.fields import split
-from auditor.scenario.problems import Problems
+from auditor.parameters import FieldError, Whole, shown
+from auditor.scenario.problems import Form, FormError, Names, read_entry
+
+KnowledgeError = FormError
+"""Invalid knowledge; ``found`` has relative places and messages."""
+MOST_SPLITS = 8
+"""Largest depth: 256 leaves, each with a law of its own."""
+SHARES_OFF = 0.01
+"""Tolerance for the sum of rounded shares."""
+
+Share = Annotated[float, Field(gt=0, le=1)]
 
 
-def read_knowledge(fields: dict[str, Any], problems: Problems) -> tuple[Knowledge, ...]:
-    """Return the section ``knowledge`` without invalid entries; report errors."""
-    found: list[Knowledge | None] = []
-    for place, item in enumerate(
-        problems.sequence(("knowledge",), fields.get("knowledge", ["perfect"]))
-    ):
-        try:
-            found.append(parse_knowledge(item))
-        except KnowledgeError as error:
-            found.append(None)
-            for path, message in error.problems:
-                problems.add(
-                    ("knowledge", place, *path),
-                    message,
-                    key=message.startswith("is not a known field"),
-                )
-    problems.unique(
-        ("knowledge",),
-        [None if knowledge is None else knowledge.label for knowledge in found],
-        "knowledge",
+class _Nothing(Form):
+    """No parameters."""
+
+
+class _Rows(Form):
+    rows: Whole = Field(ge=2, description="number of released rows")
+    structure: Literal["scheme", "none"] = "scheme"
+
+
+class _Records(Form):
+    alone = "count"
+    count: Whole = Field(ge=1, description="number of records")
+
+
+class _Attributes(Form):
+    alone = "attributes"
+    attributes: Names = Field(description="column names")
+
+
+class _Leaf(Form):
+    mean: float
+    variance: float = Field(ge=0)
+    share: Share | None = Field(None, description="share of the records")
+
+    def built(self) -> Leaf:
+        return Leaf(self.mean, self.variance, self.share)
+
+
+class _Split(Form):
+    split: str = Field(description="a column name")
+    at: float
+    below: _Node
+    above: _Node
+
+    def built(self) -> Split:
+        return Split(self.split, self.at, self.below.built(), self.above.built())
+
+
+def _kind_of_node(node: Any) -> str:
+    branch = isinstance(node, _Split) or (
+        isinstance(node, dict) and not node.keys().isdisjoint(_Split.model_fields)
     )
-    return tuple(knowledge for knowledge in found if knowledge is not None)
+    return "Split" if branch else "Leaf"
 
 
-class KnowledgeError(ValueError):
-    """Invalid knowledge; ``problems`` has relative places and messages."""
+_Node = Annotated[
+    Annotated[_Split, Tag("Split")] | Annotated[_Leaf, Tag("Leaf")], Discriminator(_kind_of_node)
+]
 
-    def __init__(self, problems: Iterable[tuple[Path, str]]) -> None:
-        self.problems = tuple(problems)
-        super().__init__(
-            "; ".join(f"{format_path(path)} {message}".lstrip() for path, message in self.problems)
+
+def _distinct_from(target: str, names: list[str], field: str) -> None:
+    if target in names:
+        raise FieldError(f"names the target; got {shown(names)}", field)
+
+
+class _Model(Form):
+    target: str = Field(description="a column name")
+    rows: Whole = Field(ge=2, description="number of released rows")
+    known: bool = False
+    predictors: Names | None = None
+    depth: Annotated[Whole, Field(ge=1, le=MOST_SPLITS)] | None = Field(
+        None, description="number of splits above a leaf"
+    )
+    coefficients: dict[str, float] | None = Field(None, min_length=1)
+    intercept: float | None = None
+    residual_variance: float | None = Field(None, ge=0)
+    tree: _Node | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> _Model:
+        figures = ("coefficients", "intercept", "residual-variance")
+        given = {field.replace("_", "-") for field in self.model_fields_set}
+        form = "tree" if "tree" in given else "coefficients" if given & {*figures} else "predictors"
+        needed = figures if form == "coefficients" else (form,)
+        allowed = {
+            "predictors": {"predictors", "depth"},
+            "tree": {"tree"},
+            "coefficients": {*figures},
+        }
+        for field in sorted(given - allowed[form] - {"target", "rows", "known"}):
+            raise FieldError(f"cannot be given with {form}; leave one of them out", field)
+        for field in needed:
+            if getattr(self, field.replace("-", "_")) is None:
+                raise FieldError("is required", field)
+        on = self.on
+        if form == "tree":
+            _check_tree(self.tree)
+            if self.target in on:
+                raise FieldError(f"splits on the target, {shown(self.target)}", "tree")
+            if self.known and not on:
+                raise FieldError("has nothing to give: the tree has no predictors", "known")
+        _distinct_from(self.target, on, form)
+        return self
+
+    @property
+    def on(self) -> list[str]:
+        return list(self.predictors or self.coefficients or predictors_of(self.tree))
+
+    def built(self) -> PublishedModel:
+        figures = self.coefficients and Regression(
+            tuple(self.coefficients.values()), self.intercept or 0.0, self.residual_variance or 0.0
         )
+        return PublishedModel(
+            self.rows,
+            target=self.target,
+            on=tuple(self.on),
+            known=self.known,
+            regression=figures or None,
+            depth=self.depth,
+            tree=None if self.tree is None else self.tree.built(),
+        )
+
+
+def predictors_of(node: _Split | _Leaf | None) -> dict[str, None]:
+    """Return the attributes of a tree's splits, in order of first use."""
+    if not isinstance(node, _Split):
+        return {}
+    return {node.split: None} | predictors_of(node.below) | predictors_of(node.above)
+
+
+def _check_tree(tree: _Split | _Leaf | None) -> None:
+    shares: list[float | None] = []
+
+    def walk(node: Any, within: dict[str, tuple[float, float]], place: tuple[str, ...]) -> None:
+        """Check thresholds against the bounds by attribute from the splits above."""
+        if isinstance(node, _Leaf):
+            shares.append(node.share)
+            return
+        low, high = within.get(node.split, (-math.inf, math.inf))
+        if not low < node.at < high:
+            why = f"must be above {low:g} and below {high:g}, as the splits above it are"
+            raise FieldError(f"{why}; got {node.at:g}", *place, "at")
+        walk(node.below, within | {node.split: (low, node.at)}, (*place, "below"))
+        walk(node.above, within | {node.split: (node.at, high)}, (*place, "above"))
+
+    walk(tree, {}, ("tree",))
+    stated = [share for share in shares if share is not None]
+    if stated and len(stated) < len(shares):
+        have = f"{len(stated)} of {len(shares)} have one"
+        raise FieldError(f"must state the share of every leaf or of none; {have}", "tree")
+    if stated and abs(sum(stated) - 1.0) > SHARES_OFF:
+        raise FieldError(f"must have shares that sum to 1; got {sum(stated):g}", "tree")
+
+
+def _by_column(values: dict[str, Any]) -> dict[str, Any]:
+    if not all(isinstance(value, str | int | float) for value in values.values()):
+        raise ValueError("must be {column: value}")
+    return values
+
+
+Values = Annotated[dict[str, Any], AfterValidator(_by_column)]
+
+
+class _Rule(Form):
+    when: Values = Field({}, alias="if")
+    then: Values = Field(min_length=1, description="{column: value}")
+    confidence: Share | None = None
+    support: Share | None = None
+
+    @model_validator(mode="after")
+    def _together(self) -> _Rule:
+        for name in self.then:
+            if name in self.when:
+                raise FieldError("is under if, too", "then", name)
+        if (self.confidence is None) != (self.support is None):
+            missing = "support" if self.support is None else "confidence"
+            raise FieldError("is required with the other of confidence and support", missing)
+        if (
+            self.confidence is not None
+            and self.support is not None
+            and self.support > self.confidence
+        ):
+            raise FieldError(
+                f"must be at most the confidence, {self.confidence:g}; got {self.support:g}",
+                "support",
+            )
+        return self
+
+    def built(self) -> Rule:
+        return Rule(
+            tuple(self.when.items()), tuple(self.then.items()), self.confidence, self.support
+        )
+
+
+class _Tree(Form):
+    target: str = Field(description="a column name")
+    predictors: Names = Field(description="column names")
+    depth: Whole = Field(ge=1, description="number of splits above a leaf")
+
+    @model_validator(mode="after")
+    def _columns(self) -> _Tree:
+        _distinct_from(self.target, self.predictors, "predictors")
+        return self
+
+    def built(self) -> Tree:
+        return Tree(self.target, tuple(self.predictors), self.depth)
+
+
+class _Rules(Form):
+    margins: list[Names] = Field([], min_length=1)
+    if_then: list[_Rule] = Field([], min_length=1)
+    known: Names = Field([])
+    tree: _Tree | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> _Rules:
+        if not (self.margins or self.if_then or self.tree):
+            raise FieldError(
+                "must name what was published: margins, rules under if-then, or a tree"
+            )
+        return self
+
+    def built(self) -> PublishedRules:
+        tree = None if self.tree is None else self.tree.built()
+        rules = tuple(rule.built() for rule in self.if_then)
+        return PublishedRules(tuple(map(tuple, self.margins)), rules, tree, tuple(self.known))
+
+
+_COUNTED: dict[str, type[KnownRecords]] = {
+    cls.name: cls for cls in (KnownRecords, UnmatchedRecords, KnownSample)
+}
+KNOWLEDGE: dict[str, type[Form]] = {
+    Perfect.name: _Nothing,
+    UniformPrior.name: _Nothing,
+    Estimated.name: _Rows,
+    **dict.fromkeys(_COUNTED, _Records),
+    KnownAttributes.name: _Attributes,
+    PublishedModel.name: _Model,
+    PublishedRules.name: _Rules,
+}
 
 
 def parse_knowledge(value: Any) -> Knowledge:
@@ -75,461 +279,13 @@ def parse_knowledge(value: Any) -> Knowledge:
     """
     if isinstance(value, Knowledge):
         return value
-    name, argument = split(value)
-    if name not in KINDS:
-        hint = did_you_mean(name, KINDS) if isinstance(name, str) else ""
-        raise KnowledgeError([((), f"must be one of {EXPECTED}; got {shown(value)}{hint}")])
-    if name in (Perfect.name, UniformPrior.name):
-        if argument is not None:
-            raise KnowledgeError([((name,), f"takes no parameters; got {shown(argument)}")])
-        return Perfect() if name == Perfect.name else UniformPrior()
-    # {name: known-records, count: 10} equals {known-records: 10}
-    path: Path = () if isinstance(value, dict) and "name" in value else (name,)
-    if name == Estimated.name:
-        return _parse_estimated(argument, path)
-    if name == PublishedRules.name:
-        return parse_rules(argument, path)
-    if name == PublishedModel.name:
-        return parse_model(argument, path)
-    kind = KINDS[name]
-    if isinstance(argument, dict) and len(argument) == 1 and not path:
-        argument = next(iter(argument.values()))
-    argument = whole(argument)
-    if kind is KnownAttributes:
-        return _parse_known_attributes(argument, path)
-    if not is_whole(argument, 1):
-        raise KnowledgeError(
-            [(path, f"must be a number of records, at least 1; got {shown(argument)}")]
-        )
-    assert issubclass(kind, KnownRecords)
-    return kind(argument)
-
-
-def _parse_estimated(argument: Any, path: Path) -> Estimated:
-    if not isinstance(argument, dict):
-        raise KnowledgeError([(path, f"must be {{rows: r}}; got {shown(argument)}")])
-    rows, structure = whole(argument.get("rows")), argument.get("structure", "scheme")
-    wrong = _unknown(argument, ("rows", "structure"), path)
-    if "rows" not in argument and not wrong:
-        wrong.append((path, "must be {rows: r}; rows is required"))
-    if "rows" in argument and not is_whole(rows, 2):
-        wrong.append(
-            ((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}")
-        )
-    if structure not in ("scheme", "none"):
-        wrong.append(((*path, "structure"), f"must be scheme or none; got {shown(structure)}"))
-    if wrong:
-        raise KnowledgeError(wrong)
-    return Estimated(int(rows), structure)
-
-
-MODEL_FIELDS = (
-    "target",
-    "predictors",
-    "rows",
-    "known",
-    "coefficients",
-    "intercept",
-    "residual-variance",
-    "depth",
-    "tree",
-)
-
-
-def parse_model(argument: Any, path: Path) -> PublishedModel:
-    """Parse a published regression or tree, with figures or to be fitted.
-
-    Raises
-    ------
-    KnowledgeError
-        Invalid knowledge, with the place and the expected form.
-    """
-    if not isinstance(argument, dict):
-        raise KnowledgeError(
-            [
-                (
-                    path,
-                    f"must be {{target: name, predictors: [names], rows: r}}; got {shown(argument)}",
-                )
-            ]
-        )
-    wrong = _unknown(argument, MODEL_FIELDS, path)
-    target, on, rows, known = (
-        argument.get("target"),
-        argument.get("predictors"),
-        whole(argument.get("rows")),
-        argument.get("known", False),
-    )
-    stated = {"coefficients", "intercept", "residual-variance"} & argument.keys()
-    needed = ("target", "rows", *(() if stated or "tree" in argument else ("predictors",)))
-    wrong += [((*path, key), "is required") for key in needed if key not in argument]
-    figures: Regression | None = None
-    tree: Split | Leaf | None = None
-    depth = whole(argument.get("depth"))
-    if "tree" in argument:
-        wrong += [
-            ((*path, key), "cannot stand beside a tree that is stated; leave it out")
-            for key in (*sorted(stated), "predictors", "depth")
-            if key in argument
-        ]
-        tree = _parse_regression_tree(argument["tree"], (*path, "tree"), wrong)
-        on, stated = list(predictors_of(tree)), set()
-        if target in on:
-            wrong.append(((*path, "tree"), f"splits on the target, {shown(target)}"))
-            on.remove(target)
-        if known is True and isinstance(tree, Leaf):
-            wrong.append(((*path, "known"), "has nothing to give: the tree has no predictors"))
-    elif "depth" in argument and stated:
-        wrong.append(
-            (
-                (*path, "depth"),
-                "is of a tree, which has no coefficients; leave out the one or the other",
-            )
-        )
-    elif "depth" in argument and not is_whole(depth, 1, MOST_SPLITS):
-        wrong.append(
-            (
-                (*path, "depth"),
-                f"must be a number of splits, 1 to {MOST_SPLITS}; got {shown(depth)}",
-            )
-        )
-    if stated and "predictors" in argument:
-        wrong.append(
-            ((*path, "predictors"), "is said by the coefficients that are stated; leave it out")
-        )
-    elif stated:
-        on, figures = _parse_figures(argument, path, wrong)
-    on = [on] if isinstance(on, str) else on
-    if "target" in argument and not isinstance(target, str):
-        wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
-    if (
-        "predictors" in argument
-        and not stated
-        and not (isinstance(on, list) and on and all(isinstance(name, str) for name in on))
-    ):
-        wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
-    elif isinstance(on, list) and (len(set(on)) < len(on) or target in on):
-        twice = "the target" if target in on else "a column twice"
-        wrong.append(
-            ((*path, "coefficients" if stated else "predictors"), f"names {twice}; got {shown(on)}")
-        )
-    if "rows" in argument and not is_whole(rows, 2):
-        wrong.append(
-            ((*path, "rows"), f"must be a number of released rows, at least 2; got {shown(rows)}")
-        )
-    if not isinstance(known, bool):
-        wrong.append(((*path, "known"), f"must be true or false; got {shown(known)}"))
-    if wrong:
-        raise KnowledgeError(wrong)
-    return PublishedModel(
-        int(rows),
-        target=str(target),
-        on=tuple(map(str, on or ())),
-        known=known,
-        regression=figures,
-        depth=depth,
-        tree=tree,
-    )
-
-
-def _parse_figures(
-    argument: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]
-) -> tuple[list[str], Regression | None]:
-    before, coefficients = len(wrong), argument.get("coefficients")
-    if not isinstance(coefficients, dict) or not coefficients:
-        wrong.append(
-            ((*path, "coefficients"), f"must be {{column: number}}; got {shown(coefficients)}")
-        )
-        coefficients = {}
-    figures: dict[Path, Any] = {
-        ("coefficients", name): value for name, value in coefficients.items()
-    }
-    figures |= {(key,): argument.get(key) for key in ("intercept", "residual-variance")}
-    for place, value in figures.items():
-        if not _is_number(value):
-            wrong.append(((*path, *place), f"must be a number; got {shown(value)}"))
-        elif place == ("residual-variance",) and value < 0:
-            wrong.append(((*path, *place), f"must be at least 0; got {shown(value)}"))
-    *b, intercept, variance = figures.values()
-    return list(coefficients), None if len(wrong) > before else Regression(
-        tuple(map(float, b)), float(intercept), float(variance)
-    )
-
-
-MOST_SPLITS = 8
-"""Largest depth: 256 leaves, each with a law of its own."""
-
-
-def predictors_of(node: Split | Leaf | None) -> dict[str, None]:
-    """Return the attributes of a tree's splits, in order of first use."""
-    return (
-        {node.on: None} | predictors_of(node.below) | predictors_of(node.above)
-        if isinstance(node, Split)
-        else {}
-    )
-
-
-def leaves_of(node: Split | Leaf) -> list[Leaf]:
-    """Return a tree's leaves, ``below`` before ``above``."""
-    return leaves_of(node.below) + leaves_of(node.above) if isinstance(node, Split) else [node]
-
-
-def _parse_regression_tree(
-    tree: Any, path: Path, wrong: list[tuple[Path, str]]
-) -> Split | Leaf | None:
-    before = len(wrong)
-    found = _parse_node(tree, path, {}, wrong)
-    if found is None or len(wrong) > before:
-        return None
-    shares = [leaf.share for leaf in leaves_of(found)]
-    stated = [share for share in shares if share is not None]
-    if stated and len(stated) < len(shares):
-        wrong.append(
-            (
-                path,
-                f"must state the share of every leaf or of none; {len(stated)} of {len(shares)} have one",
-            )
-        )
-    elif stated and abs(sum(stated) - 1.0) > SHARES_OFF:
-        wrong.append((path, f"must have shares that sum to 1; got {sum(stated):g}"))
-    return found if len(wrong) == before else None
-
-
-SHARES_OFF = 0.01
-"""Tolerance for the sum of rounded shares."""
-
-
-Within = dict[str, tuple[float, float]]
-"""Bounds by attribute from the splits above a node."""
-
-
-def _parse_node(
-    node: Any, path: Path, within: Within, wrong: list[tuple[Path, str]]
-) -> Split | Leaf | None:
-    if not isinstance(node, dict) or not node:
-        wrong.append(
-            (
-                path,
-                f"must be {{split: column, at: number, below: …, above: …}} or {{mean: m, variance: v}}; got {shown(node)}",
-            )
-        )
-        return None
-    split = ("split", "at", "below", "above")
-    if not node.keys() & set(split):
-        return _parse_leaf(node, path, wrong)
-    before = len(wrong)
-    _note_fields(node, split, split, path, wrong)
-    if "split" in node and not isinstance(node["split"], str):
-        wrong.append(((*path, "split"), f"must be a column name; got {shown(node['split'])}"))
-    below = above = within
-    if len(wrong) == before:
-        on, at = node["split"], float(node["at"])
-        low, high = within.get(on, (-math.inf, math.inf))
-        if not low < at < high:
-            wrong.append(
-                (
-                    (*path, "at"),
-                    f"must be above {low:g} and below {high:g}, as the splits above it are; got {at:g}",
-                )
-            )
-        below, above = within | {on: (low, min(at, high))}, within | {on: (max(at, low), high)}
-    sides = [
-        _parse_node(node[side], (*path, side), there, wrong)
-        for side, there in (("below", below), ("above", above))
-        if side in node
-    ]
-    parts = [part for part in sides if part is not None]
-    return Split(node["split"], float(node["at"]), *parts) if len(wrong) == before else None
-
-
-def _parse_leaf(node: dict[str, Any], path: Path, wrong: list[tuple[Path, str]]) -> Leaf | None:
-    before = len(wrong)
-    _note_fields(node, ("mean", "variance", "share"), ("mean", "variance"), path, wrong)
-    if len(wrong) == before and node["variance"] < 0:
-        wrong.append(((*path, "variance"), f"must be at least 0; got {shown(node['variance'])}"))
-    if len(wrong) == before and not 0 < node.get("share", 1) <= 1:
-        wrong.append(
-            (
-                (*path, "share"),
-                f"must be a share, above 0 and at most 1; got {shown(node['share'])}",
-            )
-        )
-    return (
-        Leaf(**{key: float(value) for key, value in node.items()}) if len(wrong) == before else None
-    )
-
-
-def _note_fields(
-    node: dict[str, Any],
-    fields: tuple[str, ...],
-    needed: tuple[str, ...],
-    path: Path,
-    wrong: list[tuple[Path, str]],
-) -> None:
-    unknown = _unknown(node, fields, path)
-    wrong += unknown
-    wrong += [((*path, key), "is required") for key in needed if key not in node and not unknown]
-    for key in (
-        key for key in ("at", "mean", "variance", "share") if key in fields and key in node
-    ):
-        if not _is_number(node[key]):
-            wrong.append(((*path, key), f"must be a number; got {shown(node[key])}"))
-
-
-def _unknown(node: dict[str, Any], fields: tuple[str, ...], path: Path) -> list[tuple[Path, str]]:
-    return [
-        ((*path, key), f"is not a known field{did_you_mean(key, fields)}")
-        for key in node
-        if key not in fields
-    ]
-
-
-def _is_number(value: Any) -> bool:
-    return is_number(value) and abs(value) <= sys.float_info.max
-
-
-def parse_rules(argument: Any, path: Path) -> PublishedRules:
-    """Parse published margins, association rules and a tree.
-
-    Raises
-    ------
-    KnowledgeError
-        Invalid knowledge, with the place and the expected form.
-    """
-    fields = ("margins", "if-then", "known", "tree")
-    if not isinstance(argument, dict):
-        raise KnowledgeError(
-            [
-                (
-                    path,
-                    f"must be {{margins: [[names]]}}, {{if-then: [rules]}} or {{tree: {{…}}}}; got {shown(argument)}",
-                )
-            ]
-        )
-    wrong = _unknown(argument, fields, path)
-    if not argument.keys() & {"margins", "if-then", "tree"}:
-        wrong.append(
-            (path, "must name what was published: margins, rules under if-then, or a tree")
-        )
-    margins, stated, known = (argument.get(key, []) for key in fields[:3])
-    tree = _parse_tree(argument["tree"], (*path, "tree"), wrong) if "tree" in argument else None
-    for key, value in (("margins", margins), ("if-then", stated)):
-        if key in argument and not (isinstance(value, list) and value):
-            wrong.append(((*path, key), f"must be a list of at least one; got {shown(value)}"))
-    margins = (
-        [[names] if isinstance(names, str) else names for names in margins]
-        if isinstance(margins, list)
-        else []
-    )
-    known = [known] if isinstance(known, str) else known
-    named = [(("margins", place), names) for place, names in enumerate(margins)] + (
-        [(("known",), known)] if "known" in argument else []
-    )
-    for place, names in named:
-        if (
-            not isinstance(names, list)
-            or not names
-            or not all(isinstance(name, str) for name in names)
-            or len(set(names)) < len(names)
-        ):
-            wrong.append(
-                (
-                    (*path, *place),
-                    f"must be a list of column names, none of them twice; got {shown(names)}",
-                )
-            )
-    rules = [
-        _parse_rule(rule, (*path, "if-then", place), wrong)
-        for place, rule in enumerate(stated if isinstance(stated, list) else [])
-    ]
-    if wrong:
-        raise KnowledgeError(wrong)
-    return PublishedRules(
-        tuple(map(tuple, margins)),
-        tuple(rule for rule in rules if rule is not None),
-        tree,
-        tuple(known),
-    )
-
-
-def _parse_tree(tree: Any, path: Path, wrong: list[tuple[Path, str]]) -> Tree | None:
-    before, fields = len(wrong), ("target", "predictors", "depth")
-    if not isinstance(tree, dict):
-        wrong.append(
-            (path, f"must be {{target: name, predictors: [names], depth: d}}; got {shown(tree)}")
-        )
-        return None
-    wrong += _unknown(tree, fields, path)
-    wrong += [((*path, key), "is required") for key in fields if key not in tree]
-    if len(wrong) > before:
-        return None
-    target, on, depth = tree["target"], tree["predictors"], whole(tree["depth"])
-    on = [on] if isinstance(on, str) else on
-    if not isinstance(target, str):
-        wrong.append(((*path, "target"), f"must be a column name; got {shown(target)}"))
-    if not isinstance(on, list) or not on or not all(isinstance(name, str) for name in on):
-        wrong.append(((*path, "predictors"), f"must be a list of column names; got {shown(on)}"))
-    elif len(set(on)) < len(on) or target in on:
-        wrong.append(
-            (
-                (*path, "predictors"),
-                f"names {'the target' if target in on else 'a column twice'}; got {shown(on)}",
-            )
-        )
-    if not is_whole(depth, 1):
-        wrong.append(
-            ((*path, "depth"), f"must be a number of splits, at least 1; got {shown(depth)}")
-        )
-    return None if len(wrong) > before else Tree(target, tuple(on), depth)
-
-
-def _parse_rule(rule: Any, path: Path, wrong: list[tuple[Path, str]]) -> Rule | None:
-    before, fields = len(wrong), ("if", "then", "confidence", "support")
-    if not isinstance(rule, dict):
-        wrong.append(
-            (path, f"must be {{if: {{column: value}}, then: {{column: value}}}}; got {shown(rule)}")
-        )
-        return None
-    wrong += _unknown(rule, fields, path)
-    when, then = rule.get("if", {}), rule.get("then", {})
-    for key, part in (("if", when), ("then", then)):
-        stated = isinstance(part, dict) and all(
-            isinstance(value, str | int | float) for value in part.values()
-        )
-        if not stated or (key == "then" and not part):
-            wrong.append(((*path, key), f"must be {{column: value}}; got {shown(part)}"))
-    if len(wrong) > before:
-        return None
-    wrong += [((*path, "then", name), "stands under if, too") for name in then if name in when]
-    confidence, support = (_share(rule, key, path, wrong) for key in ("confidence", "support"))
-    if ("confidence" in rule) != ("support" in rule):
-        missing = "support" if "confidence" in rule else "confidence"
-        wrong.append(((*path, missing), "is required beside the other of confidence and support"))
-    elif confidence is not None and support is not None and support > confidence:
-        wrong.append(
-            ((*path, "support"), f"must be at most the confidence, {confidence:g}; got {support:g}")
-        )
-    return (
-        None
-        if len(wrong) > before
-        else Rule(tuple(when.items()), tuple(then.items()), confidence, support)
-    )
-
-
-def _share(
-    rule: dict[str, Any], key: str, path: Path, wrong: list[tuple[Path, str]]
-) -> float | None:
-    value = rule.get(key)
-    if key in rule and (not is_number(value) or not 0 < value <= 1):
-        wrong.append(((*path, key), f"must be a share, above 0 and at most 1; got {shown(value)}"))
-        return None
-    return None if value is None else float(value)
-
-
-def _parse_known_attributes(argument: Any, path: Path) -> KnownAttributes:
-    names = [argument] if isinstance(argument, str) else argument
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise KnowledgeError([(path, f"must be a list of column names; got {shown(argument)}")])
-    if len(set(names)) < len(names):
-        raise KnowledgeError([(path, f"names a column twice; got {shown(argument)}")])
-    return KnownAttributes(tuple(names))
+    name, form = read_entry(value, KNOWLEDGE, "a state of knowledge")
+    if name in _COUNTED:
+        return _COUNTED[name](form.count)
+    if isinstance(form, _Rows):
+        return Estimated(form.rows, form.structure)
+    if isinstance(form, _Attributes):
+        return KnownAttributes(tuple(form.attributes))
+    if isinstance(form, _Model | _Rules):
+        return form.built()
+    return Perfect() if name == Perfect.name else UniformPrior()

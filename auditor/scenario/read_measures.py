@@ -2,220 +2,197 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from auditor.errors import did_you_mean
-from auditor.parameters import is_number, is_whole, shown
+from pydantic import Field, model_validator
+
+from auditor.parameters import FieldError, Whole, shown
 from auditor.results import metrics
 from auditor.results.metrics import HIGHEST, LOWEST
-from auditor.scenario.fields import optional_list, split
 from auditor.scenario.model import Measure, UtilityUse
-from auditor.scenario.problems import Path, Problems
-
-MEASURES: dict[str, tuple[str, ...]] = {
-    "closeness": (),
-    "within": ("tolerance", "of", "tolerances"),
-    "exact": (),
-    "records-within": ("tolerance",),
-    "error-distribution": ("bins", "reach", "records"),
-    "error-quantiles": ("probabilities",),
-    "interval-privacy": ("confidence",),
-    "entropy-privacy": (),
-    "error-bounds": (),
-    "candidates-left": (),
-    "dissimilarity": (),
-    "geometry": (),
-    "anonymity": (),
-    "rho-breach": ("rho1", "rho2"),
-    "delta-growth": ("delta",),
-    "empirical-epsilon": ("trials", "confidence"),
-    "guarantees": ("delta",),
-    "belief-gap": (),
-    "marginal-gap": (),
-    "share-gap": (),
-    "history-size": (),
-    "seconds": (),
-}
-"""Measures and their options."""
-
-MOST_BINS = 400
-"""Bins of a spread of errors; a bin of fewer than ten records is merged with its neighbours."""
-
-RANGES = {"bins": (1, MOST_BINS), "trials": (100, 10**8)}
-"""Fewest and most."""
+from auditor.scenario.problems import Form, Problems, read_entry, split
 
 SPREAD_RECORDS = 2**16
 """Records for a distribution of errors: a share's standard error is at most 0.2 %."""
 
-DEFAULTS: dict[str, dict[str, Any]] = {
-    "error-distribution": {"bins": 40, "reach": 3.0, "records": SPREAD_RECORDS},
-    "rho-breach": {"rho1": 0.1, "rho2": 0.5},
-    "delta-growth": {"delta": 0.5},
-    "empirical-epsilon": {"trials": 100_000, "confidence": 0.95},
-    "records-within": {"tolerance": 0.1},
-    "guarantees": {"delta": 1e-5},
+Positive = Annotated[float, Field(gt=0, le=1e9)]
+Probability = Annotated[float, Field(gt=0, lt=1)]
+Quantile = Annotated[float, Field(ge=LOWEST, le=HIGHEST)]
+"""More extreme quantiles disclose single records."""
+
+
+class _Tolerance(Form):
+    alone = "tolerance"
+    tolerance: Positive = 0.1
+    of: Literal["std", "absolute", "relative"] | None = Field(None, description="default std")
+
+    def options(self) -> dict[str, Any]:
+        return self.model_dump(include={"tolerance", "of"}, exclude_none=True)
+
+
+class _Within(_Tolerance):
+    tolerances: list[_Tolerance] = Field([], description="several tolerances instead of one")
+
+    @classmethod
+    def spelt_out(cls, argument: Any) -> Any:
+        """Return a list of tolerances, each a mapping, if there are several."""
+        found = (
+            {"tolerances": argument} if isinstance(argument, list) else super().spelt_out(argument)
+        )
+        if isinstance(found, dict) and isinstance(found.get("tolerances"), list):
+            return found | {
+                "tolerances": [_Tolerance.spelt_out(one) for one in found["tolerances"]]
+            }
+        return found
+
+    @model_validator(mode="after")
+    def _distinct(self) -> _Within:
+        seen: list[tuple[float, str]] = []
+        for place, one in enumerate(self.tolerances):
+            if (one.tolerance, one.of or "std") in seen:
+                raise FieldError(
+                    f"repeats tolerance {one.tolerance:g} {one.of or 'std'}", "tolerances", place
+                )
+            seen.append((one.tolerance, one.of or "std"))
+        return self
+
+    def options(self) -> dict[str, Any]:
+        several = [one.options() for one in self.tolerances]
+        return (
+            several[0]
+            if len(several) == 1
+            else {"tolerances": several}
+            if several
+            else super().options()
+        )
+
+
+class _Share(Form):
+    alone = "tolerance"
+    tolerance: Positive = Field(0.1, description="share of the record's length")
+
+
+class _Spread(Form):
+    bins: Whole = Field(40, ge=1, le=400, description="bins below ten records are merged")
+    reach: Positive = 3.0
+    records: Whole = Field(SPREAD_RECORDS, ge=1, le=10**9)
+
+
+class _Quantiles(Form):
+    alone = "probabilities"
+    probabilities: list[Quantile] = Field([0.05, 0.25, 0.5, 0.75, 0.95], min_length=1)
+
+
+class _Interval(Form):
+    alone = "confidence"
+    confidence: float = Field(0.95, ge=0.5, le=HIGHEST)
+
+
+class _Breach(Form):
+    rho1: Probability = 0.1
+    rho2: Probability = 0.5
+
+    @model_validator(mode="after")
+    def _rising(self) -> _Breach:
+        if not self.rho1 < self.rho2:
+            raise FieldError(
+                f"must be above rho1, {shown(self.rho1)}; got {shown(self.rho2)}", "rho2"
+            )
+        return self
+
+
+class _Growth(Form):
+    delta: Probability = 0.5
+
+
+class Guarantee(Form):
+    """Options of guarantees."""
+
+    delta: Probability = 1e-5
+
+
+class _Trials(Form):
+    trials: Whole = Field(100_000, ge=100, le=10**8)
+    confidence: Probability = 0.95
+
+
+MEASURES: dict[str, type[Form]] = {
+    "within": _Within,
+    "records-within": _Share,
+    "error-distribution": _Spread,
+    "error-quantiles": _Quantiles,
+    "interval-privacy": _Interval,
+    "rho-breach": _Breach,
+    "delta-growth": _Growth,
+    "empirical-epsilon": _Trials,
+    "guarantees": Guarantee,
+    **dict.fromkeys(
+        (
+            "closeness",
+            "exact",
+            "entropy-privacy",
+            "error-bounds",
+            "candidates-left",
+            "dissimilarity",
+            "geometry",
+            "anonymity",
+            "belief-gap",
+            "marginal-gap",
+            "share-gap",
+            "history-size",
+            "seconds",
+        ),
+        Form,
+    ),
 }
-
-KINDS_OF_TOLERANCE = ("std", "absolute", "relative")
-MODELS = ("decision-tree", "svm-rbf", "logistic", "ridge")
-"""Models for utility (``auditor.audit.measures.utility``)."""
-PROBABILITIES = [0.05, 0.25, 0.5, 0.75, 0.95]
-
-
-def measure_options(path: Path, name: str, options: Any, problems: Problems) -> dict[str, Any]:
-    """Return a measure's options with defaults, and report errors.
-
-    Besides mappings, ``within`` takes a number (of standard deviations) or a list,
-    ``records-within`` a number (of the record's length), ``error-quantiles`` a list of
-    probabilities, and ``interval-privacy`` a confidence.
-    """
-    if name == "within":
-        return _within(path, options, problems)
-    if name == "records-within" and options is not None and not isinstance(options, dict):
-        options = {"tolerance": options}
-    if name == "error-quantiles":
-        given = (
-            options if isinstance(options, dict) else {"probabilities": options} if options else {}
-        )
-        merged = {"probabilities": PROBABILITIES} | problems.mapping(path, given, MEASURES[name])
-        return {
-            "probabilities": _probabilities(
-                (*path, "probabilities"), merged["probabilities"], LOWEST, problems
-            )
-        }
-    if name == "interval-privacy":
-        given = (
-            options
-            if isinstance(options, dict)
-            else {"confidence": options}
-            if options is not None
-            else {}
-        )
-        merged = {"confidence": 0.95} | problems.mapping(path, given, MEASURES[name])
-        _probabilities((*path, "confidence"), [merged["confidence"]], 0.5, problems)
-        return merged
-    merged = DEFAULTS.get(name, {}) | problems.mapping(path, options or {}, MEASURES[name])
-    for key, value in merged.items():
-        low, high = RANGES.get(key, (-math.inf, math.inf))
-        if key not in RANGES:
-            _positive((*path, key), value, problems)
-        if (
-            key in ("rho1", "rho2", "delta", "confidence")
-            and isinstance(value, (int, float))
-            and value >= 1
-        ):
-            problems.add((*path, key), f"must be a probability below 1; got {shown(value)}")
-        if key in ("bins", "records", "trials") and not isinstance(value, int):
-            problems.add((*path, key), f"must be an integer; got {shown(value)}")
-        elif key in RANGES and not low <= value <= high:
-            problems.add((*path, key), f"must be from {low} to {high:,}; got {shown(value)}")
-    if name == "rho-breach" and not problems.found and not merged["rho1"] < merged["rho2"]:
-        problems.add(
-            (*path, "rho2"),
-            f"must be above rho1, which is {shown(merged['rho1'])}; got {shown(merged['rho2'])}",
-        )
-    return merged
-
-
-def _within(path: Path, options: Any, problems: Problems) -> dict[str, Any]:
-    if isinstance(options, dict) and "tolerances" in options:
-        options, path = (
-            problems.mapping(path, options, ("tolerances",)).get("tolerances"),
-            (*path, "tolerances"),
-        )
-    if isinstance(options, list):
-        found = [_tolerance((*path, place), item, problems) for place, item in enumerate(options)]
-        problems.unique(
-            path, [f"{entry['tolerance']} {entry.get('of', 'std')}" for entry in found], "tolerance"
-        )
-        return found[0] if len(found) == 1 else {"tolerances": found}
-    return _tolerance(path, options, problems)
-
-
-def _tolerance(path: Path, item: Any, problems: Problems) -> dict[str, Any]:
-    given = item if isinstance(item, dict) else {"tolerance": item} if item is not None else {}
-    merged = {"tolerance": 0.1} | problems.mapping(path, given, ("tolerance", "of"))
-    _positive((*path, "tolerance"), merged["tolerance"], problems)
-    kind = merged.get("of", "std")
-    if kind not in KINDS_OF_TOLERANCE:
-        hint = did_you_mean(kind, KINDS_OF_TOLERANCE)
-        problems.add(
-            (*path, "of"),
-            f"must be one of {', '.join(KINDS_OF_TOLERANCE)}; got {shown(kind)}{hint}",
-        )
-    return merged
-
-
-def _positive(path: Path, value: Any, problems: Problems) -> None:
-    if not is_number(value) or not 0 < value <= 1e9:
-        problems.add(path, f"must be a number above 0; got {shown(value)}")
-
-
-def _probabilities(path: Path, values: Any, low: float, problems: Problems) -> list[float]:
-    """Return probabilities within limits; extreme quantiles expose records."""
-    found = []
-    for value in problems.sequence(path, values):
-        if not is_number(value) or not low <= value <= HIGHEST:
-            why = "more extreme quantiles disclose single records"
-            problems.add(
-                path, f"must lie between {low:g} and {HIGHEST:g}, as {why}; got {shown(value)}"
-            )
-        else:
-            found.append(float(value))
-    return found
-
-
-def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
-    """Return the section ``utility``; an empty one compares only two moments."""
-    path: Path = ("utility",)
-    given = problems.mapping(
-        path, value if value is not None else {}, ("target", "models", "folds", "test")
-    )
-    target = given.get("target")
-    if target is None:
-        for key in given:
-            problems.add((*path, key), "needs a `target` to predict")
-        return UtilityUse()
-    if not isinstance(target, str):
-        problems.add((*path, "target"), f"must be a column's name; got {shown(target)}")
-    models = problems.sequence((*path, "models"), given.get("models", ["decision-tree"]))
-    for place, name in enumerate(models):
-        if name not in MODELS:
-            problems.add(
-                (*path, "models", place),
-                f"must be one of {', '.join(MODELS)}; got {shown(name)}{did_you_mean(name, MODELS)}",
-            )
-    problems.unique((*path, "models"), [str(name) for name in models], "model")
-    folds, test = given.get("folds", 10), given.get("test", "original")
-    if not is_whole(folds, 2, 1000):
-        problems.add((*path, "folds"), f"must be an integer from 2 to 1,000; got {shown(folds)}")
-        folds = 10
-    if test not in ("original", "copy"):
-        problems.add((*path, "test"), f"must be original or copy; got {shown(test)}")
-    return UtilityUse(str(target), tuple(str(name) for name in models), folds, str(test))
+"""Measures and their options."""
 
 
 def read_measures(fields: dict[str, Any], problems: Problems) -> tuple[Measure, ...]:
     """Return the additional measures of ``measures`` and report errors."""
-    items = optional_list(fields, "measures", problems)
+    items = problems.sequence(("measures",), fields.get("measures"), optional=True)
     names = [split(item)[0] for item in items]
-    problems.unique(
-        ("measures",), [name if isinstance(name, str) else None for name in names], "measure"
-    )
-    measures = [_measure(("measures", place), item, problems) for place, item in enumerate(items)]
+    problems.unique(("measures",), names, "measure")
+    measures = [
+        problems.attempt(("measures", place), _measure, item)
+        for place, (item, name) in enumerate(zip(items, names, strict=True))
+        if not (isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS)
+    ]
     return tuple(measure for measure in measures if measure is not None)
 
 
-def _measure(path: Path, item: Any, problems: Problems) -> Measure | None:
-    name, options = split(item)
-    if isinstance(name, str) and metrics.canonical(name) in metrics.ALWAYS:
-        return None
-    if name not in MEASURES:
-        problems.add(
-            path,
-            f"must be one of {', '.join(MEASURES)}; got {shown(item)}{did_you_mean(name, MEASURES)}",
-        )
-        return None
-    place = path if isinstance(item, dict) and "name" in item else (*path, name)
-    return Measure(name, measure_options(place, name, options, problems))
+def _measure(item: Any) -> Measure:
+    name, form = read_entry(item, MEASURES, "a measure")
+    options = form.options() if isinstance(form, _Within) else form.model_dump(by_alias=True)
+    return Measure(name, options)
+
+
+class Utility(Form):
+    """The section ``utility``; an empty one compares only two moments."""
+
+    target: str | None = Field(None, description="column to predict, or label")
+    models: list[Literal["decision-tree", "svm-rbf", "logistic", "ridge"]] = Field(
+        ["decision-tree"], min_length=1
+    )
+    folds: Whole = Field(10, ge=2, le=1000)
+    test: Literal["original", "copy"] = "original"
+
+    @model_validator(mode="after")
+    def _predicts(self) -> Utility:
+        for field in self.model_fields_set if self.target is None else ():
+            raise FieldError("needs a `target` to predict", field)
+        for place, model in enumerate(self.models):
+            if model in self.models[:place]:
+                raise FieldError(f"repeats model {model!r}", "models", place)
+        return self
+
+
+def parse_utility(value: Any, problems: Problems) -> UtilityUse | None:
+    """Return the section ``utility``, and report errors."""
+    given = Utility.spelt_out(value)
+    if isinstance(given, dict) and isinstance(given.get("models"), str):
+        given = given | {"models": [given["models"]]}
+    form = problems.model(("utility",), given, Utility)
+    if form is None or form.target is None:
+        return UtilityUse()
+    return UtilityUse(form.target, tuple(form.models), form.folds, form.test)

@@ -2,44 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path as FilePath
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import Field, field_validator
 
 from auditor import registry
 from auditor.adversary.attack import Attack, RowAttack
 from auditor.adversary.categorical_attack import CategoricalAttack
 from auditor.adversary.coalitions import Coalitions
 from auditor.adversary.knowledge import Knowledge
-from auditor.errors import NotApplicable, PluginError, PluginFailed, did_you_mean
-from auditor.parameters import is_number, shown
+from auditor.errors import NotApplicable, PluginError, PluginFailed
+from auditor.parameters import FieldError, Path, shown
 from auditor.process.containment import contained
-from auditor.registry import PluginParameters
 from auditor.scenario.levels import CURRENCIES, Levels, parse_levels
 from auditor.scenario.model import AttackUse, PluginUse, Scenario, SchemeUse
-from auditor.scenario.problems import Path, Problems
+from auditor.scenario.problems import Form, Problems
 from auditor.scenario.read_coalitions import parse_coalitions
 from auditor.schemes.base.additive import AdditiveScheme
 
-SCHEME_FIELDS = ("name", "id", "levels", "already-out", "public-grid")
-ATTACK_FIELDS = ("name", "id", "coalitions")
 EVERY = "all"
 """Name for all applicable attacks."""
 DECIDING = ("singles", "prefixes", "all")
 """Deciding coalitions: each recipient, growing prefixes, and all copies."""
 
 
-def read_schemes(
-    fields: dict[str, Any], problems: Problems, base: FilePath | None
-) -> tuple[SchemeUse, ...]:
-    """Return the section ``schemes`` without invalid entries; report errors.
+class UseForm(Form):
+    """Fields of every use of a plugin."""
 
-    Paths in parameters are relative to the folder ``base``.
-    """
+    name: str
+    id: str | None = Field(None, min_length=1)
+
+
+F = TypeVar("F", bound=UseForm)
+
+
+class AttackForm(UseForm):
+    """Fields of every attack."""
+
+    coalitions: Any = None
+
+
+class SchemeForm(UseForm):
+    """Fields of every scheme."""
+
+    levels: Any = None
+    already_out: Annotated[float, Field(ge=0)] = Field(
+        0, description="copies, or their share below 1, that are out before the last request"
+    )
+    public_grid: bool = Field(
+        False, description="whether copies are on the grid of copies for release"
+    )
+
+    @field_validator("already_out", mode="before")
+    @classmethod
+    def _copies_or_share(cls, value: Any) -> Any:
+        if isinstance(value, float) and value >= 1:
+            raise FieldError(f"must be a number of copies, or a share of them below 1; got {value}")
+        return value
+
+
+def read_schemes(fields: dict[str, Any], problems: Problems) -> tuple[SchemeUse, ...]:
+    """Return the section ``schemes`` without invalid entries; report errors."""
     items = problems.sequence(("schemes",), fields["schemes"]) if "schemes" in fields else []
     items = [_of_categories(item, fields.get("data")) for item in items]
     problems.unique(("schemes",), map(id_of, items), "scheme")
-    uses = [_scheme(("schemes", place), item, problems, base) for place, item in enumerate(items)]
+    uses = [_scheme(("schemes", place), item, problems) for place, item in enumerate(items)]
     return tuple(use for use in uses if use is not None)
 
 
@@ -132,31 +160,19 @@ def read_attacks(fields: dict[str, Any], problems: Problems) -> tuple[AttackUse,
     items = problems.sequence(("attacks",), fields["attacks"]) if "attacks" in fields else []
     problems.unique(("attacks",), map(id_of, items), "attack")
     for place, item in enumerate(items):
-        found = _named("attack", ("attacks", place), item, problems)
-        if found is None:
-            continue
-        cls, given = found
-        own = {key: value for key, value in given.items() if key not in ATTACK_FIELDS}
-        parameters = plugin_parameters(
-            ("attacks", place), own, cls.Parameters, ATTACK_FIELDS, problems
-        )
-        tried = (
-            read_coalitions(("attacks", place, "coalitions"), given["coalitions"], problems)
-            if "coalitions" in given
-            else ()
-        )
-        if parameters is not None:
-            uses.append(AttackUse(cls.name, str(given.get("id", cls.name)), parameters, tried))
+        path = ("attacks", place)
+        cls, form, parameters = _use("attack", AttackForm, path, item, problems)
+        tried: tuple[Coalitions, ...] = ()
+        if form is not None and form.coalitions is not None:
+            tried = read_coalitions((*path, "coalitions"), form.coalitions, problems)
+        if form is not None and parameters is not None:
+            uses.append(AttackUse(cls.name, form.id or cls.name, parameters, tried))
     return tuple(uses)
 
 
 def read_coalitions(path: Path, value: Any, problems: Problems) -> tuple[Coalitions, ...]:
     """Return a list of coalition entries and report errors."""
-    parsed = [
-        problems.attempt((*path, place), parse_coalitions, item)
-        for place, item in enumerate(problems.sequence(path, value))
-    ]
-    return tuple(entry for entry in parsed if entry is not None)
+    return tuple(filter(None, problems.each(path, parse_coalitions, value)))
 
 
 def id_of(item: Any) -> str | None:
@@ -165,101 +181,70 @@ def id_of(item: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def plugin_parameters(
+def _use(
+    kind: str,
+    form: type[F],
     path: Path,
-    own: dict[str, Any],
-    model: type[PluginParameters],
-    reserved: Iterable[str],
+    item: Any,
     problems: Problems,
-) -> PluginParameters | None:
-    """Return validated parameters; a reserved field may be misspelt."""
-    known = [field.alias or name for name, field in model.model_fields.items()]
-    spelt = {
-        key.replace("_", "-") if key.replace("_", "-") in known else key: value
-        for key, value in own.items()
-    }
-    unknown = [key for key in spelt if key not in known]
-    for key in unknown:
-        problems.add(
-            (*path, key), f"is not a known field{did_you_mean(key, [*known, *reserved])}", key=True
-        )
-    before = len(problems.found)
-    checked = problems.model(
-        path, {key: value for key, value in spelt.items() if key in known}, model
-    )
-    if unknown:  # a misspelt field may cause further errors at this place
-        problems.found[before:] = [
-            problem for problem in problems.found[before:] if problem[0] != path
-        ]
-        return None
-    return checked
+    defaults: Callable[[Any, dict[str, Any]], Mapping[str, Any]] = lambda cls, own: {},
+) -> tuple[Any, F | None, Any]:
+    """Return a plugin, its use's fields and its parameters; None for invalid ones.
 
-
-def _named(
-    kind: str, path: Path, item: Any, problems: Problems
-) -> tuple[Any, dict[str, Any]] | None:
+    ``defaults`` returns further parameters of a plugin.
+    """
     given = {"name": item} if isinstance(item, str) else item
     if not isinstance(given, dict):
-        problems.add(
-            path, f"must be a name, or a mapping with `name` and parameters; got {shown(item)}"
-        )
-        return None
+        wanted = "a name, or a mapping with `name` and parameters"
+        problems.add(path, f"must be {wanted}; got {shown(item)}")
+        return None, None, None
+    shared = {field.alias or name for name, field in form.model_fields.items()}
+    common = {key: value for key, value in given.items() if key.replace("_", "-") in shared}
+    read = problems.model(path, common, form)
     name = given.get("name")
     if not isinstance(name, str):
-        problems.add((*path, "name"), f"is required: the {kind}'s name")
-        return None
-    if "id" in given and (not isinstance(given["id"], str) or not given["id"]):
-        problems.add((*path, "id"), f"must be text; got {shown(given['id'])}")
+        return None, None, None
     try:
-        return registry.get(kind, name), given
+        cls = registry.get(kind, name)
     except PluginError as error:
         where = path if isinstance(item, str) else (*path, "name")
         problems.add(where, f"names an {error}" if str(error).startswith("unknown") else str(error))
-        return None
+        return None, None, None
+    own = {key: value for key, value in given.items() if key not in common}
+    own |= defaults(cls, own)
+    return cls, read, problems.model(path, own, cls.Parameters, tuple(shared))
 
 
-def _scheme(path: Path, item: Any, problems: Problems, base: FilePath | None) -> SchemeUse | None:
-    found = _named("scheme", path, item, problems)
-    if found is None:
-        return None
-    cls, given = found
-    own = {key: value for key, value in given.items() if key not in SCHEME_FIELDS}
-    levels = (
-        problems.attempt((*path, "levels"), parse_levels, given["levels"])
-        if "levels" in given
-        else None
-    )
-    if levels is not None and levels.currency is not None and issubclass(cls, AdditiveScheme):
+def _scheme(path: Path, item: Any, problems: Problems) -> SchemeUse | None:
+    levels: Levels | None = None
+    if isinstance(item, dict) and "levels" in item:
+        levels = problems.attempt((*path, "levels"), parse_levels, item["levels"])
+
+    def noise(cls: Any, own: dict[str, Any]) -> dict[str, Any]:
+        if levels is None or levels.currency is None or not issubclass(cls, AdditiveScheme):
+            return {}
         size = CURRENCIES[levels.currency]
-        if own.setdefault("noise", size) != size:
-            problems.add(
-                (*path, "noise"),
-                f"must be left out where levels are by {levels.currency}, which says how large the noise is",
-            )
-    parameters = plugin_parameters(path, own, cls.Parameters, SCHEME_FIELDS, problems)
-    if "levels" not in given and cls.needs_levels:
-        problems.add(
-            (*path, "levels"),
-            "is required: a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}",
-        )
-    already = _already_out((*path, "already-out"), given.get("already-out", 0), problems)
-    grid = given.get("public-grid", False)
-    if not isinstance(grid, bool) or (grid and not cls.on_grid):
-        lies = (
-            f"left out: {cls.name} draws no noise onto a grid"
-            if grid is True
-            else f"true or false; got {shown(grid)}"
-        )
-        problems.add((*path, "public-grid"), f"must be {lies}")
-    with contained():  # an unusable scheme fails in the run
-        _check_levels(
-            (*path, "levels"), cls() if parameters is None else cls(parameters), levels, problems
-        )
-    if parameters is None:
+        if own.get("noise", size) != size:
+            why = f"levels are by {levels.currency}, which says how large the noise is"
+            problems.add((*path, "noise"), f"must be left out where {why}")
+        return {"noise": size} if "noise" not in own else {}
+
+    cls, form, parameters = _use("scheme", SchemeForm, path, item, problems, noise)
+    if cls is None:
         return None
-    return SchemeUse(
-        cls.name, str(given.get("id", cls.name)), parameters, levels, already, grid is True
-    )
+    if cls.needs_levels and not (isinstance(item, dict) and "levels" in item):
+        forms = "a list in order of release, or a range, as {uniform: [0.25, 1.0], count: 5}"
+        problems.add((*path, "levels"), f"is required: {forms}")
+    if form is not None and form.public_grid and not cls.on_grid:
+        why = f"left out: {cls.name} draws no noise onto a grid"
+        problems.add((*path, "public-grid"), f"must be {why}")
+    with contained():  # an unusable scheme fails in the run
+        scheme = cls() if parameters is None else cls(parameters)
+        _check_levels((*path, "levels"), scheme, levels, problems)
+    if form is None or parameters is None:
+        return None
+    already = int(form.already_out) if form.already_out >= 1 else form.already_out
+    return SchemeUse(cls.name, form.id or cls.name, parameters, levels, already, form.public_grid)
 
 
 def _check_levels(path: Path, scheme: Any, levels: Levels | None, problems: Problems) -> None:
@@ -286,12 +271,3 @@ def _refusal(scheme: Any, levels: tuple[float, ...]) -> str | None:
     if isinstance(failure.error, PluginFailed):
         return f"{scheme.name} broke while checking them: {failure.reason}"
     return failure.reason or None
-
-
-def _already_out(path: Path, value: Any, problems: Problems) -> float | int:
-    if not is_number(value) or not (0 <= value < 1 or isinstance(value, int)) or value < 0:
-        problems.add(
-            path, f"must be a number of copies, or a share of them below 1; got {shown(value)}"
-        )
-        return 0
-    return value

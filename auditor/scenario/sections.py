@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import WithJsonSchema as Schema
+
+from auditor import registry
 from auditor.data.request import DataUse
-from auditor.errors import did_you_mean
-from auditor.parameters import is_whole, shown, whole
+from auditor.errors import ScenarioError, did_you_mean
+from auditor.field_paths import Path, parse_path
+from auditor.parameters import FieldError, Whole, shown
 from auditor.results import bibliography
-from auditor.scenario.fields import FIELDS, optional_list
-from auditor.scenario.model import SCENARIO_VERSION, Scenario
-from auditor.scenario.problems import Problems
+from auditor.scenario.model import SCENARIO_VERSION, Scenario, SchemeUse
+from auditor.scenario.problems import Form, Problems
 from auditor.scenario.read_data import read_data
 from auditor.scenario.read_expectations import Audited, read_expectations
-from auditor.scenario.read_key import with_shared_key
-from auditor.scenario.read_knowledge import read_knowledge
+from auditor.scenario.read_knowledge import parse_knowledge
 from auditor.scenario.read_measures import parse_utility, read_measures
 from auditor.scenario.read_plugins import (
     EVERY,
@@ -25,11 +30,61 @@ from auditor.scenario.read_plugins import (
     read_coalitions,
     read_schemes,
 )
-from auditor.scenario.read_sweep import read_sweep
-from auditor.scenario.swept_expectations import read_judged
+from auditor.scenario.sweep import of_expectations, read_judged, read_sweep, try_values
+from auditor.scenario.yaml.positions import put
+from auditor.text.column_names import listed
 
-MOST_REPLICATES = 100_000
 MOST_SEED = 2**128
+_VALUES = {"type": "array", "minItems": 1}
+_SWEEP = {"type": ["object", "null"], "additionalProperties": _VALUES}
+
+
+def _version(value: Any) -> Any:
+    if type(value) is not int or value != SCENARIO_VERSION:
+        wanted = f"must be {SCENARIO_VERSION}, the version that this program reads"
+        raise FieldError(f"{wanted}; got {shown(value)}")
+    return value
+
+
+def _cited(keys: list[str]) -> list[str]:
+    known = bibliography.keys()
+    for place, key in enumerate(keys):
+        if key not in known:
+            hint = did_you_mean(key, known)
+            raise FieldError(f"is not in the bibliography: {shown(key)}{hint}", place)
+    return keys
+
+
+def _several(value: Any) -> Any:
+    return [] if value is None else [value] if isinstance(value, str) else value
+
+
+class Document(Form):
+    """A scenario's sections; sections without a type here are read elsewhere."""
+
+    schema_: Annotated[Literal[1], BeforeValidator(_version)] = Field(
+        1, alias="schema", description="version of this format"
+    )
+    title: str = ""
+    cite: Annotated[list[str], BeforeValidator(_several), AfterValidator(_cited)] = Field([])
+    seed: Whole = Field(
+        0, ge=0, le=MOST_SEED, description="with scenario and data, it determines the whole run"
+    )
+    data: Any
+    schemes: Any
+    knowledge: Any = "perfect"
+    coalitions: Any = ("singles", "all")
+    attacks: Any = None
+    measures: Any = None
+    utility: Any = None
+    sweep: Annotated[
+        Any,
+        Schema(
+            {"type": ["object", "null"], "additionalProperties": {"type": "array", "minItems": 1}}
+        ),
+    ] = None
+    replicates: Whole = Field(1, ge=1, le=100_000)
+    expect: Any = None
 
 
 def assemble(
@@ -37,35 +92,31 @@ def assemble(
 ) -> Scenario:
     """Return the scenario of plain values and report every error.
 
-    A scenario with errors must not be run. Swept values are checked in
-    `auditor.scenario.sweep_points`. ``base`` is the first folder for paths of data, before the
-    working directory. ``name`` is the default title.
+    A scenario with errors must not be run. Swept values are checked by `check_points`. ``base`` is
+    the first folder for paths of data, before the working directory. ``name`` is the default title.
     """
-    fields = problems.mapping((), value, FIELDS, required=("data", "schemes"))
+    form = problems.model((), value, Document)
+    fields: dict[str, Any] = dict(value) if isinstance(value, dict) else {}
+    form = form or Document.model_validate({"data": None, "schemes": None})
     if "attacks" not in fields and "utility" not in fields:
         problems.add(("attacks",), "is required, unless the scenario measures `utility`")
-    if (
-        type(fields.get("schema", SCENARIO_VERSION)) is not int
-        or fields.get("schema", SCENARIO_VERSION) != SCENARIO_VERSION
-    ):
-        problems.add(
-            ("schema",),
-            f"must be {SCENARIO_VERSION}, the version this program reads; got {shown(fields['schema'])}",
-        )
-    schemes = read_schemes(fields, problems, base)
-    data = read_data(fields.get("data"), problems, base) if "data" in fields else None
+    schemes = read_schemes(fields, problems)
+    data = read_data(fields["data"], problems, base) if "data" in fields else None
     data, schemes = with_shared_key(data, schemes, problems)
     if any(use.levels is not None and use.levels.currency is not None for use in schemes):
         # most scenarios do not need its imports
         from auditor.scenario.stated_levels import with_stated_levels
 
         schemes = with_stated_levels(schemes, data, problems)
-    knowledge = read_knowledge(fields, problems)
+    states = problems.each(("knowledge",), parse_knowledge, fields.get("knowledge", "perfect"))
+    problems.unique(
+        ("knowledge",), [None if state is None else state.label for state in states], "knowledge"
+    )
+    knowledge = tuple(state for state in states if state is not None)
     asked = fields.get("attacks")
     if asked == EVERY or (isinstance(asked, list) and EVERY in asked):
-        every = every_attack(
-            schemes, knowledge, categories=data is not None and bool(data.bins or data.categorical)
-        )
+        categories = data is not None and bool(data.bins or data.categorical)
+        every = every_attack(schemes, knowledge, categories=categories)
         items = asked if isinstance(asked, list) else [asked]
         fields["attacks"] = [
             entry for item in items for entry in (every if item == EVERY else [item])
@@ -80,22 +131,21 @@ def assemble(
     sweep = read_sweep(fields, problems)
     audited = Audited.of(fields, knowledge, measures, utility, sweep)
     expect = read_expectations(fields, problems, audited)
+    coalitions = fields.get("coalitions", ["singles", "all"])
     return Scenario(
-        title=_text(fields, "title", name, problems),
-        seed=_integer(fields, "seed", 0, 0, MOST_SEED, problems),
+        title=form.title if "title" in fields else name,
+        seed=form.seed,
         data=data or DataUse("gaussian"),
         schemes=schemes,
         knowledge=knowledge,
-        coalitions=read_coalitions(
-            ("coalitions",), fields.get("coalitions", ["singles", "all"]), problems
-        ),
+        coalitions=read_coalitions(("coalitions",), coalitions, problems),
         attacks=attacks,
         measures=measures,
         sweep=sweep,
-        replicates=_integer(fields, "replicates", 1, 1, MOST_REPLICATES, problems),
+        replicates=form.replicates,
         expect=expect,
         judged=read_judged(fields, expect, audited, problems),
-        cite=_cite(fields, problems),
+        cite=tuple(form.cite),
         utility=utility,
         base=base,
         name=name,
@@ -103,32 +153,80 @@ def assemble(
     )
 
 
-def _text(fields: dict[str, Any], name: str, default: str, problems: Problems) -> str:
-    value = fields.get(name, default)
-    if not isinstance(value, str):
-        problems.add((name,), f"must be text; got {shown(value)}")
-        return default
-    return value
+def with_shared_key(
+    data: DataUse | None, schemes: Sequence[SchemeUse], problems: Problems
+) -> tuple[DataUse | None, tuple[SchemeUse, ...]]:
+    """Return data without the key column, and schemes joined by it.
+
+    A key of the data joins all copies from files. Otherwise only schemes that name a key are
+    joined.
+    """
+    joining = {
+        use.id: use.parameters
+        for use in schemes
+        if not registry.get("scheme", use.name).makes_copies
+        and "key" in type(use.parameters).model_fields
+    }
+    own = data.key if data is not None else None
+    named = [own, *(getattr(parameters, "key", None) for parameters in joining.values())]
+    keys = list(filter(None, dict.fromkeys(named)))
+    if data is None or not keys:
+        return data, tuple(schemes)
+    where = ("schemes",) if own is None else ("data", "key")
+    audited = (*(data.columns or ()), *data.bins, *data.categorical, *data.hierarchies, *data.dates)
+    if len(keys) > 1:
+        wanted = "must name one key column for the whole scenario"
+        problems.add(where, f"{wanted}; here are {listed(keys)}")
+    elif keys[0] in audited:
+        why = "which is audited: a key only identifies records"
+        problems.add(where, f"name the key {listed(keys)}, {why}")
+    if own is not None:
+        schemes = [
+            replace(use, parameters=use.parameters.model_copy(update={"key": own}))
+            if use.id in joining
+            else use
+            for use in schemes
+        ]
+    return replace(data, key=keys[0]), tuple(schemes)
 
 
-def _integer(
-    fields: dict[str, Any], name: str, default: int, low: int, high: int, problems: Problems
-) -> int:
-    value = whole(fields.get(name, default))
-    if not is_whole(value, low, high):
-        limit = f"{high:,}" if high < 2**64 else "2¹²⁸"
-        problems.add((name,), f"must be an integer from {low} to {limit}; got {shown(value)}")
-        return default
-    return value
+def check_points(scenario: Scenario, problems: Problems) -> None:
+    """Check the scenario at every swept value, before anything runs."""
+    # others are checked when read
+    swept = {path: values for path, values in scenario.sweep.items() if not of_expectations(path)}
+
+    def read(document: Any, found: Problems) -> None:
+        assemble(document, found, scenario.base, scenario.name)
+
+    try_values(swept, _without_sweep(scenario.document), read, problems)
 
 
-def _cite(fields: dict[str, Any], problems: Problems) -> tuple[str, ...]:
-    keys = optional_list(fields, "cite", problems)
-    known = bibliography.keys()
-    for place, key in enumerate(keys):
-        if key not in known:
-            problems.add(
-                ("cite", place),
-                f"is not in the bibliography: {shown(key)}{did_you_mean(key, known)}",
-            )
-    return tuple(key for key in keys if key in known)
+def at_point(scenario: Scenario, point: Mapping[str, Any]) -> Scenario:
+    """Return the scenario at one sweep point.
+
+    Raises
+    ------
+    ScenarioError
+        The swept values make it invalid.
+    """
+    if not point:
+        return scenario
+    value: Any = _without_sweep(scenario.document)
+    swept: list[tuple[Path, Path]] = []
+    for path, item in point.items():
+        if of_expectations(path):
+            continue
+        value, places = put(value, [(parse_path(path), item)])
+        values = scenario.sweep.get(path, [])
+        origin = ("sweep", path, values.index(item) if item in values else 0)
+        swept += [(place, origin) for place in places]
+    here = replace(scenario.places, swept=tuple(swept))
+    problems = Problems()
+    built = assemble(value, problems, scenario.base, scenario.name)
+    if problems.found:
+        raise ScenarioError(here.located(problems.found))
+    return replace(built, places=here, expect=scenario.expect, judged=scenario.judged)
+
+
+def _without_sweep(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in document.items() if key not in ("sweep", "expect")}

@@ -105,7 +105,7 @@ def test_too_little_data_is_undecided_and_exits_1(folder, auditor):
         ("knowledge=[{estimated: {rows: 401}}]", "needs 401 released rows"),
         ("schemes[1].levels=[1, -1]", "level 2 must be"),
         ("coalitions=[[1, 3]]", "only 2 copies are released"),
-        ("data.rows=many", "data.rows must be an integer from 2 to 1,000,000,000; got 'many'"),
+        ("data.rows=many", "data.rows must be an integer; got 'many'"),
         ("data.rows", "--set needs PATH=VALUE, as data.rows=1000; got 'data.rows'"),
         ("attacks[7]=llse", "attacks has 2 items, numbered from 0; got [7]"),
         ("title=[", "not valid YAML"),
@@ -856,7 +856,10 @@ def test_perturb_takes_sources_columns_rows_and_parameters(folder, auditor):
             "--levels must be numbers separated by commas, as 0.25,0.5,1; got '1,x'",
         ),
         (("cps", "--scheme", "corner-wave", "--levels", "-1"), "level 1 must be"),
-        (("cps", "--scheme", "corner-wave", "--levels", "nan"), "level 1 is nan"),
+        (
+            ("cps", "--scheme", "corner-wave", "--levels", "nan"),
+            "levels[0] must be a finite number; got nan",
+        ),
         (
             ("cps", "--scheme", "corner-wave", "--levels", "1", "--columns", "agee"),
             "did you mean 'age'",

@@ -101,10 +101,10 @@ def test_a_scenario_with_stated_levels_reads_as_itself_and_its_schema_allows_the
     (asked("corner-wave", {"epsilon": [1]}), "no noise of this law keeps any: epsilon is infinite: the ratio of chances has no bound"),
     (asked("skellam", {"epsilon": [1]}, unit=1), "epsilon is infinite"),
     (asked("laplace", {"epsilon": [1]}, {**DATA, "bounds": None}), "there are no bounds; say under `data:`"),
-    (asked("laplace", {"epsilon": [0]}), "epsilon of copy 1 is 0"),
-    (asked("laplace", {"epsilon": [1, float("nan")]}), "epsilon of copy 2 is nan"),
-    (asked("laplace", {"epsilon": []}), "must be a list alone"),
-    (asked("laplace", {"epsilon": [1], "scale": [1]}), "must be a list alone"),
+    (asked("laplace", {"epsilon": [0]}), "epsilon[0] must be greater than 0"),
+    (asked("laplace", {"epsilon": [1, float("nan")]}), "epsilon[1] must be a finite number"),
+    (asked("laplace", {"epsilon": []}), "must have 1 or more entries"),
+    (asked("laplace", {"epsilon": [1], "scale": [1]}), "must be a list of levels, or a mapping with one of"),
     (asked("laplace", {"epsilon": [1e-300]}), "no noise that can be computed with keeps epsilon 1e-300"),
     (asked("laplace", {"epsilon": [1]}, noise="data"), "noise must be left out where levels are by epsilon"),
     (asked("geometric", {"epsilon": [1]}), "needs `unit`"),
@@ -163,9 +163,7 @@ def test_python_refuses_what_a_scenario_refuses():
 
     refused("levels by epsilon need bounds, by how much one record may change", {"epsilon": [1]})
     refused("leave `noise` out", {"epsilon": [1]}, noise="data", bounds=BOUNDS)
-    refused(
-        "must hold numbers above 0; epsilon of copy 2 is -1", {"epsilon": [1, -1]}, bounds=BOUNDS
-    )
+    refused("epsilon\[1\] must be greater than 0; got -1", {"epsilon": [1, -1]}, bounds=BOUNDS)
     refused("epsilon is infinite", {"epsilon": [1]}, "corner-wave", bounds=BOUNDS)
     refused(
         "adds no noise whose size could be stated so",

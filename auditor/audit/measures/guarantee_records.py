@@ -10,7 +10,7 @@ from auditor.audit.base.release import Release
 from auditor.audit.measures.empirical_guarantee import audited
 from auditor.results.records import Measurement
 from auditor.scenario.model import Scenario
-from auditor.scenario.read_measures import DEFAULTS
+from auditor.scenario.read_measures import Guarantee
 from auditor.schemes.base.guarantees import Guarantees
 from auditor.schemes.base.noise_law import NoiseLaw
 from auditor.types import Coalition
@@ -30,7 +30,7 @@ def guarantees_of(scenario: Scenario, release: Release, law: NoiseLaw | None) ->
 
 def _delta(scenario: Scenario) -> float:
     measure = scenario.measure("guarantees")
-    return float((DEFAULTS["guarantees"] if measure is None else measure.options)["delta"])
+    return Guarantee().delta if measure is None else float(measure.options["delta"])
 
 
 def guarantee_records(

@@ -1,9 +1,9 @@
 """Scenario files in YAML 1.2, with the position of every value.
 
 PyYAML alone reads YAML 1.1 (``1e3`` is text, ``on`` is true, ``NO`` is false, ``012`` is ten),
-keeps the last of two equal keys and expands alias bombs. This package uses only its parser.
-`auditor.scenario.yaml.scalars` defines numbers, `auditor.scenario.yaml.nodes` the refused
-constructs, and `auditor.field_paths` the notation of places.
+keeps the last of two equal keys and expands alias bombs. This package uses only its parser, whose
+events are read within limits. `auditor.scenario.yaml.scalars` defines numbers, and
+`auditor.field_paths` the notation of places.
 """
 
 from __future__ import annotations
@@ -12,33 +12,78 @@ import re
 from codecs import BOM_UTF8
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
+from typing import Any, NoReturn, TypeAlias
+
+import yaml
 
 from auditor.errors import AuditorError, Problem, ScenarioError
-from auditor.field_paths import Path, Value, find_item, format_path, parse_path, set_at
-from auditor.scenario.yaml.nodes import Entry, Node, Position, compose
+from auditor.field_paths import (
+    MAX_DEPTH,
+    Path,
+    Value,
+    copy_value,
+    find_item,
+    format_path,
+    quoted,
+    shortened,
+)
+from auditor.parameters import kind_of
+from auditor.scenario.yaml.scalars import CORE_PREFIX, resolve, resolve_tagged
 
-__all__ = [
-    "Document",
-    "Path",
-    "Position",
-    "Value",
-    "format_path",
-    "load",
-    "load_file",
-    "parse_path",
-    "scalar",
-    "set_at",
-]
+Position: TypeAlias = tuple[int, int]
 
 # The largest scenario with all grids written out has about 10,000 bytes.
 MAX_BYTES = 1_000_000
+# Nodes with aliases expanded: 100 times the largest scenario.
+MAX_NODES = 100_000
+# Long text counts as several nodes, so that aliases of it are limited as well.
+CHARACTERS_PER_NODE = 64
+# A file with so many errors is no scenario. Messages have at most 100 lines.
+MAX_PROBLEMS = 99
+# Characters of the document in a message.
+MAX_EXCERPT = 100
 
 # Controls, surrogates, inner byte order marks and non-characters are forbidden in YAML. NEL and the
 # Unicode separators are line breaks only in YAML 1.1, so parser and editor would count lines
-# differently. A pattern of allowed characters compiles ten times more slowly.
+# differently.
 _FORBIDDEN = re.compile("[\0-\b\v\f\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_BREAK = re.compile("\r\n|\r|\n")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# JSON writes characters beyond U+FFFF as two escapes, which only PyYAML's own parser reads.
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+@dataclass(slots=True)
+class Node:
+    """A value and its position.
+
+    Attributes
+    ----------
+    at : tuple of int
+        Line and column, from 1; an alias has its own position.
+    value : dict, list or scalar
+        The plain value.
+    entries : dict
+        The key's position and the node of each entry, by key or number.
+    weight : int
+        Number of nodes in the subtree with aliases expanded; long texts count for more.
+    height : int
+        Depth of nested collections; 0 for a scalar.
+    """
+
+    at: Position
+    value: Any
+    entries: dict[str | int, tuple[Position, Node]] = field(default_factory=dict)
+    weight: int = 1
+    height: int = 0
+
+    def add(self, place: str | int, at: Position, node: Node) -> None:
+        """Add an entry whose key is at a position; the first of equal keys stays."""
+        if isinstance(place, int):
+            self.value.append(node.value)
+        elif place not in self.value:
+            self.value[place] = node.value
+        self.entries.setdefault(place, (at, node))
 
 
 @dataclass(frozen=True)
@@ -57,26 +102,20 @@ class Document:
     file: str | None
     _root: Node = field(repr=False, compare=False)
 
-    def position(self, path: Path) -> Position:
+    def position(self, path: Path, key: bool = False) -> Position:
         """Return line and column, from 1, of a value or its nearest parent.
 
-        The path has keys, and numbers, ids or names of items. An alias has its own position.
+        The path has keys, and numbers, ids or names of items. An alias has its own position. With
+        ``key``, it is the position of the key.
         """
-        return self._trace(path)[-1].node.at
-
-    def key_position(self, path: Path) -> Position:
-        """Return line and column, from 1, of a key, list item or nearest parent."""
-        trace = self._trace(path)
-        return trace[-1].key if len(trace) > len(path) else trace[-1].node.at
-
-    def _trace(self, path: Path) -> list[Entry]:
-        trace = [Entry(self._root.at, self._root)]
+        at, node = self._root.at, self._root
         for element in path:
-            entry = _child(trace[-1].node, element)
-            if entry is None:
-                break
-            trace.append(entry)
-        return trace
+            if isinstance(element, str) and isinstance(node.value, list):
+                element = next(iter(find_item(node.value, element)), element)
+            if element not in node.entries:
+                return node.at
+            at, node = node.entries[element]
+        return at if key else node.at
 
 
 def load(text: str, file: str | None = None) -> Document:
@@ -98,11 +137,16 @@ def load(text: str, file: str | None = None) -> Document:
     ({'seed': 1000.0, 'schemes': ['corner-wave']}, (2, 11))
     """
     text = text.removeprefix("\ufeff")
-    _check_size(
-        len(text.encode(errors="surrogatepass")) if len(text) <= MAX_BYTES else len(text), file
-    )
-    _check_characters(text, file)
-    root = compose(text, file)
+    long = len(text) > MAX_BYTES
+    _check_size(len(text) if long else len(text.encode(errors="surrogatepass")), file)
+    first = _FORBIDDEN.search(text)
+    if first is not None:
+        more = sum(1 for _ in _FORBIDDEN.finditer(text)) - 1
+        message = f"the character U+{ord(first[0]):04X} is forbidden here; in double quotes it can be written as an escape"
+        others = f" ({more} more such characters follow)" if more else ""
+        place = _position_in(text, first.start())
+        raise ScenarioError([Problem("", message + others, file, *place)])
+    root = _Reader(text, file).document()
     return Document(root.value, file, root)
 
 
@@ -117,13 +161,27 @@ def load_file(path: str | FilePath) -> Document:
         The file is not UTF-8, or as `load`.
     """
     file = str(path)
-    content = _read(FilePath(path)).removeprefix(BOM_UTF8)
+    try:
+        with FilePath(path).open("rb") as stream:  # perhaps a large table
+            content = stream.read(MAX_BYTES + len(BOM_UTF8) + 1).removeprefix(BOM_UTF8)
+    except FileNotFoundError:
+        raise AuditorError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise AuditorError(f"{path}: is a directory; a scenario is a file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a usable file name"
+        raise AuditorError(f"{path}: cannot be read: {reason}") from None
     _check_size(len(content), file)
     try:
-        text = content.decode()
+        return load(content.decode(), file)
     except UnicodeDecodeError as error:
-        raise ScenarioError([_encoding_problem(content, error.start, file)]) from None
-    return load(text, file)
+        if content.startswith(_UTF16_MARKS):
+            message, before = "the document is UTF-16; save the file as UTF-8", ""
+        else:
+            before = content[: error.start].decode()
+            message = f"the document is not UTF-8: byte 0x{content[error.start]:02X}; save the file as UTF-8"
+        place = _position_in(before, len(before))
+        raise ScenarioError([Problem("", message, file, *place)]) from None
 
 
 def scalar(text: str, file: str | None = None) -> Value:
@@ -150,43 +208,10 @@ def scalar(text: str, file: str | None = None) -> Value:
     return load(text, file).value if text.strip() else None
 
 
-def _child(node: Node, element: str | int) -> Entry | None:
-    if isinstance(element, str) and isinstance(node.value, list):
-        found = find_item(node.value, element)
-        return node.entries[found[0]] if found else None
-    return node.entries.get(element)
-
-
-def _read(path: FilePath) -> bytes:
-    """Read at most one byte above the limit, in case of a large table."""
-    try:
-        with path.open("rb") as stream:
-            return stream.read(MAX_BYTES + len(BOM_UTF8) + 1)
-    except FileNotFoundError:
-        raise AuditorError(f"{path}: there is no such file") from None
-    except IsADirectoryError:
-        raise AuditorError(f"{path}: is a directory; a scenario is a file") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a usable file name"
-        raise AuditorError(f"{path}: cannot be read: {reason}") from None
-
-
 def _check_size(size: int, file: str | None) -> None:
     if size > MAX_BYTES:
-        raise ScenarioError(
-            [Problem("", f"the document is larger than {MAX_BYTES} bytes", file, 1, 1)]
-        )
-
-
-def _check_characters(text: str, file: str | None) -> None:
-    """Report the first forbidden character and the number of others."""
-    first = _FORBIDDEN.search(text)
-    if first is None:
-        return
-    more = sum(1 for _ in _FORBIDDEN.finditer(text)) - 1
-    message = f"the character U+{ord(first[0]):04X} may not stand here; in double quotes it can be written as an escape"
-    others = f" ({more} more such characters follow)" if more else ""
-    raise ScenarioError([Problem("", message + others, file, *_position_in(text, first.start()))])
+        message = f"the document is larger than {MAX_BYTES} bytes"
+        raise ScenarioError([Problem("", message, file, 1, 1)])
 
 
 def _position_in(text: str, at: int) -> Position:
@@ -194,9 +219,178 @@ def _position_in(text: str, at: int) -> Position:
     return len(breaks) + 1, at - (breaks[-1].end() if breaks else 0) + 1
 
 
-def _encoding_problem(content: bytes, at: int, file: str) -> Problem:
-    if content.startswith(_UTF16_MARKS):
-        return Problem("", "the document is UTF-16; save the file as UTF-8", file, 1, 1)
-    before = content[:at].decode()
-    message = f"the document is not UTF-8: byte 0x{content[at]:02X}; save the file as UTF-8"
-    return Problem("", message, file, *_position_in(before, len(before)))
+def _position(mark: Any) -> Position:
+    return (mark.line + 1, mark.column + 1) if mark else (1, 1)
+
+
+class _Reader:
+    """Tree of one document from the parser's events.
+
+    PyYAML's composer recurses in C, so deep nesting would overflow the stack. The recursion here is
+    at most `MAX_DEPTH` deep.
+    """
+
+    def __init__(self, text: str, file: str | None) -> None:
+        fast = hasattr(yaml, "CSafeLoader") and not _SURROGATE_ESCAPE.search(text)
+        self.events = yaml.parse(text, Loader=yaml.CSafeLoader if fast else yaml.SafeLoader)
+        self.text, self.file, self.at = text, file, (1, 1)
+        self.problems: list[Problem] = []
+        self.weight = 0
+        self.anchors: dict[str, Node | None] = {}
+        """Nodes by anchor; None while the node is being read."""
+
+    def document(self) -> Node:
+        self.next()
+        event = self.next()
+        if isinstance(event, yaml.StreamEndEvent):
+            self.stop((1, 1), "is empty")
+        if event.version not in (None, (1, 2)):
+            why = "declares another version than YAML 1.2, as which it would be read"
+            self.report(_position(event.start_mark), why)
+        event = self.next()
+        root = self.node(event, (), 0)
+        if _is_plain(event, "") and event.tag is None:
+            self.report(root.at, "is empty")
+        self.next()
+        event = self.next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            self.stop(_position(event.start_mark), "is followed by a second one; a file holds one")
+        if self.problems:
+            raise ScenarioError(self.problems)
+        return root
+
+    def next(self) -> Any:
+        """Return the parser's next event; its exceptions become one error."""
+        try:
+            event = next(self.events)
+        except yaml.MarkedYAMLError as error:
+            at = _position(error.problem_mark) if error.problem_mark else self.at
+            self.stop(at, _syntax_message(error, self.text))
+        except (yaml.YAMLError, ValueError, OverflowError):
+            # PyYAML passes escapes and directives unchecked to chr(), int() or a codec
+            self.stop(self.at, "not valid YAML: a malformed escape or directive")
+        self.at = _position(event.end_mark)
+        return event
+
+    def problem(self, at: Position, message: str, path: Path) -> Problem:
+        place = shortened(format_path(path), MAX_EXCERPT)
+        whole = place or message.startswith("not valid")
+        return Problem(place, message if whole else f"the document {message}", self.file, *at)
+
+    def stop(self, at: Position, message: str, path: Path = ()) -> NoReturn:
+        raise ScenarioError([*self.problems, self.problem(at, message, path)])
+
+    def report(self, at: Position, message: str, path: Path = ()) -> None:
+        self.problems.append(self.problem(at, message, path))
+        if len(self.problems) >= MAX_PROBLEMS:
+            self.stop(at, f"has {MAX_PROBLEMS} problems so far; the rest is not read")
+
+    def node(self, event: Any, path: Path, depth: int) -> Node:
+        """Read a node inside ``depth`` collections."""
+        at = _position(event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event.anchor, at, path, depth)
+        if isinstance(event, yaml.ScalarEvent):
+            weight = 1 + len(event.value) // CHARACTERS_PER_NODE
+            node = Node(at, self.scalar(event, at, path), weight=weight)
+            self.count(at, weight)
+        else:
+            self.check_depth(at, depth + 1)
+            self.count(at, 1)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = None
+            listed = isinstance(event, yaml.SequenceStartEvent)
+            if event.tag not in (None, "!", CORE_PREFIX + ("seq" if listed else "map")):
+                self.report_tag(event.tag, at, path)
+            node = Node(at, [] if listed else {}, height=1)
+            while not isinstance(inner := self.next(), yaml.CollectionEndEvent):
+                if listed:
+                    place = len(node.value)
+                    item = self.node(inner, (*path, place), depth + 1)
+                    node.add(place, item.at, item)
+                else:
+                    item = self.entry(inner, node, path, depth + 1)
+                node.weight += item.weight
+                node.height = max(node.height, item.height + 1)
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def entry(self, event: Any, mapping: Node, path: Path, depth: int) -> Node:
+        """Read a key and its value; return the value, with the key's weight."""
+        if _is_plain(event, "<<"):
+            why = "has a merge key (<<), which YAML 1.2 has not; write the keys out"
+            self.report(_position(event.start_mark), why, path)
+        key = self.node(event, path, depth)
+        name = key.value
+        if not isinstance(name, str):
+            advice = "; write it in quotes" if key.height == 0 else ""
+            why = f"has {kind_of(name)} as a key; keys are text{advice}"
+            self.report(key.at, why, path)
+            return self.node(self.next(), path, depth)
+        if name in mapping.entries:
+            line, column = mapping.entries[name][0]
+            why = f"is given twice; first at line {line}, column {column}"
+            self.report(key.at, why, (*path, name))
+        value = self.node(self.next(), (*path, name), depth)
+        mapping.add(name, key.at, value)
+        mapping.weight += key.weight
+        return value
+
+    def scalar(self, event: Any, at: Position, path: Path) -> Value:
+        try:
+            # joins surrogate pairs
+            text = event.value.encode("utf-16", "surrogatepass").decode("utf-16")
+            # the parser treats quoted text with the tag "!" as plain, but YAML as text
+            if event.tag == "!" or (event.style and event.tag is None):
+                return str(text)
+            return resolve(text) if event.tag is None else resolve_tagged(event.tag, text)
+        except KeyError:
+            self.report_tag(event.tag, at, path)
+        except UnicodeError:
+            self.report(at, "escapes half a character (a lone surrogate)", path)
+        except ValueError as error:
+            self.report(at, str(error), path)
+        return str(event.value)
+
+    def alias(self, name: str, at: Position, path: Path, depth: int) -> Node:
+        if name not in self.anchors:
+            self.report(at, f"refers to an anchor that is not set before it: {quoted(name)}", path)
+            return Node(at, None)
+        target = self.anchors[name]
+        if target is None:
+            self.stop(at, f"refers to itself, through the anchor {quoted(name)}", path)
+        self.check_depth(at, depth + target.height)
+        self.count(at, target.weight)
+        value = copy_value(target.value)
+        return Node(at, value, target.entries, target.weight, target.height)
+
+    def count(self, at: Position, weight: int) -> None:
+        self.weight += weight
+        if self.weight > MAX_NODES:
+            self.stop(at, f"holds over {MAX_NODES} values once its aliases are written out")
+
+    def check_depth(self, at: Position, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            why = f"is nested too deeply: over {MAX_DEPTH} lists and mappings in one another"
+            self.stop(at, why)
+
+    def report_tag(self, tag: str, at: Position, path: Path) -> None:
+        written = "!!" + tag.removeprefix(CORE_PREFIX) if tag.startswith(CORE_PREFIX) else tag
+        why = f"has the tag {quoted(written)}, which does not belong here; leave it out"
+        self.report(at, why, path)
+
+
+def _is_plain(event: Any, text: str) -> bool:
+    return isinstance(event, yaml.ScalarEvent) and not event.style and event.value == text
+
+
+def _syntax_message(error: yaml.MarkedYAMLError, text: str) -> str:
+    mark = error.problem_mark
+    found = text[mark.index : mark.index + 1] if mark else ""
+    if found == "\t":
+        return "not valid YAML: a tab where only spaces may stand; indent with spaces"
+    problem = shortened(str(error.problem or "unreadable"), MAX_EXCERPT)
+    context = f" ({shortened(str(error.context), MAX_EXCERPT)})" if error.context else ""
+    quote = "; quote the text that begins with it" if "cannot start any token" in problem else ""
+    return f"not valid YAML: {problem}{context}{quote}"

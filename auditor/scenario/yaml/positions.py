@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from auditor.errors import AuditorError, Problem
-from auditor.field_paths import Path, find_item, format_path, set_at
+from auditor.errors import Problem
+from auditor.field_paths import Path, format_path, set_at
 from auditor.scenario.yaml.document import Document
 
 LISTS = ("schemes", "attacks", "knowledge", "coalitions", "measures", "expect", "cite")
 """Sections that accept a single item as a list of one."""
-
-EVERY = "*"
-"""Wildcard: ``schemes[*].levels`` is the levels of every scheme."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,7 @@ class Places:
         if self.document is None or any(path[: len(place)] == place for place in self.changed):
             return Problem(format_path(path), message)
         written = _as_written(self.document.value, path)
-        line, column = (
-            self.document.key_position(written) if key else self.document.position(written)
-        )
+        line, column = self.document.position(written, key)
         return Problem(format_path(path), message, self.document.file, line, column)
 
     def located(self, found: Iterable[tuple[Path, str, bool]]) -> list[Problem]:
@@ -81,44 +76,7 @@ def spelt_out(value: Any) -> Any:
     return value | long | source
 
 
-def named(value: Any, path: Path) -> list[Path]:
-    """Return the numbered paths of ``schemes[corner-wave]`` or ``schemes[*]``.
-
-    Raises
-    ------
-    AuditorError
-        ``[*]`` is applied to something other than a list.
-    """
-    places: list[tuple[Path, Any]] = [((), value)]
-    for element in path:
-        places = [child for place, here in places for child in _step(place, here, element)]
-    return [place for place, _ in places]
-
-
-def _step(place: Path, here: Any, element: str | int) -> list[tuple[Path, Any]]:
-    if element == EVERY and not isinstance(here, dict):
-        if not isinstance(here, list):
-            raise AuditorError(
-                f"{format_path(place) or 'the document'} is not a list, so [*] names nothing in it"
-            )
-        return [((*place, number), item) for number, item in enumerate(here)]
-    if isinstance(here, list) and isinstance(element, str):
-        found = find_item(here, element)
-        element = found[0] if len(found) == 1 else element
-    return [((*place, element), _child(here, element))]
-
-
-def _child(here: Any, element: str | int) -> Any:
-    if isinstance(here, dict):
-        return here.get(element)
-    if isinstance(here, list) and isinstance(element, int) and 0 <= element < len(here):
-        return here[element]
-    return None
-
-
-def put(
-    value: Any, changes: Mapping[Path, Any] | Iterable[tuple[Path, Any]]
-) -> tuple[Any, list[Path]]:
+def put(value: Any, changes: Iterable[tuple[Path, Any]]) -> tuple[Any, list[Path]]:
     """Return a document with changes applied, and the numbered paths.
 
     Raises
@@ -128,8 +86,6 @@ def put(
     """
     changed: list[Path] = []
     value = spelt_out(value)
-    for path, new in changes.items() if isinstance(changes, Mapping) else changes:
-        for place in named(value, path):
-            value = set_at(value, place, new)
-            changed.append(place)
+    for path, new in changes:
+        value = set_at(value, path, new, changed)
     return value, changed
