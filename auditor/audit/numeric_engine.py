@@ -92,15 +92,7 @@ class NumericEngine:
         apart = wants_groups(
             release, release.scheme.law(release.levels, moments.scale), request.pooling
         )
-        return MomentJob(
-            table.rows,
-            table.width,
-            request.copies,
-            moments.mean,
-            moments.deviation,
-            draws,
-            apart=apart,
-        )
+        return MomentJob(table.rows, table.width, request.copies, moments.mean, draws, apart=apart)
 
     def context(
         self, request: ReleaseRequest, levels: tuple[float, ...], copies: int

@@ -28,7 +28,7 @@ from auditor.runs.task_keys import Identity
 ROWS, STEPS, SCHEMES = 60_000, 10, 2
 
 
-JOB = MomentJob(ROWS, 2, 1, np.zeros(2), np.ones(2), {})
+JOB = MomentJob(ROWS, 2, 1, np.zeros(2), {})
 
 
 class StopError(BaseException):
