@@ -105,7 +105,7 @@ def peer() -> Iterator[Callable[[int], float]]:
 
 def test_against_the_peer(compare: Compare, peer: Callable[[int], float]) -> None:
     """Drawing and bounding, by the clock, as the peer is another process; as many trials for both, the peer's time scaled from fewer."""
-    scheme = get("scheme", "uniform")().started([RETENTION])
+    scheme = get("scheme", "uniform")()
     key = Key(1, "distinguish", 1)
     compare(
         f"drawing and auditing {2 * TRIALS:,} trials, {VALUES} values: how many times faster",

@@ -69,7 +69,7 @@ class Wide:
         rows = knowledge.rows if isinstance(knowledge, Estimated) else len(self.Y)
 
         def work() -> None:
-            released = Awaited(lambda: of_rows([self.Y], mean, self.moments.deviation))
+            released = Awaited(lambda: of_rows([self.Y], mean))
             sample = (
                 released
                 if exact or rows == len(self.Y)

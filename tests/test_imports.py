@@ -57,9 +57,8 @@ SCHEME_ROOMS: list[tuple[str, ...]] = [
     ("generalisation", "replacement", "increments"),
     ("masking",),
     ("",),
-    ("planted",),
 ]
-"""Below the top the schemes themselves, which are plugins; on top those of the self-test."""
+"""On top the schemes themselves, which are plugins."""
 REPORT_ROOMS: list[tuple[str, ...]] = [("figures",), ("wording",), ("charts",), ("layout",), ("",)]
 """Those of `reports/`; on top the writers, which are plugins."""
 NESTED = {

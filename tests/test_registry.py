@@ -43,7 +43,7 @@ PARAMETERS = {
     "geometric-multilevel": {"noise": {"variances": [2.5, 100.0, 0.3]}, "unit": 0.5},
     "independent": {"distribution": "uniform"},
     "rotation-noise": {"noise": "corner-wave", "rotations": "shared", "translation": True},
-    "uniform-multilevel": {"implementation": "bridge"},
+    "uniform-multilevel": {"implementation": "multi-pert"},
 }
 
 

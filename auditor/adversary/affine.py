@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import overload
 
-from auditor.numerics.row_kernels import write_estimates
+import numpy as np
+
+from auditor.numerics.blocks import CHUNK_VALUES, evenly
 from auditor.types import Array, Coalition
 
 
@@ -48,7 +50,15 @@ class Affine:
         out : ndarray of shape (n, N)
             Overwritten and returned. No other memory grows with n.
         """
-        return write_estimates(self.weights, self.offset, centre, copies, out)
+        blocks = np.split(self.weights, len(copies), axis=1)
+        constant = centre + self.offset - sum(W @ centre for W in blocks)
+        # pieces fit the cache
+        for a, b in evenly(0, len(out), out.shape[1], CHUNK_VALUES):
+            out[a:b] = constant
+            for W, copy in zip(blocks, copies, strict=True):
+                if W.any():  # under corner-wave noise all copies but one have weight 0
+                    out[a:b] += copy[a:b] @ W.T
+        return out
 
 
 @dataclass(frozen=True, eq=False)

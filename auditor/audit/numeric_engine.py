@@ -130,7 +130,6 @@ class NumericEngine:
             table.width,
             request.copies,
             moments.mean,
-            moments.deviation,
             draws_of(here.knowledge, table.rows, here.seed, request.replicate),
             apart=wants_groups(release, law, request.pooling),
         )

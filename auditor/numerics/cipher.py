@@ -22,10 +22,11 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from auditor.errors import PluginError
 from auditor.numerics import whole_draws
-from auditor.numerics.ziggurat import Words, fill_normal
+from auditor.process.deferred import scipy
 from auditor.types import Array
 
 Shape = int | tuple[int, ...] | None
+Words = NDArray[np.uint64]
 
 PIECE = 2**13
 """Words per piece: 64 KB, which fits a core's own cache."""
@@ -115,10 +116,19 @@ class CipherStream:
     def standard_normal(
         self, size: Shape = None, dtype: DTypeLike = np.float64, out: Array | None = None
     ) -> Any:
-        """Return draws from N(0, 1); see ``auditor.numerics.ziggurat``."""
-        return self._filled(
-            lambda words, part: fill_normal(words, part, self.random), size, dtype, out
-        )
+        """Return draws from N(0, 1): ``Φ⁻¹(p)`` of p uniform on (0, ½), with a random sign.
+
+        A word's first bit is the sign, the others are p. No draw is beyond 9.3.
+        """
+
+        def normal(words: Words, part: Array) -> None:
+            negative = words >= 2**63
+            np.add(words & np.uint64(2**63 - 1), 0.5, out=part)
+            part *= 2.0**-64
+            scipy.special.ndtri(part, out=part)
+            np.negative(part, out=part, where=~negative)
+
+        return self._filled(normal, size, dtype, out)
 
     def standard_exponential(
         self,

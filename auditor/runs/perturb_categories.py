@@ -21,16 +21,10 @@ from auditor.errors import AuditorError, AuditorWarning, NotApplicable
 from auditor.numerics.random_streams import stream
 from auditor.process.deferred import pd
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import (
-    BlockedCopies,
-    BridgedCopies,
-    Copies,
-    UniformScheme,
-    code_blocks,
-    fork,
-)
+from auditor.schemes.replacement.base import BlockedCopies, Copies, UniformScheme, code_blocks, fork
 from auditor.schemes.replacement.distribution import never_drawn
 from auditor.schemes.replacement.draws import code_type
+from auditor.schemes.replacement.multi_pert import MultiPertCopies
 from auditor.types import Array, Coalition, Codes, Microdata
 
 
@@ -54,7 +48,7 @@ def start(
     scheme: UniformScheme, table: CategoricalTable, levels: Sequence[float], key: Key
 ) -> State:
     """Return a release of which nothing is out yet and whose first copies are at these levels; warn of values that are never drawn."""
-    scheme = scheme.over(table).started(levels)
+    scheme = scheme.over(table)
     if note := never_drawn(scheme.replaced_by(table.size)):
         warnings.warn(AuditorWarning(f"{scheme.name}: {note}"), stacklevel=2)
     return State(table, scheme.blocked(table.codes, table.size, key))
@@ -68,7 +62,7 @@ def resume(
     levels: Sequence[float],
     key: Key,
 ) -> State:
-    """Return a release whose copies were made elsewhere: multilevel ones go on by the bridge, which needs nothing but them."""
+    """Return a release whose copies were made elsewhere: multilevel ones go on from their two neighbours."""
     scheme = scheme.over(table)
     if not scheme.multilevel:
         state = State(table, scheme.blocked(table.codes, table.size, key))
@@ -78,7 +72,7 @@ def resume(
     pi = scheme.replaced_by(table.size)
     out = [code_blocks(_codes_of(table, X, copy)) for copy in before]
     parts = [
-        BridgedCopies(
+        MultiPertCopies(
             part, table.size, replace(key, block=k), pi, levels, [copy[k] for copy in out]
         )
         for k, part in enumerate(code_blocks(table.codes))

@@ -225,7 +225,7 @@ def drawn_codes(
     Yields the block's codes in the table and in every copy.
     """
     key = codes_key_of(scheme, table, seed, records_before)
-    scheme = scheme.over(table).started(levels)
+    scheme = scheme.over(table)
     for block, (a, b) in enumerate(row_blocks(table.rows, BLOCK_WIDTH)):
         codes = table.read(a, b)
         made = scheme.copies(codes, table.size, replace(key, block=block))

@@ -23,9 +23,9 @@ from pydantic import Field
 
 from auditor.numerics.autoregression import Autoregression
 from auditor.registry import PluginParameters, register
-from auditor.schemes.base.additive import AdditiveScheme, Step
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_shapes import NoiseShape
-from auditor.schemes.base.plans import fresh_plan
+from auditor.schemes.base.plans import Step, fresh_plan
 from auditor.schemes.base.scheme import TableMoments
 from auditor.schemes.base.serial import SERIAL, Serial, serial_law
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from auditor.registry import register
-from auditor.schemes.base.additive import ORIGINAL, AdditiveScheme, Step
+from auditor.schemes.base.additive import AdditiveScheme
+from auditor.schemes.base.plans import ORIGINAL, Step
 
 
 @register

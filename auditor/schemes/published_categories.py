@@ -252,9 +252,6 @@ class FileCopies(Copies):
         super().__init__(original, size, key)
         self._held = held
 
-    def _draw(self, level: float, key: Key) -> Codes:
-        return self.copy(len(self.levels))
-
     def copy(self, number: int) -> Codes:
         """Return copy ``number``."""
         return self._held[number - 1]

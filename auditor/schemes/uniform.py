@@ -25,9 +25,8 @@ perturbation of single tuples, if tuples are dependent and the adversary knows t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from copy import copy
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -37,25 +36,11 @@ from auditor.data.table import Table
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.registry import PluginParameters, register
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import (
-    BridgedCopies,
-    Copies,
-    FreshCopies,
-    MultiPertCopies,
-    ProcessCopies,
-    SingleBridged,
-    SingleFresh,
-    UniformScheme,
-    categories_of,
-)
+from auditor.schemes.replacement.base import Copies, FreshCopies, UniformScheme, categories_of
 from auditor.schemes.replacement.distribution import Replacement, checked, distribution, never_drawn
+from auditor.schemes.replacement.multi_pert import MultiPertCopies
+from auditor.schemes.replacement.process import ProcessCopies
 from auditor.types import Array, Codes
-
-MAKERS: dict[str, type[Copies]] = {
-    "process": ProcessCopies,
-    "bridge": BridgedCopies,
-    "multi-pert": MultiPertCopies,
-}
 
 
 class RetentionReplacement(UniformScheme):
@@ -76,8 +61,6 @@ class RetentionReplacement(UniformScheme):
             return checked(stated)
 
     _pi: Array | None = None
-    _maker: type[Copies] | None = None
-    _of_one: ClassVar[type[Copies]] = SingleFresh
 
     @property
     def _stated(self) -> Replacement:
@@ -101,16 +84,6 @@ class RetentionReplacement(UniformScheme):
             return self
         made = copy(self)
         made._pi = distribution(self._stated, table)
-        return made
-
-    def started(self, levels: Sequence[float]) -> Self:
-        """Return the scheme for a release that starts at these levels.
-
-        A single copy needs one number per tuple instead of two, or three per event of the process.
-        """
-        made = copy(self)
-        if len(levels) == 1 and getattr(self.parameters, "implementation", "process") == "process":
-            made._maker = self._of_one
         return made
 
     def replaced_by(self, size: int) -> Array | None:
@@ -144,7 +117,7 @@ class Uniform(RetentionReplacement):
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of fresh copies."""
-        return (self._maker or FreshCopies)(original, size, key, self.replaced_by(size))
+        return FreshCopies(original, size, key, self.replaced_by(size))
 
 
 @register
@@ -157,22 +130,19 @@ class UniformMultilevel(RetentionReplacement):
     name = "uniform-multilevel"
     held_against = True
     multilevel = True
-    _of_one = SingleBridged
     claims = "No collusion gain: the posterior given a coalition is that given its least perturbed copy (xiao2009, Theorem 1)."
     reference = "xiao2009, Theorem 1"
     assumes = "Tuples are independent; holds for every prior and every attack."
 
     class Parameters(RetentionReplacement.Parameters):
-        """Replacement distribution and implementation; all three have one law."""
+        """Replacement distribution and implementation; both have one law."""
 
-        implementation: Literal["process", "bridge", "multi-pert"] = Field(
+        implementation: Literal["process", "multi-pert"] = Field(
             "process",
-            description="process: a look-up in a stream of replacements; bridge: from the two neighbouring copies; "
-            "multi-pert: the paper's Figure 3 on compressed histories",
+            description="process: a look-up in a stream of replacements; multi-pert: the paper's Figure 3 on compressed histories",
         )
 
     def copies(self, original: Codes, size: int, key: Key) -> Copies:
         """Return the generator of the chosen implementation."""
-        return (self._maker or MAKERS[self.parameters.implementation])(
-            original, size, key, self.replaced_by(size)
-        )
+        maker = ProcessCopies if self.parameters.implementation == "process" else MultiPertCopies
+        return maker(original, size, key, self.replaced_by(size))

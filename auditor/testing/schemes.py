@@ -13,8 +13,9 @@ from auditor.audit.law_tests.numeric import in_memory_tests
 from auditor.data.table import Table
 from auditor.errors import AuditorError
 from auditor.process.environment import one_thread
-from auditor.schemes.base.additive import AdditiveScheme, implied_level_covariance
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_law import NoiseLaw
+from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Key, Scheme, TableMoments, table_moments
 from auditor.schemes.base.serial import whitened
 from auditor.schemes.draw import drawn_blocks

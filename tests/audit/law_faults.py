@@ -24,9 +24,9 @@ from auditor.results.evidence import LawTest
 from auditor.schemes.base.noise_law import NoiseLaw, psd_root
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.laplace import increment
-from auditor.schemes.planted import innovations, noise
 from auditor.selftest import CaseTable
 from auditor.types import Array
+from tests import planted_cases
 
 Change = Callable[[Array, Sequence[Array], NoiseLaw, np.random.Generator], Sequence[Array]]
 
@@ -125,7 +125,7 @@ def mixed(
 
 
 def as_innovations(draw: Callable[[np.random.Generator, tuple[int, ...]], Array]) -> Change:
-    """Noise of the right covariance from other innovations."""
+    """Noise of the right covariance from other planted_cases."""
 
     def change(
         x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
@@ -202,7 +202,7 @@ def noise_in(frequency: float) -> Callable[[Array, Array], None]:
 
 def record_in(frequency: float) -> Callable[[Array, Array], None]:
     def function(x: Array, g: Array) -> None:
-        g[1] = written(g[1], frequency, 1.0 - innovations.ranks(x))
+        g[1] = written(g[1], frequency, 1.0 - planted_cases.ranks(x))
 
     return function
 
@@ -276,7 +276,9 @@ def quiet(factor: float) -> Callable[..., Array]:
 def rounded_leak(
     x: Array, copies: Sequence[Array], law: NoiseLaw, rng: np.random.Generator
 ) -> Sequence[Array]:
-    return [np.round(copy, 3) for copy in planted(noise.UnperturbedRows)(x, copies, law, rng)]
+    return [
+        np.round(copy, 3) for copy in planted(planted_cases.UnperturbedRows)(x, copies, law, rng)
+    ]
 
 
 def stepped(step: Callable[[np.random.Generator, Array, Array, Array], Array]) -> Change:
@@ -322,9 +324,9 @@ class Fault:
 
     def tests(self, rows: int, seed: int) -> list[LawTest]:
         """Return the tests of one release."""
-        scheme = registry.get("case" if self.change is None else "scheme", self.scheme)(
-            **self.parameters
-        )
+        scheme = (
+            CASES[self.scheme] if self.change is None else registry.get("scheme", self.scheme)
+        )(**self.parameters)
         X = (
             table(self.kind, rows, 14 + seed)
             if self.change is not None
@@ -335,7 +337,7 @@ class Fault:
 
 def case_table(case: str, rows: int, seed: int) -> Array:
     return (
-        CaseTable(records=registry.get("case", case).records)
+        CaseTable(records=CASES[case].records)
         .frame(rows, np.random.default_rng(seed))
         .to_numpy()
         .astype(float)
@@ -348,10 +350,10 @@ def _faults() -> dict[str, Fault]:
     laplace = partial(Fault, scheme="laplace-multilevel", levels=(0.5, 1.0))
     coded = partial(Fault, scheme="corner-wave", levels=(0.3, 0.6, 0.9), kind="case")
     shared: dict[str, Change] = {
-        "unperturbed rows": planted(noise.UnperturbedRows), "a period": planted(noise.PeriodicGenerator),
-        "shared rows": planted(noise.SharedRows), "sizes together": planted(noise.SizesTogether),
+        "unperturbed rows": planted(planted_cases.UnperturbedRows), "a period": planted(planted_cases.PeriodicGenerator),
+        "shared rows": planted(planted_cases.SharedRows), "sizes together": planted(planted_cases.SizesTogether),
         "bounded": as_innovations(lambda rng, shape: rng.uniform(-math.sqrt(3), math.sqrt(3), shape)),
-        "shared in a twentieth": planted(noise.SharedInATwentieth),
+        "shared in a twentieth": planted(planted_cases.SharedInATwentieth),
     }  # fmt: skip
     again = second_from_first(lambda first, z, x, rng: np.roll(first, -1000, axis=0))
     backwards = second_from_first(lambda first, z, x, rng: -first[::-1])
@@ -361,7 +363,7 @@ def _faults() -> dict[str, Fault]:
         "the next record": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), -1, axis=0)), 0)),
         "a record far before": Fault(of_noise(mixed(0.1, lambda g, x, rng: np.roll(scores(x, rng), 4321, axis=0)), 0)),
         "louder before a record far out": Fault(of_noise(louder_before, 0)),
-        "one normal for all columns": Fault(planted(noise.OneNormalForAllColumns)),
+        "one normal for all columns": Fault(planted(planted_cases.OneNormalForAllColumns)),
         "a mean of 6 %": Fault(of_noise(lambda z, x, rng: z + 0.06 * z.std(axis=0))),
         "three unperturbed rows": Fault(bare(lambda x, rng: np.isin(np.arange(len(x)), (7, 500, 999)))),
         "one unperturbed row": Fault(bare(lambda x, rng: np.arange(len(x)) == 7)),
@@ -369,7 +371,7 @@ def _faults() -> dict[str, Fault]:
         "one cell in a hundred": Fault(bare(one_in(0.01), -1, 0)),
         "antithetic rows": Fault(of_noise(antithetic)),
         "heavy tails": Fault(as_innovations(lambda rng, shape: rng.standard_t(5, shape) / math.sqrt(5 / 3))),
-        "grows with the record": Fault(planted(noise.GrowsWithTheRecord)), "follows the data": Fault(planted(noise.FollowsTheData)),
+        "grows with the record": Fault(planted(planted_cases.GrowsWithTheRecord)), "follows the data": Fault(planted(planted_cases.FollowsTheData)),
         "one copy twice in a row of a hundred": Fault(
             lambda x, copies, law, rng: [copies[0], np.where(rng.random((len(x), 1)) < 0.01, copies[0], copies[1]), *copies[2:]]),
         "7 % of the row before": Fault(of_noise(mixed(0.07, lambda g, x, rng: np.roll(g, 1, axis=0)))),
@@ -377,11 +379,11 @@ def _faults() -> dict[str, Fault]:
         "10 % of another copy's row before": Fault(
             second_from_first(lambda first, z, x, rng: math.sqrt(0.99) * z + 0.1 * np.roll(first, 1, axis=0))),
         "10 % shared by 625 rows": Fault(of_noise(mixed(0.1, lambda g, x, rng: blocks_of_625(g, x, rng)))),
-        "20 % less noise in a column": Fault(planted(noise.QuietColumn)),
+        "20 % less noise in a column": Fault(planted(planted_cases.QuietColumn)),
         "5 % less noise in a column of one copy": Fault(of_noise(quiet(0.95), 1)),
         "10 % less noise in a column of one copy": Fault(of_noise(quiet(0.9), 1)),
         "5 % less noise, correlated levels": Fault(of_noise(quiet(0.95), 1), "corner-wave"),
-        "shuffled rows": Fault(planted(noise.ShuffledRows)),
+        "shuffled rows": Fault(planted(planted_cases.ShuffledRows)),
         "a function of the record": single(of_noise(far_by_turns, 0)), "a function of the row's number": single(of_noise(by_number, 0)),
         "parity of the rank": single(of_noise(parity, 0)),
         "side by the sign of a product": single(second_from_first(side_by_product)),
@@ -423,13 +425,13 @@ def _faults() -> dict[str, Fault]:
     every |= {f"digits: {name}": coded(code(function)) for name, function in codes.items()}
     every["digits: 3rd decimal, a tenth of the rows"] = coded(code(noise_in(1000.0), 0.1))
     every["digits of a copy"] = coded(in_the_digits_of_a_copy)
-    cases = [registry.get("case", name) for name in registry.names("case")]
     every |= {f"self-test: {case.name}": Fault(None, case.name, case.trial_levels)
-              for case in cases if not case.honest and case.records != "categories"}  # fmt: skip
+              for case in CASES.values() if not case.honest and case.records != "categories"}  # fmt: skip
     return every
 
 
 registry.discover()
+CASES = {case.name: case for case in planted_cases.all_cases()}
 FAULTS = _faults()
 
 # -- honest releases

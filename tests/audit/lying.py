@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from auditor.schemes.replacement.base import Copies, UniformScheme
+from auditor.schemes.replacement.base import Copies, UniformScheme, stream_of
 
 LEVELS = (0.5, 0.25, 0.125)
 """Each copy keeps half of the one before."""
@@ -17,17 +17,16 @@ class _OwnCopies(Copies):
 
     def __init__(self, original, size, key, draw):
         super().__init__(original, size, key)
-        self._kept = draw(self.original, size, self._rng(key))
+        self._kept = draw(self.original, size, stream_of(key, 0))
 
-    def _draw(self, level, key):
-        number = len(self.levels)
-        if number > len(self._kept):
-            rng, before = self._rng(key), self._kept[-1]
+    def skip(self, level, key=None):
+        super().skip(level, key)
+        if len(self.levels) > len(self._kept):
+            rng, before = stream_of(key or self.key, len(self.levels)), self._kept[-1]
             keep = rng.random(before.size) < level / self.levels[-2]
             self._kept.append(
                 np.where(keep, before, rng.integers(0, self.size, before.size)).astype(before.dtype)
             )
-        return self._kept[number - 1]
 
     def copy(self, number):
         return self._kept[number - 1]

@@ -221,7 +221,7 @@ def test_copies_of_categories_that_nobody_holds_are_looked_at_for_histories_alon
     assert taken(100, measures=["history-size"]) - taken(100) == pytest.approx(
         100 * ROWS * cost.HISTORY
     )
-    assert taken(100, "bridge") - taken(100) == pytest.approx(99 * ROWS * cost.CODE)
+    assert taken(100, "multi-pert") - taken(100) == pytest.approx(99 * ROWS * cost.CODE)
 
 
 def test_the_plan_says_minutes_where_it_takes_minutes() -> None:

@@ -80,7 +80,7 @@ def test_without_the_correction_for_the_search_the_bound_would_exceed_the_truth_
 
 def distinguish(scheme, levels, trials):
     """Trials on each of two values out of five, all copies held together."""
-    return Trials(scheme.started(levels), levels, 5, trials, Key(3, "distinguish", 1)).audit(
+    return Trials(scheme, levels, 5, trials, Key(3, "distinguish", 1)).audit(
         range(1, len(levels) + 1), 0.95
     )
 

@@ -21,8 +21,8 @@ from auditor.audit.numeric.limits import FEWEST_TREE_ROWS
 from auditor.expectations.no_collusion_gain import NoCollusionGain
 from auditor.results.evidence import Evidence, InsiderGain, NoiseGain, Pooling, ReleaseEvidence
 from auditor.schemes.base.noise_law import KroneckerNoise, psd_root, undo_root
-from auditor.schemes.planted import innovations
 from auditor.testing import ContractError, check_feature
+from tests import planted_cases
 
 QUIETLY = pytest.mark.filterwarnings("ignore::auditor.errors.AuditorWarning")
 HALF = {"exposure": {"unknown": {"at-least": 0.5}}}
@@ -164,9 +164,9 @@ def test_a_covariance_alone_is_no_whole_law(tmp_path):
 # --------------------------------------------------------------------------------------------------------
 
 COVERT = [
-    innovations.PermutedBins, innovations.BinsOfTheRecord, innovations.SignsAcrossAttributes, innovations.Bands, innovations.FineBands,
-    innovations.ScaleByRecord, innovations.SignsOfThreeCopies, innovations.SizesThatTellSigns, innovations.Decimals,
-    innovations.OrderedByRecord, innovations.TheRowBefore, innovations.RanksThatAddUp,
+    planted_cases.PermutedBins, planted_cases.BinsOfTheRecord, planted_cases.SignsAcrossAttributes, planted_cases.Bands, planted_cases.FineBands,
+    planted_cases.ScaleByRecord, planted_cases.SignsOfThreeCopies, planted_cases.SizesThatTellSigns, planted_cases.Decimals,
+    planted_cases.OrderedByRecord, planted_cases.TheRowBefore, planted_cases.RanksThatAddUp,
 ]  # fmt: skip
 """Leaks that keep corner-wave's covariance."""
 
@@ -300,7 +300,7 @@ def test_digits_are_read_in_the_normals_that_a_generator_mixes_over_attributes()
     rng = RNG(7)
     x = np.exp(rng.standard_normal((4_000, 2)) @ np.array([[1.0, 0.5], [0.0, 0.9]]))
     g = rng.standard_normal((2, *x.shape))
-    innovations.Decimals().innovations(x, g, rng)
+    planted_cases.Decimals().innovations(x, g, rng)
     law = KroneckerNoise(np.minimum.outer([0.3, 0.6], [0.3, 0.6]), np.cov(x.T, bias=True))
     copies = [x + z for z in np.cumsum(np.sqrt(0.3) * g, axis=0) @ psd_root(law.shape).T]
     for stated in (law, None):

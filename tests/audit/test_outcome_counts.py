@@ -146,13 +146,7 @@ def test_a_sample_of_outcomes_estimates_the_gain_of_all(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "parameters",
-    [
-        None,
-        {"implementation": "process"},
-        {"implementation": "bridge"},
-        {"implementation": "multi-pert"},
-    ],
+    "parameters", [None, {"implementation": "process"}, {"implementation": "multi-pert"}]
 )
 def test_every_block_has_a_stream_of_its_own_and_the_first_is_that_of_a_table_of_one_block(
     parameters,

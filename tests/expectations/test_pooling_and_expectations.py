@@ -39,7 +39,8 @@ from auditor.runs.tasks import carry_out, plan
 from auditor.scenario.read import read_scenario
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.corner_wave import CornerWave
-from auditor.schemes.planted.plans import FreshRepeats, MaxForMin, OneNeighbour, draw_from
+from auditor.schemes.planted import MaxForMin, OneNeighbour, draw_from
+from tests.planted_cases import FreshRepeats
 
 properties = settings(max_examples=60, deadline=None, derandomize=True)
 GAUSSIAN = {"source": "gaussian", "covariance": [[1.0, 0.5], [0.5, 2.0]], "rows": 20_000}

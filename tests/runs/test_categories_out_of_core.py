@@ -52,15 +52,9 @@ SCHEMES = [
     {"name": "uniform-multilevel", "levels": [0.3, 0.1, 0.5]},
     {
         "name": "uniform-multilevel",
-        "id": "bridge",
-        "implementation": "bridge",
-        "levels": [0.3, 0.1, 0.5, 0.3],
-    },
-    {
-        "name": "uniform-multilevel",
         "id": "multi-pert",
         "implementation": "multi-pert",
-        "levels": [0.3, 0.1],
+        "levels": [0.3, 0.1, 0.5, 0.3],
         "already-out": 1,
     },
 ]

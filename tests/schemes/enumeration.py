@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 
+from auditor.schemes.base.scheme import Key
 from auditor.schemes.replacement.draws import Coin, Draws
-from auditor.schemes.replacement.process import HORIZON, SEGMENTS, STEP, ReplacementProcess, Segment
+from auditor.schemes.replacement.process import HORIZON, SEGMENTS, STEP, ProcessCopies, Segment
 from auditor.types import Codes
 
 
@@ -69,10 +70,10 @@ def joint(
 def enumerate_requests(
     make, levels, size: int, pi=None
 ) -> tuple[np.ndarray, list[np.ndarray], object, np.ndarray, np.ndarray]:
-    """Run requests in the given order through ``make(original, size)``; return the exact joint law and what it was made from."""
+    """Run requests in the given order through ``make(original, size, key, pi)``; return the exact joint law and what it was made from."""
     original, outcomes = tuples(size, len(levels), 2 + size)
     weight = np.ones(original.size)
-    algorithm = make(original, size) if pi is None else make(original, size, pi=pi)
+    algorithm = make(original, size, Key(0, "u"), pi)
     copies = []
     for k, level in enumerate(levels):
         copies.append(
@@ -83,13 +84,13 @@ def enumerate_requests(
     return joint(size, original, copies, weight), copies, algorithm, original, weight
 
 
-class EveryEvent(ReplacementProcess):
+class EveryEvent(ProcessCopies):
     """A replacement process whose events are given: tuple k has the events (time, value) of outcome k."""
 
     def __init__(
         self, original: np.ndarray, size: int, events: list[tuple[float, np.ndarray, np.ndarray]]
     ) -> None:
-        super().__init__(original, size, 0, ())
+        super().__init__(original, size, Key(0, "u"))
         self.events = events
 
     def _segment(self, place: int) -> Segment:

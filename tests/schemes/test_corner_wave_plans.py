@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from auditor.errors import AuditorError, PluginError
-from auditor.schemes.base.additive import ORIGINAL, Step, check_plan, implied_level_covariance
 from auditor.schemes.base.noise_law import DenseNoise, KroneckerNoise, makes_useless, one_suffices
-from auditor.schemes.base.plans import bridge_plan
+from auditor.schemes.base.plans import (
+    ORIGINAL,
+    Step,
+    bridge_plan,
+    check_plan,
+    implied_level_covariance,
+)
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.corner_wave import (
     CornerWave,

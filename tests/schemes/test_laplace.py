@@ -16,8 +16,8 @@ import auditor
 from auditor.audit.law_tests.chosen_rows import rows_of
 from auditor.audit.law_tests.numeric import row_tests
 from auditor.errors import AuditorError
-from auditor.schemes.base.additive import implied_level_covariance
 from auditor.schemes.base.noise_law import makes_useless, one_suffices
+from auditor.schemes.base.plans import implied_level_covariance
 from auditor.schemes.base.scheme import Key, TableMoments
 from auditor.schemes.laplace import Laplace, LaplaceMultilevel, bridge, increment
 

@@ -25,7 +25,7 @@ from auditor.numerics.cipher import PIECE, CipherStream, ReleaseKey
 from auditor.numerics.random_streams import stream
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key, table_moments
-from auditor.schemes.replacement.process import ReplacementProcess
+from auditor.schemes.replacement.process import ProcessCopies
 from tests.schemes import generator_attack
 
 FALSE_ALARM = 1e-6
@@ -103,7 +103,7 @@ def test_no_seed_reaches_the_generator_of_audits_when_none_is_given(monkeypatch)
         auditor.perturb(X, scheme, levels).extend(levels)
     auditor.perturb(X, "random-projection", [0], dimensions=3)
     auditor.perturb(X, "random-projection", [0], dimensions=3, matrix="dct")
-    for parameters in ({}, {"implementation": "bridge"}, {"implementation": "multi-pert"}):
+    for parameters in ({}, {"implementation": "multi-pert"}):
         auditor.perturb(labels, "uniform-multilevel", [0.5, 0.0, 1e-5, 0.3], **parameters).extend(
             [0.4]
         )
@@ -270,6 +270,13 @@ def test_hand_worked_draws():
         [65 * math.log(2), math.log(2), 2 * math.log(2), math.log(4 / 3), 0.0],
         rtol=1e-12,
         atol=1e-15,
+    )
+    quartile = stats.norm.ppf(0.75)
+    np.testing.assert_allclose(
+        Fixed([0, 2**62, 2**63, 3 * 2**62, 2**63 - 1]).standard_normal(5),
+        [-stats.norm.ppf(2.0**-65), quartile, stats.norm.ppf(2.0**-65), -quartile, 0.0],
+        atol=1e-15,
+        rtol=1e-12,
     )
     np.testing.assert_array_equal(Fixed(words).integers(10, size=4), [0, 8, 4, 2])  # last digits
     # 2⁶⁴ mod 10 = 6: the last six words are drawn again
@@ -510,7 +517,7 @@ def test_the_widest_range_and_negative_ones_are_uniform():
 
 def test_the_replacement_process_from_a_key_keeps_its_law():
     original = np.zeros(60_000, dtype=np.uint8)
-    process = ReplacementProcess(original, 7, ReleaseKey(bytes(32)), ("test",))
+    process = ProcessCopies(original, 7, Key(ReleaseKey(bytes(32)), "test"))
     for level in (0.9, 0.4, 1e-4, 0.0):
         counts = np.bincount(process.release(level), minlength=7)
         expected = np.full(7, (1 - level) / 7) + level * (np.arange(7) == 0)

@@ -21,8 +21,8 @@ from auditor.data.formats.readers import _exact_floats
 from auditor.data.microdata import as_table
 from auditor.registry import get
 from auditor.runs.copy_files import read_release, write_copies
-from auditor.schemes.base.additive import ORIGINAL
 from auditor.schemes.base.grid import COARSEST, DOUBLE_BITS, FINENESS, SINGLE_BITS, grid_of, snap
+from auditor.schemes.base.plans import ORIGINAL
 from auditor.schemes.base.scheme import Key, table_moments
 from auditor.schemes.corner_wave import CornerWave
 from auditor.schemes.draw import released_grid

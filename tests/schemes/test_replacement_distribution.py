@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from bridge_oracle import Bridge
 from enumeration import enumerate_process, enumerate_requests
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,6 @@ from auditor.registry import PluginParameters, get
 from auditor.runs.advice.candidates import Retention, share_loss
 from auditor.runs.perturb import make_plugin
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.bridge import Bridge
 from auditor.schemes.replacement.distribution import never_drawn
 from auditor.schemes.replacement.draws import coins, replacements
 from auditor.schemes.replacement.estimated_law import estimated_retention
@@ -28,7 +28,7 @@ from auditor.schemes.replacement.law import (
     left_by_retention,
     transition_matrix,
 )
-from auditor.schemes.replacement.multi_pert import MultiPert
+from auditor.schemes.replacement.multi_pert import MultiPertCopies
 from auditor.schemes.replacement.neighbour_coins import between, drawn_between
 from auditor.schemes.uniform import UniformMultilevel
 from auditor.testing.schemes import check_scheme
@@ -38,10 +38,7 @@ PI = {2: np.array([0.9, 0.1]), 3: np.array([0.7, 0.25, 0.05])}
 WITH_ZERO = np.array([0.6, 0.0, 0.4])
 MAKERS = [
     ("uniform", {}),
-    *(
-        ("uniform-multilevel", {"implementation": name})
-        for name in ("process", "bridge", "multi-pert")
-    ),
+    *(("uniform-multilevel", {"implementation": name}) for name in ("process", "multi-pert")),
 ]
 
 
@@ -113,7 +110,7 @@ def test_a_draw_between_neighbours_is_bayes_rule_on_the_chain(pi):
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("make", [Bridge, MultiPert])
+@pytest.mark.parametrize("make", [Bridge, MultiPertCopies])
 def test_joint_law_is_exact_in_every_arrival_order(make, size):
     for order in (
         itertools.permutations(LEVELS)
@@ -126,7 +123,7 @@ def test_joint_law_is_exact_in_every_arrival_order(make, size):
 
 def test_joint_law_with_a_value_that_is_never_drawn():
     for make, order in itertools.product(
-        (Bridge, MultiPert), itertools.permutations((0.6, 0.3, 0.0))
+        (Bridge, MultiPertCopies), itertools.permutations((0.6, 0.3, 0.0))
     ):
         law, *_ = enumerate_requests(make, order, 3, WITH_ZERO)
         np.testing.assert_allclose(law, exact(order, WITH_ZERO), rtol=0, atol=1e-12)
@@ -306,8 +303,8 @@ def test_the_merged_domain_decides_as_the_whole_one():
 
 def test_history_size_and_neighbours_coin_by_enumeration():
     pi, prior = PI[3], np.full(3, 1 / 3)
-    _, copies, algorithm, _, weight = enumerate_requests(MultiPert, (0.3, 0.7, 0.5), 3, pi)
-    sizes = np.diff(algorithm.history._start)
+    _, copies, algorithm, _, weight = enumerate_requests(MultiPertCopies, (0.3, 0.7, 0.5), 3, pi)
+    sizes = np.diff(algorithm.history.start)
     assert (sizes * weight).sum() / 3 == pytest.approx(
         history_size((0.3, 0.7, 0.5), prior, pi), abs=1e-12
     )

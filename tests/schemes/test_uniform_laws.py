@@ -4,17 +4,17 @@ import itertools
 
 import numpy as np
 import pytest
+from bridge_oracle import Bridge
 from enumeration import enumerate_process, enumerate_requests
 from scipy.stats import chi2
 
 from auditor.errors import AuditorError
 from auditor.registry import get
 from auditor.schemes.base.scheme import Key
-from auditor.schemes.replacement.base import Copies
-from auditor.schemes.replacement.bridge import Bridge
 from auditor.schemes.replacement.draws import coins
 from auditor.schemes.replacement.law import UniformLaw, history_size, odds_ratio, transition_matrix
-from auditor.schemes.replacement.multi_pert import History, MultiPert
+from auditor.schemes.replacement.multi_pert import History, MultiPertCopies
+from auditor.schemes.replacement.process import ProcessCopies
 
 LEVELS = (0.7, 0.5, 0.3, 0.05)
 ORDERS = list(itertools.permutations(LEVELS))
@@ -24,13 +24,10 @@ class NextOnly(Bridge):
     """Broken: draws from the next less perturbed copy and forgets the more perturbed one."""
 
     def release(self, level, draws):
-        higher = [k for k, other in enumerate(self._levels) if other >= level]
-        high, left = (
-            (self._levels[higher[0]], self._copies[higher[0]]) if higher else (1.0, self._original)
-        )
-        copy = draws.pick(left, None, *coins(high, level, None, self._size))
-        self.keep(level, copy)
-        return copy
+        high = min((other for other in self.released if other >= level), default=1.0)
+        left = self.released.get(high, self.original)
+        self.released[level] = draws.pick(left, None, *coins(high, level, None, self.size))
+        return self.released[level]
 
 
 class PrintedHistory(History):
@@ -41,7 +38,7 @@ class PrintedHistory(History):
         return drop, np.zeros_like(restore)
 
 
-class PrintedMultiPert(MultiPert):
+class PrintedMultiPert(MultiPertCopies):
     history_class = PrintedHistory
 
 
@@ -90,7 +87,7 @@ def test_equation_7_by_the_corrected_form():
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
-@pytest.mark.parametrize("make", [Bridge, MultiPert])
+@pytest.mark.parametrize("make", [Bridge, MultiPertCopies])
 def test_joint_law_is_exact_in_every_arrival_order(make, size):
     for order in ORDERS:
         law, *_ = enumerate_requests(make, order, size)
@@ -110,7 +107,7 @@ def test_joint_law_of_the_process_beyond_the_horizon():
     np.testing.assert_allclose(enumerate_process(levels, 3), exact(levels, 3), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("make", [Bridge, MultiPert])
+@pytest.mark.parametrize("make", [Bridge, MultiPertCopies])
 def test_retention_0_and_1_and_a_level_asked_twice(make):
     for order in itertools.permutations((1.0, 0.4, 0.0)):
         law, *_ = enumerate_requests(make, order, 2)
@@ -122,14 +119,14 @@ def test_retention_0_and_1_and_a_level_asked_twice(make):
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_history_returns_what_was_released(order):
-    _, copies, algorithm, _, weight = enumerate_requests(MultiPert, order, 3)
+    _, copies, algorithm, _, weight = enumerate_requests(MultiPertCopies, order, 3)
     for level, copy in zip(order, copies, strict=True):
         assert np.array_equal(algorithm.history.value(level)[weight > 0], copy[weight > 0])
 
 
 def test_history_has_as_many_elements_as_the_formula_says():
-    _, _, algorithm, _, weight = enumerate_requests(MultiPert, (0.3, 0.7, 0.05, 0.5), 3)
-    sizes = np.diff(algorithm.history._start)
+    _, _, algorithm, _, weight = enumerate_requests(MultiPertCopies, (0.3, 0.7, 0.05, 0.5), 3)
+    sizes = np.diff(algorithm.history.start)
     assert (sizes * weight).sum() / 3 == pytest.approx(
         history_size(LEVELS, np.full(3, 1 / 3)), abs=1e-12
     )
@@ -137,40 +134,12 @@ def test_history_has_as_many_elements_as_the_formula_says():
 
 def test_history_sizes_are_those_the_copies_have():
     original = np.random.default_rng(0).integers(0, 5, 3000).astype(np.uint8)
-    algorithm = get("scheme", "uniform-multilevel")(implementation="multi-pert").copies(
-        original, 5, Key(2, "u")
-    )
-    naive = get("scheme", "uniform-multilevel")(implementation="bridge").copies(
-        original, 5, Key(2, "u")
-    )
+    algorithm, naive = MultiPertCopies(original, 5, Key(2, "u")), Bridge(original, 5, Key(2, "u"))
     for level in (0.3, 0.7, 0.05, 0.5, 0.3, 0.4):
-        algorithm.ask(level)
-        naive.ask(level)
+        assert np.array_equal(algorithm.ask(level), naive.ask(level))
     # one draw, so one history: held in one, counted in the other
     assert np.array_equal(algorithm.history_sizes(), naive.history_sizes())
-    assert algorithm.history_sizes().sum() == algorithm.algorithm.history.elements
-
-
-def test_history_sizes_by_the_events_between_levels_are_those_the_copies_have():
-    rng = np.random.default_rng(3)
-    original = rng.integers(0, 4, 3000).astype(np.uint8)
-    copies = get("scheme", "uniform-multilevel")(implementation="process").copies(
-        original, 4, Key(2, "u")
-    )
-    for level in [
-        *rng.uniform(0.0, 1.0, 40),
-        1.0,
-        0.5,
-        0.5,
-        np.exp(-3.5),
-        np.exp(-7.0),
-        1e-3,
-        2e-4,
-        1e-9,
-        0.0,
-    ]:
-        copies.skip(float(level))
-    assert np.array_equal(copies.history_sizes(), Copies.history_sizes(copies))
+    assert algorithm.history_sizes().sum() == algorithm.history.p.size
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
@@ -256,14 +225,12 @@ def test_printed_history_rule_returns_values_never_released():
 # ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("implementation", ["process", "bridge", "multi-pert"])
-def test_a_million_tuples_follow_the_law(implementation):
-    # chi-square on 4^5 cells; false alarm 1e-6 for each implementation
+@pytest.mark.parametrize("make", [ProcessCopies, Bridge, MultiPertCopies])
+def test_a_million_tuples_follow_the_law(make):
+    # chi-square on 4^5 cells; false alarm 1e-6 for each
     n, size, order = 1_000_000, 4, (0.3, 0.7, 0.05, 0.5)
     original = np.random.default_rng(3).integers(0, size, n).astype(np.uint8)
-    copies = get("scheme", "uniform-multilevel")(implementation=implementation).copies(
-        original, size, Key(11, "u")
-    )
+    copies = make(original, size, Key(11, "u"))
     seen = [copies.ask(level) for level in order]
     counts = np.bincount(np.ravel_multi_index((original, *seen), (size,) * 5), minlength=size**5)
     given = UniformLaw(order, size, True).given_original()
@@ -303,15 +270,18 @@ def test_process_does_not_depend_on_order_or_on_what_else_was_asked():
 
 
 def test_process_is_small_and_stays_so():
-    original = np.zeros(70_000, np.uint8)
-    copies = get("scheme", "uniform-multilevel")().copies(original, 50, Key(1, "u"))
+    copies = ProcessCopies(np.zeros(70_000, np.uint8), 50, Key(1, "u"))
     copies.ask(0.001)
-    size = sum(block.bytes for block in copies.blocks) / original.size
-    for level in np.linspace(0.001, 0.9, 200):
+    size = held_bytes(copies)
+    for level in [*np.linspace(0.001, 0.9, 200), 1e-9]:
         copies.ask(float(level))
-    copies.ask(1e-9)
-    assert size <= 160
-    assert sum(block.bytes for block in copies.blocks) / original.size <= 160
+    assert size <= 160 * 70_000
+    assert held_bytes(copies) == size
+
+
+def held_bytes(copies):
+    events = sum(part.nbytes for segment in copies._segments for part in segment)
+    return events + sum(snapshot.nbytes for snapshot in copies._snapshots)
 
 
 @pytest.mark.parametrize("name", ["uniform", "uniform-multilevel"])

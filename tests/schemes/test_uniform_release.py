@@ -8,7 +8,7 @@ import auditor
 from auditor.errors import AuditorError, NotApplicable
 
 DISEASES = pd.CategoricalDtype(["flu", "HIV", "measles", "none"])
-IMPLEMENTATIONS = ["process", "bridge", "multi-pert"]
+IMPLEMENTATIONS = ["process", "multi-pert"]
 
 
 @pytest.fixture

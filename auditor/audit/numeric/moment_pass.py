@@ -58,8 +58,6 @@ class MomentJob(Job[Stripe]):
         ``M``.
     centre : ndarray of shape (N,)
         The table's mean.
-    deviation : ndarray of shape (N,)
-        The table's standard deviations (``auditor.numerics.moments.Stack``).
     draws : mapping
         The rows each state of knowledge chooses.
     apart : bool
@@ -71,7 +69,6 @@ class MomentJob(Job[Stripe]):
     width: int
     copies: int
     centre: Array = field(repr=False)
-    deviation: Array = field(repr=False)
     draws: Mapping[str, Draw] = field(repr=False)
     apart: bool = True
 
@@ -88,7 +85,7 @@ class MomentJob(Job[Stripe]):
         index, x, copies, parts = block.index, block.x, block.copies, block.parts
         into.finite = into.finite and (bool(parts) or all(_finite(copy) for copy in copies))
         into.seconds += block.seconds
-        stack, first = Stack(self.centre, len(parts) + 1, self.deviation), self._groups[index][0][1]
+        stack, first = Stack(self.centre, len(parts) + 1), self._groups[index][0][1]
         for number, cuts in groupby(self._groups[index], key=itemgetter(0)):
             kept = number if self._keeps_groups else 0
             for a, b in (piece for _, start, stop in cuts for piece in stack.pieces(start, stop)):

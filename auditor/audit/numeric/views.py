@@ -287,24 +287,14 @@ def _released_alone(copies: ReleasedCopies, rows: RowSelection, knowledge: Knowl
     if not copies.joint:
         return Moments(copies.table.rows, np.empty(0), np.empty((0, 0)))
     blocks = rows.seen(knowledge, copies.blocks)
-    return Moments.merge(
-        of_rows(held, copies.moments.mean, copies.moments.deviation)
-        for _, x, held in blocks()
-        if len(x)
-    )
+    return Moments.merge(of_rows(held, copies.moments.mean) for _, x, held in blocks() if len(x))
 
 
 def gathered_stripes(copies: ReleasedCopies, rows: RowSelection, late: bool) -> Iterable[Stripe]:
     """Return what is gathered of each stripe in one pass over the copies, or, late, of the chosen rows alone."""
     table, moments = copies.table, copies.moments
     job = MomentJob(
-        table.rows,
-        table.width,
-        len(copies.numbers),
-        moments.mean,
-        moments.deviation,
-        rows.draws,
-        apart=copies.apart,
+        table.rows, table.width, len(copies.numbers), moments.mean, rows.draws, apart=copies.apart
     )
     undo = None if copies.transformed is None else copies.transformed.undo
     found = (NumberBlock.of(block, copies.joint, undo) for block in copies.blocks())

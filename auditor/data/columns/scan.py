@@ -22,7 +22,6 @@ import numpy as np
 
 from auditor.data.columns.threads import in_threads
 from auditor.numerics.blocks import row_blocks, stripes
-from auditor.numerics.moments import by_run, subtract_row
 from auditor.process.environment import one_thread
 from auditor.types import Array
 
@@ -150,9 +149,9 @@ class Scale:
 
         Shift and residue are subtracted separately: their rounding units differ.
         """
-        subtract_row(x, self.shift, x)
-        subtract_row(x, self.residue, x)
-        by_run(np.divide, x, self.std, x)
+        x -= self.shift
+        x -= self.residue
+        x /= self.std
 
     def undone(self, x: Array) -> Array:
         """Return rows in their original units, up to rounding."""

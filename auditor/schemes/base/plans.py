@@ -1,14 +1,102 @@
-"""Plans that schemes share: bridge, upward and fresh draws."""
+"""Plans: which earlier copies and innovations each copy is drawn from."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from auditor.schemes.base.additive import ORIGINAL, Step
+from auditor.schemes.base.noise_law import psd_root
 from auditor.types import Array
+
+ORIGINAL = 0
+"""Number of ``X`` among a step's parents (level 0)."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Draw of one copy from earlier copies and fresh innovations.
+
+    ``Y_copy = Σ weight_j · Y_j + Σ scale_k · g_k``, with ``Y_0 = X`` and ``g_k ~ N(0, K_0)``.
+
+    Attributes
+    ----------
+    copy : int
+        Number of the copy drawn.
+    parents : tuple of (int, float)
+        Copies drawn before (0 is the original) and their weights, which sum to 1.
+    fresh : tuple of (int, float)
+        Innovation streams, named by copy number, and their scales (standard deviations, in
+        multiples of ``K_0``'s root).
+    """
+
+    copy: int
+    parents: tuple[tuple[int, float], ...]
+    fresh: tuple[tuple[int, float], ...] = ()
+
+
+def check_plan(steps: Sequence[Step], copies: int, existing: int) -> None:
+    """Refuse a plan that omits a new copy or uses an unavailable input.
+
+    Copies of one request may share innovations. Innovations of earlier requests are not kept, so a
+    step cannot reuse one.
+
+    Raises
+    ------
+    ValueError
+        Naming the step and the missing input.
+    """
+    # memory would be released as found
+    if sorted(step.copy for step in steps) != list(range(existing + 1, copies + 1)):
+        raise ValueError("`plan` must draw every new copy once")
+    drawn = set(range(existing + 1))
+    for step in steps:
+        for parent, _ in step.parents:
+            if parent not in drawn:
+                raise ValueError(
+                    f"`plan` draws copy {step.copy} from copy {parent}, which is not drawn by then"
+                )
+        drawn.add(step.copy)
+        for innovation, _ in step.fresh:
+            if not existing < innovation <= copies:
+                out = 0 < innovation <= existing
+                why = (
+                    "is out already and whose noise is not kept"
+                    if out
+                    else "is not among the new ones"
+                )
+                raise ValueError(
+                    f"`plan` draws copy {step.copy} with the innovation of copy {innovation}, which {why}"
+                )
+
+
+def implied_level_covariance(
+    steps: Sequence[Step], copies: int, before: Array | None = None
+) -> Array:
+    """Return the exact ``Sigma`` of a plan, shape (M, M).
+
+    ``Z = A Z + B g`` with A the weights on earlier copies and B the scales. Substitution gives ``Z
+    = C g`` and ``Sigma = C Cᵀ``.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    copies : int
+        ``M``.
+    before : ndarray of shape (m, m), optional
+        ``Sigma`` of the m existing copies; the steps draw the others.
+    """
+    C = np.zeros((copies + 1, copies + 1))
+    if before is not None:  # any root will do: no step may use its innovations
+        C[1 : len(before) + 1, 1 : len(before) + 1] = psd_root(before)
+    for step in steps:
+        for parent, weight in step.parents:
+            C[step.copy] += weight * C[parent]
+        for innovation, scale in step.fresh:
+            C[step.copy, innovation] += scale
+    return C[1:, 1:] @ C[1:, 1:].T
 
 
 def min_covariance(levels: Sequence[float]) -> Array:

@@ -99,10 +99,10 @@ class SerialRows:
             law.lead(rows, end)
         return cls(rows)
 
-    def standard_normal(self, out: Array) -> None:
-        """Fill an array with the next rows."""
-        out[...] = self._rows[self._given : self._given + len(out)]
-        self._given += len(out)
+    def standard_normal(self, shape: tuple[int, ...]) -> Array:
+        """Return the next rows."""
+        self._given += shape[0]
+        return self._rows[self._given - shape[0] : self._given]
 
 
 def whitened(law: Autoregression, x: Array, copies: Sequence[Array]) -> list[Array]:

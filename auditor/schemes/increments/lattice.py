@@ -21,10 +21,9 @@ from pydantic import Field
 from auditor.data.recorded import Recorded
 from auditor.errors import AuditorError
 from auditor.numerics.random_streams import Rng
-from auditor.schemes.base.additive import Step
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
-from auditor.schemes.base.plans import upward_plan
+from auditor.schemes.base.plans import Step, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 from auditor.schemes.increments.process import Process
 from auditor.schemes.increments.scheme import MultilevelProcess, ProcessScheme

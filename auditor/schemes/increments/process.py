@@ -26,9 +26,10 @@ import numpy as np
 
 from auditor.data.columns.resolution import MOST_PLACES, SLACK
 from auditor.numerics.random_streams import Rng
-from auditor.schemes.base.additive import CHUNK_VALUES, ORIGINAL, Step, noise_stream
+from auditor.schemes.base.additive import CHUNK_VALUES, noise_stream
 from auditor.schemes.base.grid import snap
 from auditor.schemes.base.noise_density import Distribution
+from auditor.schemes.base.plans import ORIGINAL, Step
 from auditor.schemes.base.scheme import Key
 from auditor.types import Array
 

@@ -19,11 +19,11 @@ import numpy as np
 from pydantic import Field
 
 from auditor.registry import PluginParameters
-from auditor.schemes.base.additive import AdditiveScheme, Step
+from auditor.schemes.base.additive import AdditiveScheme
 from auditor.schemes.base.noise_density import Distribution
 from auditor.schemes.base.noise_law import KroneckerNoise
 from auditor.schemes.base.noise_shapes import ProductShape, product_shape
-from auditor.schemes.base.plans import bridge_plan, fresh_plan, min_covariance, upward_plan
+from auditor.schemes.base.plans import Step, bridge_plan, fresh_plan, min_covariance, upward_plan
 from auditor.schemes.base.scheme import Key, Sampler, TableMoments
 from auditor.schemes.increments.process import Process, ProcessSampler
 from auditor.types import Array

@@ -35,7 +35,6 @@ from auditor.schemes.replacement.law import step
 from auditor.types import Array, Codes
 
 __all__ = [
-    "Codes",
     "Coin",
     "Draws",
     "code_type",
@@ -115,29 +114,13 @@ def inverse(u: Array, pi: Array) -> NDArray[np.intp]:
     return np.searchsorted(sums / sums[-1], u, side="right")
 
 
-PIECE = 2**14
-"""Tuples per reused buffer: allocation is slower than filling it with random numbers."""
-
-
 SHORT_OF_1 = 1.0 - 2.0**-50
 """Largest number, so that rounding never reaches the end of the domain."""
 
 
 def kept_or_replaced(
-    values: Codes, level: float, rng: Rng, size: int, pi: Array | None = None
+    values: Codes, level: float, u: Array, size: int, pi: Array | None = None
 ) -> Codes:
-    """Return values kept with probability p, else replaced, shape (n,).
-
-    One random number per tuple.
-    """
-    copy, u = values.copy(), np.empty(min(PIECE, values.size))
-    for start in range(0, values.size if level < 1 else 0, PIECE):
-        part = copy[start : start + PIECE]
-        part[...] = settled(part, level, rng.random(out=u[: part.size]), size, pi)
-    return copy
-
-
-def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None = None) -> Codes:
     """Return values kept where ``u < p``, else replaced by use of u, (n,).
 
     Given ``u ≥ p``, ``(u − p)/(1 − p)`` is uniform; probabilities are exact to 2⁻⁵⁰.
@@ -146,23 +129,22 @@ def settled(values: Codes, level: float, u: Array, size: int, pi: Array | None =
     ----------
     values : ndarray of shape (n,)
     level : float
-        ``p``, below 1.
+        ``p``.
     u : ndarray of shape (n,)
-        Uniform on [0, 1); overwritten.
+        Uniform on [0, 1).
     size, pi
         The domain and ``π``.
 
     Examples
     --------
-    >>> settled(np.array([3, 3, 3, 3], dtype=np.uint8), 0.5, np.array([0.49, 0.5, 0.74, 0.99]), 4).tolist()
+    >>> kept_or_replaced(np.full(4, 3), 0.5, np.array([0.49, 0.5, 0.74, 0.99]), 4).tolist()
     [3, 0, 1, 3]
     """
-    kept = u < level
-    u -= level
-    u *= SHORT_OF_1 * (size if pi is None else 1.0) / (1.0 - level)
-    np.maximum(u, 0.0, out=u)  # for kept values
-    fresh = (u if pi is None else inverse(u, pi)).astype(values.dtype)
-    return np.asarray(values * kept + fresh * ~kept)  # faster than a choice by mask
+    if level >= 1.0:
+        return values.copy()
+    again = np.maximum(u - level, 0.0) * (SHORT_OF_1 / (1.0 - level))
+    fresh = again * size if pi is None else inverse(again, pi)
+    return np.where(u < level, values, fresh.astype(values.dtype))
 
 
 class Draws:

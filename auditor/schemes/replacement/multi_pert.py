@@ -13,11 +13,15 @@ that level. Here ``⟨p_r, Y_r⟩`` is explicit after the update if and only if 
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from auditor.schemes.base.scheme import Key
+from auditor.schemes.replacement.base import Copies, stream_of
 from auditor.schemes.replacement.draws import Draws, code_type, coins
 from auditor.types import Array, Codes
 
@@ -38,86 +42,72 @@ class Gap(NamedTuple):
     """Values at the released level next below, equal to ``left`` unless explicit."""
 
 
+@dataclass(frozen=True, eq=False)
 class History:
     """Compressed histories of n tuples in flat arrays.
 
     Attributes
     ----------
-    levels : list of float
+    levels : tuple of float
         Retention probabilities released, ascending, each once.
+    p, y : ndarrays of shape (elements,)
+        Level and value of every element, tuple by tuple, levels falling.
+    start : ndarray of shape (n + 1,)
+        Place of each tuple's first element.
     """
 
-    def __init__(self, n: int, size: int) -> None:
-        self.levels: list[float] = []
-        self._p: NDArray[np.float64] = np.empty(0)
-        self._y: Codes = np.empty(0, dtype=code_type(size))
-        self._start = np.zeros(n + 1, dtype=np.int64)
+    levels: tuple[float, ...]
+    p: Array
+    y: Codes
+    start: NDArray[np.int64]
 
-    @property
-    def elements(self) -> int:
-        """Number of elements of all tuples."""
-        return int(self._p.size)
+    @classmethod
+    def empty(cls, n: int, size: int) -> Self:
+        """Return the histories before the first release."""
+        return cls((), np.empty(0), np.empty(0, code_type(size)), np.zeros(n + 1, dtype=np.int64))
 
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """Number of elements of each tuple, shape (n,)."""
-        return np.diff(self._start)
-
-    def place(self, level: float) -> NDArray[np.int64]:
-        """Return each tuple's element at a released level, as array places."""
-        held = np.zeros(self._p.size + 1, dtype=np.int64)
-        np.cumsum(self._p >= level, out=held[1:])
-        return self._start[:-1] + held[self._start[1:]] - held[self._start[:-1]] - 1
+    def _place(self, level: float) -> NDArray[np.int64]:
+        """Return the array places of each tuple's element at a released level."""
+        held = np.concatenate([[0], np.cumsum(self.p >= level)])
+        return np.asarray(self.start[:-1] + held[self.start[1:]] - held[self.start[:-1]] - 1)
 
     def value(self, level: float) -> Codes:
         """Return the values at a released level, shape (n,)."""
-        return self._y[self.place(level)]
-
-    def holds(self, level: float) -> bool:
-        """Return whether a level was released, in ``O(log m)``."""
-        place = bisect_left(self.levels, level)
-        return place < len(self.levels) and self.levels[place] == level
-
-    def neighbours(self, level: float) -> tuple[float | None, float | None]:
-        """Return the released levels next above and next below."""
-        place = bisect_left(self.levels, level)
-        return self.levels[place] if place < len(self.levels) else None, self.levels[
-            place - 1
-        ] if place else None
+        return self.y[self._place(level)]
 
     def gap(self, level: float) -> Gap:
         """Return the history's neighbours of an unreleased level."""
-        high, low = self.neighbours(level)
-        after = self._start[:-1] if high is None else self.place(high) + 1
+        place = bisect_left(self.levels, level)
+        high = self.levels[place] if place < len(self.levels) else None
+        low = self.levels[place - 1] if place else None
+        after = self.start[:-1] if high is None else self._place(high) + 1
         explicit = np.zeros(after.size, dtype=bool)
-        inside = np.flatnonzero(after < self._start[1:])
-        explicit[inside] = self._p[after[inside]] == low  # False for all if no level is below
-        left = None if high is None else self._y[after - 1]
-        return Gap(
-            high, low, after, explicit, left, None if low is None else self._y[after - ~explicit]
-        )
+        inside = np.flatnonzero(after < self.start[1:])
+        explicit[inside] = self.p[after[inside]] == low  # False for all if no level is below
+        left = None if high is None else self.y[after - 1]
+        right = None if low is None else self.y[after - ~explicit]
+        return Gap(high, low, after, explicit, left, right)
 
-    def record(self, level: float, values: Codes, gap: Gap) -> None:
-        """Insert a new copy into the histories."""
+    def record(self, level: float, values: Codes, gap: Gap) -> Self:
+        """Return the histories with a new copy."""
         explicit = np.ones(values.size, dtype=bool) if gap.left is None else values != gap.left
         drop = restore = np.zeros(values.size, dtype=bool)
         if gap.right is not None:
             drop, restore = self._repair(values, gap.right, gap.explicit)
-        kept = np.ones(self._p.size, dtype=bool)
+        kept = np.ones(self.p.size, dtype=bool)
         kept[gap.after[drop]] = False
         moved = np.concatenate([[0], np.cumsum(explicit.astype(np.int64) + restore - drop)])
         place = gap.after + moved[:-1]  # of the new element, if any; the restored one follows
         new, restored = place[explicit], (place + explicit)[restore]
-        self._start = self._start + moved
-        held = np.ones(self._start[-1], dtype=bool)
+        start = self.start + moved
+        held = np.ones(start[-1], dtype=bool)
         held[new] = held[restored] = False
-        p, y = np.empty(held.size), np.empty(held.size, dtype=self._y.dtype)
-        p[held], y[held] = self._p[kept], self._y[kept]
+        p, y = np.empty(held.size), np.empty(held.size, dtype=self.y.dtype)
+        p[held], y[held] = self.p[kept], self.y[kept]
         p[new], y[new] = level, values[explicit]
         if gap.right is not None:
             p[restored], y[restored] = gap.low, gap.right[restore]
-        self._p, self._y = p, y
-        self.levels.insert(bisect_left(self.levels, level), level)
+        return type(self)(tuple(sorted((*self.levels, level))), p, y, start)
 
     def _repair(
         self, values: Codes, right: Codes, was_explicit: NDArray[np.bool_]
@@ -126,33 +116,55 @@ class History:
         return was_explicit & same, ~was_explicit & ~same
 
 
-class MultiPert:
-    """Algorithm ``multi-pert`` for one table, for levels in any order.
+class MultiPertCopies(Copies):
+    """The paper's algorithm with its compressed history, for levels in any order.
 
-    Replacements are drawn uniformly, or from ``pi``.
+    It also continues a release whose ``copies`` at ``levels`` were made elsewhere: given its
+    neighbours a new copy is independent of all others (xiao2009, Lemma 1).
     """
 
     history_class = History
 
-    def __init__(self, original: Codes, size: int, pi: Array | None = None) -> None:
-        self._original = original
-        self._size, self._pi = size, pi
-        self.history = self.history_class(original.size, size)
+    def __init__(
+        self,
+        original: Codes,
+        size: int,
+        key: Key,
+        pi: Array | None = None,
+        levels: Sequence[float] = (),
+        copies: Sequence[Codes] = (),
+    ) -> None:
+        super().__init__(original, size, key, pi)
+        self.history = self.history_class.empty(self.original.size, size)
+        for level, copy in zip(levels, copies, strict=True):
+            super().skip(level)
+            if level not in self.history.levels:
+                self.history = self.history.record(level, copy, self.history.gap(level))
+
+    def skip(self, level: float, key: Key | None = None) -> None:
+        """Draw a copy."""
+        super().skip(level, key)
+        rng = stream_of(key or self.key, len(self.levels))
+        self.release(level, Draws(rng, self.size, self.pi))
 
     def release(self, level: float, draws: Draws) -> Codes:
         """Return the copy at a level, shape (n,), and store it.
 
         A repeated level returns the existing copy.
         """
-        history = self.history
-        if history.holds(level):
-            return history.value(level)
-        gap = history.gap(level)
-        source = self._original if gap.left is None else gap.left
-        values = draws.pick(
-            source,
-            gap.right,
-            *coins(1.0 if gap.high is None else gap.high, level, gap.low, self._size, self._pi),
-        )
-        history.record(level, values, gap)
-        return values
+        if level not in self.history.levels:
+            gap = self.history.gap(level)
+            source = self.original if gap.left is None else gap.left
+            high = 1.0 if gap.high is None else gap.high
+            coin = coins(high, level, gap.low, self.size, self.pi)
+            values = draws.pick(source, gap.right, *coin)
+            self.history = self.history.record(level, values, gap)
+        return self.history.value(level)
+
+    def copy(self, number: int) -> Codes:
+        """Return copy ``number`` again, from the history."""
+        return self.history.value(self.levels[number - 1])
+
+    def history_sizes(self) -> NDArray[np.integer[Any]]:
+        """Return the number of history elements of each tuple, shape (n,)."""
+        return np.diff(self.history.start)
