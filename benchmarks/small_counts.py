@@ -25,7 +25,7 @@ import auditor
 from auditor.audit.categorical.belief_gap import GapJob
 from auditor.audit.categorical.first_pass import CountJob
 from auditor.audit.categorical.posterior_pass import MeasureJob
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.results.disclosure import FEWEST_RECORDS
 from auditor.runs import passes
 

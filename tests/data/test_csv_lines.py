@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 
 import auditor
+from auditor.data import file_rows as streamed
 from auditor.data.columns.category_rules import Categories
 from auditor.data.formats import parts as pieces
 from auditor.data.formats import readers as reading
 from auditor.data.load import load_table
-from auditor.data.streamed import rows as streamed
 from auditor.data.unperturbed_columns import Kept
 from auditor.errors import DataError
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from large_tables import FORMS, load, write
 
+from auditor.data import file_rows as streamed
 from auditor.data.formats import parts as pieces
-from auditor.data.streamed import rows as streamed
 from auditor.data.table import Table
 from auditor.errors import DataError
 from auditor.numerics.blocks import row_blocks

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import auditor
 from auditor.cli import cli
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.errors import AuditorError, AuditorWarning
 from auditor.runs.copy_files import write_copies
 from auditor.runs.finished_copies import Treatment

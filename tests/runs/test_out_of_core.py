@@ -12,7 +12,7 @@ from dying import die, die_once
 from large_tables import SMALLER, figures, in_memory
 
 import auditor
-from auditor.data.streamed import rows as streamed
+from auditor.data import file_rows as streamed
 from auditor.errors import AuditorError
 from auditor.numerics import blocks
 from auditor.runs import passes, workers

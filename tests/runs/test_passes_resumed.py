@@ -175,7 +175,7 @@ def test_where_nobody_was_given_rows_nothing_is_looked_at_again(document, gather
 
 @pytest.mark.slow
 def test_blocks_without_chosen_rows_are_not_read_again(document, gathered, monkeypatch):
-    from auditor.data.streamed.rows import FileRows
+    from auditor.data.file_rows import FileRows
 
     document["knowledge"] = ["perfect", {"known-records": 2}]
     stopped_at(9, document, gathered)

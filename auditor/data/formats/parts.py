@@ -9,14 +9,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
-import numpy as np
-from numpy.typing import NDArray
-
-from auditor.data.columns.checks import floats
+from auditor.data.columns.checks import Frame
+from auditor.data.columns.threads import in_threads
 from auditor.data.formats import readers as reading
 from auditor.data.formats.file_kinds import SUFFIXES, held, is_parquet, is_text
 from auditor.data.formats.stamps import remembered
@@ -57,11 +55,6 @@ class Piece:
     rows: int = -1
     line: int = 0
 
-    @property
-    def is_parquet(self) -> bool:
-        """Whether it is a row group."""
-        return is_parquet(self.path)
-
     def frames(self, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
         """Yield some columns of the piece, in the requested order, in batches.
 
@@ -71,7 +64,7 @@ class Piece:
             The file cannot be read or is damaged.
         """
         with reading.reader_errors(Path(self.path)):
-            if self.is_parquet:
+            if is_parquet(self.path):
                 yield from map(_frame, _batches(self, columns))
             elif is_text(self.path):
                 yield _csv_frame(self, columns)
@@ -114,41 +107,45 @@ def _frame(table: pa.Table) -> pd.DataFrame:
     return frame
 
 
+@dataclass(frozen=True)
+class Held:
+    """Records in memory, as a piece.
+
+    Attributes
+    ----------
+    table : mapping
+        Columns by name.
+    rows : int
+    """
+
+    table: Frame = field(repr=False)
+    rows: int
+    path: str = "table"
+
+    def frames(self, columns: Sequence[str]) -> Iterator[Frame]:
+        """Yield some columns."""
+        yield {name: self.table[name][: self.rows] for name in columns}
+
+
+Records = Piece | Held
+
+
 def whole_frame(pieces: Sequence[Piece], names: Sequence[str], rows: int | None) -> pd.DataFrame:
     """Return columns of any kind, in memory."""
-    if pieces[0].is_parquet:
+    if is_parquet(pieces[0].path):
+        tables: list[pa.Table] = []
+        for piece in pieces:
+            with reading.reader_errors(Path(piece.path)):
+                tables += _batches(piece, names)
         with reading.reader_errors(Path(pieces[-1].path)):
-            return _frame(_whole(pieces, names))
+            return _frame(pa.concat_tables(tables, promote_options="permissive"))
     frames: list[pd.DataFrame] = []
-    left = rows
-    for piece in pieces:
-        frames += piece.frames(names) if left is None else replace(piece, rows=left).frames(names)
-        left = None if left is None else left - len(frames[-1])
-        if left == 0:
+    for found in in_threads(lambda piece: list(piece.frames(names)), pieces):
+        frames += found
+        if rows is not None and sum(map(len, frames)) >= rows:
             break
-    return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
-
-
-def whole_columns(pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Return complete numeric columns of Parquet files, in memory."""
-    table = _whole(pieces, names)
-    return {name: _array(table.column(name)) for name in names}
-
-
-def _array(column: pa.ChunkedArray) -> NDArray[Any]:
-    if column.null_count or not column.num_chunks:
-        return np.asarray(column.to_numpy())
-    # `to_numpy` imports pandas, a fifth of a second
-    return np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
-
-
-def _whole(pieces: Sequence[Piece], names: Sequence[str]) -> pa.Table:
-    tables = []
-    for piece in pieces:
-        with reading.reader_errors(Path(piece.path)):
-            tables += list(_batches(piece, names))
-    with reading.reader_errors(Path(pieces[-1].path)):
-        return pa.concat_tables(tables, promote_options="permissive")
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    return frame if rows is None else frame.head(rows)
 
 
 def parquet_pieces(path: Path) -> list[Piece]:
@@ -171,12 +168,18 @@ def first_rows(pieces: Sequence[Piece], rows: int | None) -> list[Piece]:
     if rows is None:
         return list(pieces)
     kept, left = [], rows
-    for piece in pieces:
-        if left <= 0:
-            break
-        kept.append(piece if piece.rows < 0 else replace(piece, rows=min(piece.rows, left)))
-        left -= max(0, piece.rows)
+    for piece in pieces if rows else ():
+        if left > 0:
+            kept.append(replace(piece, rows=rows if piece.rows < 0 else min(piece.rows, left)))
+            left -= max(0, piece.rows)
     return kept
+
+
+def size_of_values(pieces: Sequence[Piece], columns: int) -> int:
+    """Return the bytes of records as numbers, or the bytes of text files."""
+    return sum(
+        piece.stop - piece.place if piece.stop else 8 * piece.rows * columns for piece in pieces
+    )
 
 
 def csv_pieces(path: Path) -> list[Piece]:
@@ -274,43 +277,3 @@ def parts(folder: Path) -> list[Path]:
             f"source {quoted(folder.name)} is a folder that holds {every} files; parts of one table are of one kind"
         )
     return found
-
-
-def numbers(piece: Piece, columns: Sequence[str]) -> Iterator[NDArray[np.float64]]:
-    """Yield numeric or Boolean columns as numbers, shape (b, N), gaps as NaN.
-
-    Raises
-    ------
-    DataError
-        The file cannot be read or is damaged.
-    """
-    if not piece.is_parquet or not columns:
-        yield from (floats(frame) for frame in piece.frames(columns))
-        return
-    with reading.reader_errors(Path(piece.path)):
-        for batch in _batches(piece, columns):
-            if all(map(_plain, batch.schema.types)):
-                values = np.empty((batch.num_rows, len(columns)))
-                for j, column in enumerate(batch.itercolumns()):
-                    values[:, j] = _array(column)
-                yield values
-            else:
-                yield floats(_frame(batch))
-
-
-def are_plain(pieces: Sequence[Piece], columns: Sequence[str]) -> bool:
-    """Whether Parquet metadata declare columns as integers or floats."""
-    return all(piece.is_parquet for piece in pieces) and all(
-        _plain(_schema(path).field(name).type)
-        for path in dict.fromkeys(piece.path for piece in pieces)
-        for name in columns
-    )
-
-
-def _schema(path: str) -> pa.Schema:
-    with reading.reader_errors(Path(path)):
-        return _metadata(Path(path)).schema.to_arrow_schema()
-
-
-def _plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_float32(kind) or pa.types.is_float64(kind))
