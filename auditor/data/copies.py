@@ -17,9 +17,8 @@ from auditor.data.columns.checks import check_variance
 from auditor.data.columns.dates import in_days
 from auditor.data.columns.record_keys import RecordKeys, record_keys
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.file_kinds import SAID, SUFFIXES
-from auditor.data.formats.parts import Held, pieces_of, whole_frame
+from auditor.data.formats.parts import Held, column_as_written, pieces_of, whole_frame
 from auditor.data.request import DataUse
 from auditor.data.table import Table
 from auditor.errors import AuditorError, DataError

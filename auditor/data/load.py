@@ -26,11 +26,11 @@ from auditor.data.columns.scan import Scale
 from auditor.data.file_rows import FileRows, Numbers
 from auditor.data.formats import file_kinds
 from auditor.data.formats import readers as reading
-from auditor.data.formats.as_written import column_as_written
 from auditor.data.formats.parts import (
     Held,
     Piece,
     Records,
+    column_as_written,
     first_rows,
     parts,
     pieces_of,
@@ -173,7 +173,7 @@ def load_table(
         ):
             frame = whole_frame(files, names, rows)
             if key not in (None, order):
-                frame = frame.assign(**{key: column_as_written(files, key)[: len(frame)]})
+                frame = frame.assign(**{key: column_as_written(files, key)})
             pieces = [Held(frame, len(frame))]
     else:
         drawn = _drawn(source, columns, rows, parameters, rng, order=order, key=key)
